@@ -11,7 +11,7 @@ endif
 export BUILD CC
 
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
-MODULES := base xdr stellar keys db rpc pool grant ingest provision http auth api
+MODULES := base sandbox xdr stellar keys db rpc pool grant ingest provision http auth api
 
 # Not every compiler and processor has all of these.
 supported = $(shell echo | $(CC) -Werror $(1) -xc -c -o /dev/null - 2>/dev/null && echo $(1))
@@ -44,7 +44,7 @@ library = $(BUILD)/lib/lib$(1).a
 PRESENT := $(foreach m,$(MODULES),$(if $(call sources,$(m)),$(m)))
 reverse = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
 LIBRARIES := $(foreach m,$(call reverse,$(PRESENT)),$(call library,$(m)))
-KEYD_LIBRARIES := $(foreach m,keys stellar xdr base,$(call library,$(m)))
+KEYD_LIBRARIES := $(foreach m,keys stellar xdr sandbox base,$(call library,$(m)))
 
 FAIRWAY := $(BUILD)/fairway
 KEYD := $(BUILD)/fairway-keyd
@@ -109,7 +109,7 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/int
 JUDGES := $(BUILD)/tests/xdr/xdr_judge $(BUILD)/tests/fuzz/mutants
 up_to = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call up_to,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libraries_to = $(foreach m,$(call reverse,$(filter $(call up_to,$(1),$(MODULES)),$(PRESENT))),$(call library,$(m)))
-libs_of = -lsodium $(if $(filter base xdr stellar keys,$(1)),,$(LIBS_fairway))
+libs_of = -lsodium $(if $(filter base sandbox xdr stellar keys,$(1)),,$(LIBS_fairway))
 test_link = $(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^
 
 .SECONDEXPANSION:

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "database.h"
 #include "db/url_files.h"
-#include "keys/confine.h"
+#include "keys/secrets.h"
+#include "sandbox/confine.h"
 
 enum {
     URLS = 2
@@ -50,6 +51,7 @@ enum err confinement_enter(
         abstract |= urls[i] != NULL && url_is_abstract(urls[i]);
     const struct confine_settings settings = {.files = (const char *const *)files,
         .file_count = count,
+        .secrets = secrets_files(),
         .abstract_sockets = abstract,
         .keyd_pidfd = keyd_pidfd};
     enum err e = confine_enter(&settings, &report, detail);

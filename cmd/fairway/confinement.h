@@ -1,4 +1,4 @@
-/* Confines a command (keys/confine.h). */
+/* Confines a command (sandbox/confine.h). */
 #ifndef FAIRWAY_CONFINEMENT_H
 #define FAIRWAY_CONFINEMENT_H
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "keys/secrets.h"
-#include "keys/confine.h"
+#include "sandbox/confine.h"
 #include "options.h"
 #include "version.h"
 

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "commands.h"
 #include "ingest/ingest.h"
-#include "keys/confine.h"
+#include "sandbox/confine.h"
 #include "listeners.h"
 #include "pool_access.h"
 #include "start_report.h"

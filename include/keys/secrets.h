@@ -10,6 +10,7 @@
 #ifndef FAIRWAY_KEYS_SECRETS_H
 #define FAIRWAY_KEYS_SECRETS_H
 
+#include "base/secret_file.h"
 #include "keys/keyd.h"
 
 /*
@@ -25,12 +26,6 @@ MUST_CHECK enum err secrets_hide(char **argv, struct detail *detail);
  */
 MUST_CHECK enum err secrets_open(struct keyd_secrets *out, struct detail *detail);
 
-#define SECRET_FILES_MAX 3
-/* The secrets that are files: variables and paths of the environment. */
-struct secret_files {
-    const char *variables[SECRET_FILES_MAX], *paths[SECRET_FILES_MAX];
-    size_t count;
-};
 struct secret_files secrets_files(void);
 
 #endif

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/secret_file.h"
 #include "base/text.h"
 
 /* Passes the descriptors of the pipes, one for each secret, to the second execution. */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "handle.h"
 #include "ring_read.h"
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 #include "wire.h"
 
 /* How much of the stack below the loop's frame is wiped: calls may have left copies of secrets there. */

@@ -1,6 +1,6 @@
 /*
  * The key process from outside (DS6, DS7): how it ends after each forbidden message, and which of its
- * resources are accessible. tests/unit/keys/test_sandbox.c tests the system call filter.
+ * resources are accessible. tests/unit/sandbox/test_sandbox.c tests the system call filter.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,9 +7,10 @@ cd "$(dirname "$0")/../.."
 below() {
     case $1 in
     base) echo base ;;
+    sandbox) echo base sandbox ;;
     xdr) echo base xdr ;;
     stellar) echo base xdr stellar ;;
-    keys) echo base xdr stellar keys ;;
+    keys) echo base sandbox xdr stellar keys ;;
     db) echo base db ;;
     rpc) echo base xdr stellar rpc ;;
     pool) echo base xdr stellar keys db pool ;;

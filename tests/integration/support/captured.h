@@ -15,7 +15,7 @@
 #define WRITE_FILES "write files, change their modes or owners, type into its terminal"
 #define PROCESSES "start programs or processes"
 #define THREADS "start threads, map libraries"
-#define EXECUTE "execute memory that it has written"
+#define EXECUTE "make its memory executable, or execute shared memory"
 #define PRIVILEGES "regain a privilege, make a namespace, mount, let itself be debugged"
 #define KERNEL "use BPF, io_uring, perf, userfaultfd, kernel keys, System V or POSIX queues, or load a module"
 #define NUMBERS "make calls by the numbers of i386 or x32"

@@ -1,3 +1,5 @@
+/* Finds what a confined fairway may read, and makes Landlock rules of it. Nothing is ever allowed to be
+ * written. */
 #include "confine_files.h"
 
 #include <dirent.h>
@@ -15,13 +17,12 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "keys/secrets.h"
 #include "landlock.h"
 
 struct rules {
     int fd;
     size_t count;
-    struct secret_files secrets;
+    const struct secret_files *secrets;
     char *hidden[SECRET_FILES_MAX]; /* their real paths */
 };
 
@@ -66,7 +67,7 @@ static void allow_entries(struct rules *rules, const char *directory)
 /* path is a real path. Allows it and what is beneath it, except secret files. */
 static void allow_tree(struct rules *rules, const char *path)
 {
-    for (size_t i = 0; i < rules->secrets.count; i++) {
+    for (size_t i = 0; i < rules->secrets->count; i++) {
         if (text_equal(path, rules->hidden[i]))
             return;
         if (rules->hidden[i] != NULL && is_beneath(rules->hidden[i], path)) {
@@ -157,7 +158,7 @@ static enum err check_hidden(const struct secret_files *secrets, struct detail *
 enum err confine_files(
     const struct confine_settings *settings, struct confine_report *report, struct detail *detail)
 {
-    struct rules rules = {.secrets = secrets_files()};
+    struct rules rules = {.secrets = &settings->secrets};
     report->landlock = landlock_version();
     if (report->landlock == 0)
         return ERR_OK;
@@ -165,13 +166,13 @@ enum err confine_files(
         settings->abstract_sockets ? LANDLOCK_DENY_FILES : LANDLOCK_DENY_FILES | LANDLOCK_DENY_ABSTRACT);
     if (rules.fd < 0)
         return detail_set(detail, ERR_CONFIG, "sandbox: cannot set up Landlock: %s", strerror(errno));
-    for (size_t i = 0; i < rules.secrets.count; i++)
-        rules.hidden[i] = realpath(rules.secrets.paths[i], NULL);
+    for (size_t i = 0; i < rules.secrets->count; i++)
+        rules.hidden[i] = realpath(rules.secrets->paths[i], NULL);
     allow_all(&rules, settings);
-    for (size_t i = 0; i < rules.secrets.count; i++)
+    for (size_t i = 0; i < rules.secrets->count; i++)
         free(rules.hidden[i]);
     report->files = rules.count;
-    report->hidden = rules.secrets.count;
+    report->hidden = rules.secrets->count;
     enum err e = landlock_restrict(rules.fd, detail);
-    return e == ERR_OK ? check_hidden(&rules.secrets, detail) : e;
+    return e == ERR_OK ? check_hidden(rules.secrets, detail) : e;
 }

@@ -1,6 +1,6 @@
 /* Landlock (landlock(7)): restricts the calling thread, and all that it starts later. */
-#ifndef FAIRWAY_KEYS_LANDLOCK_H
-#define FAIRWAY_KEYS_LANDLOCK_H
+#ifndef FAIRWAY_SANDBOX_LANDLOCK_H
+#define FAIRWAY_SANDBOX_LANDLOCK_H
 
 #include <stdbool.h>
 

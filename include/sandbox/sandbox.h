@@ -2,8 +2,8 @@
  * The sandbox of the key process. After sandbox_enter it can read and write its socket, write its log,
  * allocate memory, get random bytes and exit. Any other system call kills it.
  */
-#ifndef FAIRWAY_KEYS_SANDBOX_H
-#define FAIRWAY_KEYS_SANDBOX_H
+#ifndef FAIRWAY_SANDBOX_SANDBOX_H
+#define FAIRWAY_SANDBOX_SANDBOX_H
 
 #include "base/err.h"
 

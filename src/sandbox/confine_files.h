@@ -3,10 +3,10 @@
  * (libraries, configuration, names, certificates), and what the caller names. Never a secret file: a
  * directory that has one beneath it is allowed entry by entry, without it.
  */
-#ifndef FAIRWAY_KEYS_CONFINE_FILES_H
-#define FAIRWAY_KEYS_CONFINE_FILES_H
+#ifndef FAIRWAY_SANDBOX_CONFINE_FILES_H
+#define FAIRWAY_SANDBOX_CONFINE_FILES_H
 
-#include "keys/confine.h"
+#include "sandbox/confine.h"
 
 /* Restricts the process by Landlock, and sets landlock, files and hidden of the report. ERR_CONFIG: the
  * kernel refuses, or a secret file can still be opened. */

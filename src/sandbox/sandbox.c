@@ -1,6 +1,9 @@
-#include "sandbox.h"
+/* The walls of the key process: what it closes and gives up, and the few calls that it keeps. Nothing here
+ * reads a secret or a message. */
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "bpf.h"
+#include "filter.h"
 #include "landlock.h"
 
 static enum err failed(struct detail *detail, const char *what)
@@ -73,50 +76,25 @@ static enum err deny_files_and_network(struct detail *detail)
     return rules < 0 ? failed(detail, "set up Landlock") : landlock_restrict(rules, detail);
 }
 
-#ifndef FAIRWAY_SANITIZED
-
-#define ALLOW_CALL(name) SKIP_UNLESS(SYS_##name, 1), ALLOW
-/* Allowed when the first argument is this descriptor. */
-#define ALLOW_ON(name, fd) SKIP_UNLESS(SYS_##name, 4), LOAD_ARGUMENT(0), SKIP_UNLESS(fd, 1), ALLOW, KILL
-/* Allowed when the memory is not executable (third argument) and is anonymous (fourth argument). */
-#define ALLOW_MEMORY(name)                                                                                   \
-    SKIP_UNLESS(SYS_##name, 6), LOAD_ARGUMENT(2), SKIP_IF_ANY(PROT_EXEC, 3), LOAD_ARGUMENT(3),               \
-        SKIP_UNLESS_ANY(MAP_ANONYMOUS, 1), ALLOW, KILL
-
 static enum err filter_calls(int socket_fd, struct detail *detail)
 {
-    /* The numbers of x32 calls are not in the list, so those kill too. */
-    const struct sock_filter filter[] = {
-        LOAD(arch),
-        SKIP_IF(BPF_ARCHITECTURE, 1),
-        KILL,
-        LOAD(nr),
-        ALLOW_ON(recvfrom, socket_fd),  /* requests */
-        ALLOW_ON(sendmsg, socket_fd),   /* answers */
-        ALLOW_ON(write, STDERR_FILENO), /* the log */
-        ALLOW_CALL(clock_gettime),      /* its time, where the vDSO makes the call */
-        ALLOW_CALL(getrandom),          /* seeds, nonces, salts */
-        ALLOW_CALL(brk),                /* malloc */
-        ALLOW_MEMORY(mmap),             /* Argon2id's memory; malloc when brk fails */
-        ALLOW_CALL(munmap),             /* of the same */
-        ALLOW_CALL(exit_group),
-        KILL,
+    const uint32_t any_arguments[] = {SYS_clock_gettime, /* the log's time, where the vDSO makes the call */
+        SYS_getrandom,                                   /* seeds, nonces, salts */
+        SYS_brk,                                         /* malloc */
+        SYS_munmap,                                      /* of the same as mmap */
+        SYS_exit_group};
+    const struct filter_row rows[] = {
+        {SYS_recvfrom, 0, UINT32_MAX, ONE_OF((uint32_t)socket_fd)}, /* requests */
+        {SYS_sendmsg, 0, UINT32_MAX, ONE_OF((uint32_t)socket_fd)},  /* answers */
+        {SYS_write, 0, UINT32_MAX, ONE_OF(STDERR_FILENO)},          /* the log */
+        {SYS_mmap, 2, PROT_EXEC, ONE_OF(0)}, /* Argon2id's memory; malloc when brk fails */
+        {FILTER_AND, 3, MAP_ANONYMOUS, ONE_OF(MAP_ANONYMOUS)},
     };
-    const struct sock_fprog program = {ARRAY_LEN(filter), (struct sock_filter *)filter};
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        return failed(detail, "load the system call filter");
-    return ERR_OK;
+    const struct filter filter = {any_arguments, ARRAY_LEN(any_arguments), rows, ARRAY_LEN(rows),
+        .matched = SECCOMP_RET_ALLOW, .otherwise = SECCOMP_RET_KILL_PROCESS,
+        .later = SECCOMP_RET_KILL_PROCESS};
+    return filter_install(&filter, detail);
 }
-
-#else
-
-static enum err filter_calls(int socket_fd, struct detail *detail)
-{
-    (void)socket_fd, (void)detail; /* sanitizers need other calls */
-    return ERR_OK;
-}
-
-#endif
 
 enum err sandbox_enter(int socket_fd, struct detail *detail)
 {

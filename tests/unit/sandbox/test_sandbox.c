@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,10 +22,10 @@
 #include <cmocka.h>
 #include <sodium.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sandbox.h"
-#include "seal.h"
+#include "sandbox/sandbox.h"
 
 #define SURVIVED 0
 #define NO_SANDBOX 99
@@ -183,9 +184,10 @@ static void its_socket_works(void **state)
 static void compute(const long *call)
 {
     (void)call;
-    uint8_t key[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE], random[64];
+    uint8_t key[32], salt[crypto_pwhash_SALTBYTES], random[64];
     randombytes_buf(salt, sizeof salt);
-    if (seal_derive_key("passphrase", 10, salt, key) != ERR_OK ||
+    if (crypto_pwhash(key, sizeof key, "passphrase", 10, salt, crypto_pwhash_OPSLIMIT_MODERATE,
+            crypto_pwhash_MEMLIMIT_MODERATE, crypto_pwhash_ALG_ARGON2ID13) != 0 ||
         getrandom(random, sizeof random, 0) != sizeof random)
         _exit(1);
 }
@@ -281,5 +283,5 @@ int main(void)
         cmocka_unit_test(the_log_works),
         cmocka_unit_test(Landlock_alone_denies_files),
     };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/sandbox", tests, set_up, NULL);
+    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("sandbox/sandbox", tests, set_up, NULL);
 }

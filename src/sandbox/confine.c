@@ -1,4 +1,6 @@
-#include "keys/confine.h"
+/* Confines fairway, step by step. The rules themselves are not here: confine_files.c has the files,
+ * confine_calls.c the system calls. */
+#include "sandbox/confine.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Calls of Landlock, for kernels of all versions. Which files and denials, is never decided here. */
 #include "landlock.h"
 
 #include <errno.h>

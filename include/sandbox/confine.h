@@ -1,25 +1,27 @@
 /*
  * Confines fairway itself, the process that reads the network. Code that takes it over can read no secret
  * file again, even as root or as the file's owner, cannot reach into the key process or any other
- * process, cannot start a program, execute memory that it has written, write a file, change its mode or gain
- * a privilege. It still has what fairway needs: its memory, its sockets, new connections, and the socket to
- * the key process.
+ * process, cannot start a program, make its memory executable, write a file, change its mode or gain a
+ * privilege. It still has what fairway needs: its memory, its sockets, new connections, and the socket to the
+ * key process.
  */
-#ifndef FAIRWAY_KEYS_CONFINE_H
-#define FAIRWAY_KEYS_CONFINE_H
+#ifndef FAIRWAY_SANDBOX_CONFINE_H
+#define FAIRWAY_SANDBOX_CONFINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/secret_file.h"
 
 struct confine_settings {
     /* Files and directories that are read later, besides those of the C library, TLS and name resolution
-     * (src/keys/confine_files.h). A path that does not exist is skipped. */
+     * (src/sandbox/confine_files.h). A path that does not exist is skipped. */
     const char *const *files;
     size_t file_count;
-    bool abstract_sockets; /* may still be connected to: the configuration names one */
-    int keyd_pidfd;        /* the process may still be killed by it; -1: no key process */
+    struct secret_files secrets; /* what it must not read again */
+    bool abstract_sockets;       /* may still be connected to: the configuration names one */
+    int keyd_pidfd;              /* the process may still be killed by it; -1: no key process */
 };
 
 struct confine_report {
