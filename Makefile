@@ -109,7 +109,7 @@ INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/int
 JUDGES := $(BUILD)/tests/xdr/xdr_judge $(BUILD)/tests/fuzz/mutants
 up_to = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call up_to,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libraries_to = $(foreach m,$(call reverse,$(filter $(call up_to,$(1),$(MODULES)),$(PRESENT))),$(call library,$(m)))
-libs_of = -lsodium $(if $(filter base sandbox xdr stellar keys,$(1)),,$(LIBS_fairway))
+libs_of = $(if $(filter base sandbox xdr stellar keys,$(1)),-lsodium -ljansson,$(LIBS_fairway))
 test_link = $(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^
 
 .SECONDEXPANSION:

@@ -65,6 +65,7 @@ int main(int argc, char **argv)
     struct detail detail = {0};
     confine_hide();
     json_set_alloc_funcs(json_memory, free);
+    json_object_seed(0);      /* once, before threads make objects */
     signal(SIGPIPE, SIG_IGN); /* write(2) reports a closed connection instead */
     if (secrets_hide(argv, &detail) != ERR_OK) {
         fprintf(stderr, "fairway: %s\n", detail.text);

@@ -7,12 +7,12 @@
 
 static void end(struct db_query *query, enum err e, const struct db_reply *reply, const struct detail *detail)
 {
-    if (e == ERR_OK && reply->text != NULL)
+    if (e != ERR_OK)
+        api_refuse(query->http, e, detail);
+    else if (reply->text_type != NULL)
         http_reply_text(query->http, reply->status, reply->text_type, reply->text);
-    else if (e == ERR_OK)
-        api_reply(query->http, reply->status, reply->body);
     else
-        api_refuse_with(query->http, e, detail, reply->body);
+        api_reply_text(query->http, reply->status, reply->text);
     free(query);
 }
 

@@ -18,12 +18,11 @@ struct db_query {
     struct http_request *http;
 };
 
-/* What a query replies. db_endpoint frees the body and the text. */
+/* What a query replies, unless it fails. db_endpoint frees the text. */
 struct db_reply {
-    int status;   /* 200 if run does not change it */
-    json_t *body; /* with an error: more members of the problem. NULL: none */
-    char *text;   /* of text_type, in place of body. NULL: none */
-    const char *text_type;
+    int status;            /* 200 if run does not change it */
+    char *text;            /* of json_write_end, or of text_type */
+    const char *text_type; /* NULL: JSON */
 };
 
 /* How long a request may take. */

@@ -17,33 +17,39 @@ struct page_query {
     size_t limit;
 };
 
-static json_t *account_json(const struct account_shown *account)
+static void write_account(struct json_write *out, const struct account_shown *account)
 {
-    json_t *object = json_pack(
-        "{s:s, s:s}", "publicKey", account->public_key, "state", account_status_name(account->status));
+    json_write_open(out, NULL, '{');
+    json_write_text(out, "publicKey", account->public_key);
+    json_write_text(out, "state", account_status_name(account->status));
     if (account->reason[0] != '\0')
-        json_object_set_new(object, "reason", json_string(account->reason));
+        json_write_text(out, "reason", account->reason);
     if (account->sequence_ledger >= 0) {
-        json_object_set_new(object, "sequence", api_json_decimal(account->sequence));
-        json_object_set_new(object, "sequenceLedger", json_integer(account->sequence_ledger));
+        json_write_decimal(out, "sequence", account->sequence);
+        json_write_number(out, "sequenceLedger", account->sequence_ledger);
     }
-    if (account->lease_shown)
-        json_object_set_new(object, "lease",
-            json_pack("{s:o, s:o}", "hash", api_json_hash(&account->lease_hash), "maxTime",
-                api_json_decimal(account->lease_max_time_s)));
-    return object;
+    if (account->lease_shown) {
+        json_write_open(out, "lease", '{');
+        api_write_hash(out, "hash", &account->lease_hash);
+        json_write_decimal(out, "maxTime", account->lease_max_time_s);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, '}');
 }
 
 /* One account more than the limit was read, to see whether there is a next page. */
-static json_t *page_json(const struct account_shown accounts[], size_t count, size_t limit)
+static char *page_text(const struct account_shown accounts[], size_t count, size_t limit)
 {
-    size_t shown = count > limit ? limit : count;
-    json_t *items = json_array(), *page = json_pack("{s:o}", "items", items);
+    const size_t shown = count > limit ? limit : count;
+    struct json_write out = {0};
+    json_write_begin(&out, 64 + 200 * shown);
+    json_write_open(&out, "items", '[');
     for (size_t i = 0; i < shown; i++)
-        json_array_append_new(items, account_json(&accounts[i]));
+        write_account(&out, &accounts[i]);
+    json_write_close(&out, ']');
     if (count > limit)
-        json_object_set_new(page, "next", json_string(accounts[shown - 1].public_key));
-    return page;
+        json_write_text(&out, "next", accounts[shown - 1].public_key);
+    return json_write_end(&out);
 }
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
@@ -54,7 +60,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     enum err e = account_read_page(db, page->all ? NULL : &page->status, api_client(query->http), page->after,
         page->limit + 1, accounts, &count, detail);
     if (e == ERR_OK)
-        reply->body = page_json(accounts, count, page->limit);
+        reply->text = page_text(accounts, count, page->limit);
     return e;
 }
 

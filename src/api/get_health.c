@@ -22,8 +22,11 @@ static bool keyd_runs(const struct keyd *keyd)
 void api_get_livez(struct http_request *request, void *context)
 {
     const struct api *api = context;
-    bool alive = keyd_runs(api->settings.keyd);
-    api_reply(request, alive ? 200 : 503, json_pack("{s:s}", "status", alive ? "alive" : "not alive"));
+    const bool alive = keyd_runs(api->settings.keyd);
+    struct json_write object = {0};
+    json_write_begin(&object, 32);
+    json_write_text(&object, "status", alive ? "alive" : "not alive");
+    api_reply(request, alive ? 200 : 503, &object);
 }
 
 enum check {
@@ -45,8 +48,12 @@ static const char *const names[CHECK_COUNT] = {
 
 /* The checks of one request. */
 struct report {
-    json_t *checks;
-    bool ready;
+    struct {
+        bool ran, failed;
+        const char *text; /* the reason, or a warning; NULL: none */
+    } checks[CHECK_COUNT];
+    bool failed;
+    char grants[300]; /* what the check of grants shows */
 };
 
 /* Probes come every few seconds, so a check is logged only when it fails, fails for another reason, or passes
@@ -67,24 +74,24 @@ static void log_change(enum check check, const char *reason, const char *detail)
 static void pass(struct report *report, enum check check)
 {
     log_change(check, NULL, NULL);
-    json_array_append_new(report->checks, json_pack("{s:s, s:b}", "name", names[check], "ok", true));
+    report->checks[check].ran = true;
 }
 
-/* reason is a constant; shown (NULL: reason) is what the reply says; detail is for the log, may be NULL. */
+/* reason is a constant; shown (NULL: reason) is what the reply says, and stays; detail is for the log, may be
+ * NULL. */
 static void fail(
     struct report *report, enum check check, const char *reason, const char *shown, const char *detail)
 {
-    report->ready = false;
     log_change(check, reason, shown != NULL ? shown : detail);
-    json_array_append_new(report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", false,
-                                              "reason", shown != NULL ? shown : reason));
+    report->checks[check].ran = report->checks[check].failed = report->failed = true;
+    report->checks[check].text = shown != NULL ? shown : reason;
 }
 
 /* The check passes with a warning: the replica stays ready. */
 static void warn(struct report *report, enum check check, const char *warning)
 {
-    json_array_append_new(
-        report->checks, json_pack("{s:s, s:b, s:s}", "name", names[check], "ok", true, "warning", warning));
+    report->checks[check].ran = true;
+    report->checks[check].text = warning;
 }
 
 /* A warning: the first lease of a day makes its partition if housekeeping did not. */
@@ -133,7 +140,8 @@ static void check_ledgers(
 
 static void check_grants(const struct pool_counts *pool, struct report *report)
 {
-    char shown[300], until[32] = "";
+    char until[32] = "", *shown = report->grants;
+    const size_t size = sizeof report->grants;
     const time_t until_s = (time_t)pool->held_until_s;
     struct tm utc;
     if (pool->grants_allowed) {
@@ -141,14 +149,14 @@ static void check_grants(const struct pool_counts *pool, struct report *report)
     } else if (pool->held_until_s > 0) {
         if (gmtime_r(&until_s, &utc) != NULL)
             strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &utc);
-        snprintf(shown, sizeof shown, "grants are on hold until a ledger has closed after %s: %s", until,
+        snprintf(shown, size, "grants are on hold until a ledger has closed after %s: %s", until,
             pool->grants_reason);
         fail(report, CHECK_GRANTS, "grants are on hold", shown, NULL);
     } else if (pool->grants_on_hold) {
         fail(report, CHECK_GRANTS,
             "the database was restored or failed over, and ingestion has not checked it yet", NULL, NULL);
     } else {
-        snprintf(shown, sizeof shown, "grants are stopped%s%s", pool->grants_reason[0] != '\0' ? ": " : "",
+        snprintf(shown, size, "grants are stopped%s%s", pool->grants_reason[0] != '\0' ? ": " : "",
             pool->grants_reason);
         fail(report, CHECK_GRANTS, "grants are stopped", shown, NULL);
     }
@@ -209,9 +217,24 @@ static void check_standby(
             "leases");
 }
 
-static json_t *report_json(const struct report *report)
+static char *report_text(const struct report *report)
 {
-    return json_pack("{s:s, s:o}", "status", report->ready ? "ready" : "not ready", "checks", report->checks);
+    struct json_write out = {0};
+    json_write_begin(&out, 1024);
+    json_write_text(&out, "status", report->failed ? "not ready" : "ready");
+    json_write_open(&out, "checks", '[');
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        if (!report->checks[i].ran)
+            continue;
+        json_write_open(&out, NULL, '{');
+        json_write_text(&out, "name", names[i]);
+        json_write_bool(&out, "ok", !report->checks[i].failed);
+        if (report->checks[i].text != NULL)
+            json_write_text(&out, report->checks[i].failed ? "reason" : "warning", report->checks[i].text);
+        json_write_close(&out, '}');
+    }
+    json_write_close(&out, ']');
+    return json_write_end(&out);
 }
 
 /* All checks run again, not only those that failed: a replica that is out of service gets no other requests
@@ -219,7 +242,7 @@ static json_t *report_json(const struct report *report)
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
     const struct api_settings *settings = query->settings;
-    struct report report = {json_array(), true};
+    struct report report = {0};
     struct pool_counts pool;
     const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     if (database)
@@ -236,9 +259,9 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
         check_disk(db, &report);
         check_standby(settings, &pool, &report);
     }
-    reply->status = report.ready ? 200 : 503;
-    reply->body = report_json(&report);
-    last_report_set(&query->api->last_readyz, reply->status, json_dumps(reply->body, JSON_COMPACT));
+    reply->status = report.failed ? 503 : 200;
+    reply->text = report_text(&report);
+    last_report_set(&query->api->last_readyz, reply->status, reply->text);
     return ERR_OK;
 }
 
@@ -247,9 +270,9 @@ void api_get_readyz(struct http_request *request, void *context)
     static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
     struct api *api = context;
     if (atomic_load(&api->stopping)) {
-        struct report report = {json_array(), true};
+        struct report report = {0};
         fail(&report, CHECK_SERVICE, "the service is stopping", NULL, NULL);
-        api_reply(request, 503, report_json(&report));
+        api_reply_text(request, 503, report_text(&report));
         return;
     }
     db_endpoint_report(request, api, &endpoint, &api->last_readyz);

@@ -25,18 +25,20 @@ static void job_cancel(void *context)
     watch_cancel(job->api->settings.watch, &job->ticket);
 }
 
-static json_t *status_json(const struct lease_status *status)
+static void write_status(struct json_write *out, const struct lease_status *status)
 {
-    json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:o}", "hash", api_json_hash(&status->hash), "status",
-        status->status, "channelAccount", status->account, "sequence", api_json_decimal(status->sequence),
-        "maxTime", api_json_decimal(status->max_time_s));
+    json_write_begin(out, 512);
+    api_write_hash(out, "hash", &status->hash);
+    json_write_text(out, "status", status->status);
+    json_write_text(out, "channelAccount", status->account);
+    json_write_decimal(out, "sequence", status->sequence);
+    json_write_decimal(out, "maxTime", status->max_time_s);
     if (status->ledger > 0)
-        json_object_set_new(object, "ledger", json_integer(status->ledger));
+        json_write_number(out, "ledger", status->ledger);
     if (status->closed_at_s > 0)
-        json_object_set_new(object, "closedAt", api_json_decimal(status->closed_at_s));
+        json_write_decimal(out, "closedAt", status->closed_at_s);
     if (status->result_code[0] != '\0')
-        json_object_set_new(object, "resultCode", json_string(status->result_code));
-    return object;
+        json_write_text(out, "resultCode", status->result_code);
 }
 
 /* Frees the job after the reply: until then job_cancel may run. */
@@ -46,9 +48,11 @@ static void job_end(struct status_job *job, enum err e, const struct detail *det
         connection_shares_give(&job->api->shares, SHARE_WAIT);
     if (job->load != NULL)
         client_loads_end_wait(&job->api->loads, job->load);
-    if (e == ERR_OK)
-        api_reply(job->http, 200, status_json(&job->ticket.status));
-    else
+    struct json_write object = {0};
+    if (e == ERR_OK) {
+        write_status(&object, &job->ticket.status);
+        api_reply(job->http, 200, &object);
+    } else
         api_refuse_with(job->http, e, detail, api_json_limit(e, "waits"));
     free(job);
 }

@@ -17,13 +17,13 @@ void last_report_free(struct last_report *last)
     free(last->text);
 }
 
-void last_report_set(struct last_report *last, int status, char *text)
+void last_report_set(struct last_report *last, int status, const char *text)
 {
     pthread_mutex_lock(&last->mutex);
     free(last->text);
     last->set_ms = clock_ms();
     last->status = status;
-    last->text = text;
+    last->text = text == NULL ? NULL : mem_copy_text(text);
     pthread_mutex_unlock(&last->mutex);
 }
 

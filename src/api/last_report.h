@@ -23,8 +23,8 @@ struct last_report {
 void last_report_init(struct last_report *last);
 void last_report_free(struct last_report *last);
 
-/* Takes over text, which is terminated and from malloc; NULL: there is no report any more. */
-void last_report_set(struct last_report *last, int status, char *text);
+/* Keeps a copy of the text; NULL: there is no report any more. */
+void last_report_set(struct last_report *last, int status, const char *text);
 /*
  * Returns NULL when the request is to make a new report, which happens at most each_second times a second
  * while there is one; else a copy of the last one, which the caller frees, and its status.

@@ -1,11 +1,12 @@
 /* POST /v1/fee-bumps: signs a fee bump, by the distribution account, for a transaction with an open lease of
  * this client. A client may request several, up to its limits. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "context.h"
-#include "http/json.h"
 #include "reply.h"
 #include "rpc_checks.h"
 #include "stellar/envelope_build.h"
@@ -37,24 +38,24 @@ static void job_cancel(void *context)
 static void write_bump(const struct bump_job *job, const struct bump *bump, struct json_write *out)
 {
     json_write_begin(out, 512 + bump->envelope.len * 4 / 3);
-    json_write_hash(out, "hash", &bump->hash);
-    json_write_hash(out, "innerHash", &job->request.inner_hash);
+    api_write_hash(out, "hash", &bump->hash);
+    api_write_hash(out, "innerHash", &job->request.inner_hash);
     json_write_base64(out, "transactionXdr", buf_bytes(&bump->envelope));
     json_write_decimal(out, "fee", bump->fee_stroops);
-    json_write_address(out, "feeAccount", &job->api->settings.distribution);
+    api_write_address(out, "feeAccount", &job->api->settings.distribution);
     json_write_text(out, "networkPassphrase", job->api->settings.passphrase);
 }
 
 /* For a refused fee: the limit, as a member of the problem. NULL: another error. */
-static json_t *fee_limit_json(const struct bump_request *request, enum err e, const char *limit)
+static char *fee_limit_json(const struct bump_request *request, enum err e, const char *limit)
 {
     int64_t least;
     if (e == ERR_LIMIT_EXCEEDED)
         return api_json_limit(e, limit);
     if (e == ERR_FEE_EXCEEDS_MAXIMUM)
-        return json_pack("{s:o}", "maximumFee", api_json_decimal(bump_fee_maximum(request)));
+        return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(request));
     if (e == ERR_FEE_BELOW_MINIMUM && bump_fee(request, 0, &least, NULL) == ERR_OK)
-        return json_pack("{s:o}", "minimumFee", api_json_decimal(least));
+        return mem_format("{\"minimumFee\":\"%" PRId64 "\"}", least);
     return NULL;
 }
 
@@ -63,7 +64,7 @@ static void job_reply(struct bump_job *job, const struct bump *bump)
 {
     struct json_write object = {0};
     write_bump(job, bump, &object);
-    api_reply_written(job->http, 200, &object);
+    api_reply(job->http, 200, &object);
     job_free(job);
 }
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "context.h"
-#include "http/json.h"
 #include "reply.h"
 #include "rpc_checks.h"
 
@@ -45,9 +45,9 @@ static void write_lease(const struct lease_job *job, const struct lease *lease, 
 {
     const struct lease_request *request = &job->request;
     json_write_begin(out, 512 + lease->envelope.len * 4 / 3);
-    json_write_hash(out, "hash", &lease->hash);
+    api_write_hash(out, "hash", &lease->hash);
     json_write_base64(out, "transactionXdr", buf_bytes(&lease->envelope));
-    json_write_address(out, "channelAccount", &lease->account);
+    api_write_address(out, "channelAccount", &lease->account);
     json_write_decimal(out, "sequence", lease->sequence);
     json_write_number(out, "sequenceLedger", lease->sequence_ledger);
     json_write_decimal(out, "maxTime", (int64_t)lease->max_time_s);
@@ -62,7 +62,7 @@ static void job_reply(struct lease_job *job, const struct lease *lease)
     struct json_write object = {0};
     connection_shares_give(&job->api->shares, SHARE_LEASE);
     write_lease(job, lease, &object);
-    api_reply_written(job->http, 201, &object);
+    api_reply(job->http, 201, &object);
     job_free(job);
 }
 

@@ -1,24 +1,18 @@
 #include "reply.h"
 
+#include <stdlib.h>
+
 #include "auth/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
 #include "base/text.h"
-#include "http/json.h"
+#include "base/json.h"
 
 const char *api_client(const struct http_request *request)
 {
     const struct auth_client *client = http_kept(request);
     return client == NULL ? "" : client->name;
-}
-
-static void reply_text(struct http_request *request, int status, char *text)
-{
-    if (text != NULL)
-        http_reply_json(request, status, text);
-    else
-        api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
 const struct auth_limits *api_limits(const struct http_request *request)
@@ -28,16 +22,17 @@ const struct auth_limits *api_limits(const struct http_request *request)
     return client == NULL ? &open : &client->limits;
 }
 
-void api_reply(struct http_request *request, int status, json_t *object)
+void api_reply_text(struct http_request *request, int status, char *text)
 {
-    char *text = json_dumps(object, JSON_COMPACT);
-    json_decref(object);
-    reply_text(request, status, text);
+    if (text != NULL)
+        http_reply_json(request, status, text);
+    else
+        api_refuse(request, ERR_INTERNAL, &(struct detail){"the reply contains text that is not UTF-8"});
 }
 
-void api_reply_written(struct http_request *request, int status, struct json_write *object)
+void api_reply(struct http_request *request, int status, struct json_write *object)
 {
-    reply_text(request, status, json_write_end(object));
+    api_reply_text(request, status, json_write_end(object));
 }
 
 /* Seconds after which a retry is likely to succeed. Any other 503 ends within seconds, for example when a
@@ -74,13 +69,12 @@ static void log_failure(const struct http_request *request, enum err e, const st
             detail->text, not_logged);
 }
 
-void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, json_t *members)
+void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members)
 {
-    AUTO_FREE char *extra = members == NULL ? NULL : json_dumps(members, JSON_COMPACT);
-    json_decref(members);
     if (err_status(e) >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
         log_failure(request, e, detail);
-    http_reply_problem(request, e, detail, retry_after_s(e), extra);
+    http_reply_problem(request, e, detail, retry_after_s(e), members);
+    free(members);
 }
 
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail)
@@ -104,32 +98,19 @@ enum err api_read_transaction(struct http_request *request, const char *const na
     return ERR_OK;
 }
 
-json_t *api_json_limit(enum err e, const char *name)
+char *api_json_limit(enum err e, const char *name)
 {
-    return e == ERR_LIMIT_EXCEEDED && name != NULL ? json_pack("{s:s}", "limit", name) : NULL;
+    return e == ERR_LIMIT_EXCEEDED && name != NULL ? mem_format("{\"limit\":\"%s\"}", name) : NULL;
 }
 
-json_t *api_json_decimal(int64_t value)
+void api_write_hash(struct json_write *out, const char *name, const struct hash *hash)
 {
-    return json_sprintf("%lld", (long long)value);
+    json_write_hex(out, name, BYTES_OF(hash->bytes));
 }
 
-json_t *api_json_hash(const struct hash *hash)
-{
-    char text[HASH_HEX_SIZE];
-    hash_encode(hash, text);
-    return json_string(text);
-}
-
-json_t *api_json_address(const struct public_key *key)
+void api_write_address(struct json_write *out, const char *name, const struct public_key *key)
 {
     char text[ADDRESS_SIZE];
     address_encode(key, text);
-    return json_string(text);
-}
-
-json_t *api_json_base64(struct bytes bytes)
-{
-    AUTO_FREE char *text = base64_encode(bytes);
-    return json_string(text);
+    json_write_text(out, name, text);
 }

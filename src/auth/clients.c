@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "http/json.h"
+#include "base/json.h"
 #include "limits.h"
 
 static const struct {

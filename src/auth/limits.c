@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "http/json.h"
+#include "base/json.h"
 
 const struct auth_limits limits_default = {.fee_bumps = AUTH_FEE_BUMPS_DEFAULT};
 

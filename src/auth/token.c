@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "http/json.h"
+#include "base/json.h"
 
 static enum err refuse(struct detail *why, const char *reason)
 {

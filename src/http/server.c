@@ -1,7 +1,6 @@
 #include "server_state.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,7 +132,6 @@ enum err http_server_start(
     enum err e = address_listen(settings->address, &sockets, detail);
     if (e != ERR_OK)
         return e;
-    json_object_seed(0); /* once, before threads make objects */
     unsigned max_connections =
         settings->max_connections == 0 ? HTTP_MAX_CONNECTIONS : settings->max_connections;
     struct http_server *server = NEW(struct http_server);

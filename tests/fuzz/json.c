@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "http/json.h"
+#include "base/json.h"
 
 /* Whether jansson refuses the text too, or it exceeds one of our limits. */
 static bool refused_rightly(const uint8_t *data, size_t size, const struct detail *detail)

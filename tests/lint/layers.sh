@@ -30,7 +30,7 @@ library() { # header -> the modules that may include it
     curl/*) echo rpc ;;
     microhttpd.h) echo http ;;
     sodium.h | sodium/*) echo keys stellar auth ;;
-    jansson.h) echo http auth api rpc ;;
+    jansson.h) echo base auth rpc ;;
     esac
 }
 

@@ -29,15 +29,15 @@ static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
     int status = 0;
     char *text = NULL;
     last_report_init(&last);
-    last_report_set(&last, 200, mem_copy_text("first"));
-    last_report_set(&last, 503, mem_copy_text("second"));
+    last_report_set(&last, 200, "first");
+    last_report_set(&last, 503, "second");
     for (unsigned tries = 0; text == NULL; tries++) {
         assert_true(tries < 100);
         text = last_report_get(&last, 1, &status);
     }
     assert_string_equal(text, "second");
     assert_int_equal(status, 503);
-    last_report_set(&last, 200, mem_copy_text("third"));
+    last_report_set(&last, 200, "third");
     assert_string_equal(text, "second");
     free(text);
     last_report_free(&last);
@@ -49,11 +49,11 @@ static void no_report_is_used_after_a_failure_or_a_long_time(void **state)
     struct last_report last;
     int status = 0;
     last_report_init(&last);
-    last_report_set(&last, 200, mem_copy_text("old"));
+    last_report_set(&last, 200, "old");
     last.set_ms -= REPORT_AGE_MS + 1;
     for (int i = 0; i < 10; i++)
         assert_null(last_report_get(&last, 1, &status));
-    last_report_set(&last, 200, mem_copy_text("new"));
+    last_report_set(&last, 200, "new");
     last_report_set(&last, 200, NULL);
     for (int i = 0; i < 10; i++)
         assert_null(last_report_get(&last, 1, &status));

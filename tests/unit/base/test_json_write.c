@@ -10,28 +10,59 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json_write.h"
+#include "base/json_write.h"
 
 static void every_kind_of_member_is_read_back(void **state)
 {
     (void)state;
     struct json_write out = {0};
-    const struct hash hash = {{0xab, [31] = 1}};
-    const struct public_key key = {{0}};
+    const uint8_t hash[32] = {0xab, [31] = 1};
     json_write_begin(&out, 1);
     json_write_number(&out, "number", INT64_MIN);
     json_write_decimal(&out, "decimal", INT64_MAX);
-    json_write_hash(&out, "hash", &hash);
-    json_write_address(&out, "address", &key);
+    json_write_hex(&out, "hash", BYTES_OF(hash));
     json_write_base64(&out, "bytes", (struct bytes){(const uint8_t *)"ab", 2});
     json_write_base64(&out, "none", (struct bytes){0});
     json_write_text(&out, "text", "plain");
     AUTO_FREE char *text = json_write_end(&out);
+    assert_string_equal(text, "{\"number\":-9223372036854775808,\"decimal\":\"9223372036854775807\",\"hash\":"
+                              "\"ab00000000000000000000000000000000000000000000000000000000000001\","
+                              "\"bytes\":\"YWI=\",\"none\":\"\","
+                              "\"text\":\"plain\"}");
+}
+
+static void objects_and_arrays_are_nested(void **state)
+{
+    (void)state;
+    struct json_write out = {0};
+    json_write_begin(&out, 1);
+    json_write_open(&out, "array", '[');
+    for (int i = 0; i < 2; i++) {
+        json_write_open(&out, NULL, '{');
+        json_write_bool(&out, "first", i == 0);
+        json_write_null(&out, "null");
+        json_write_close(&out, '}');
+        json_write_number(&out, NULL, i);
+    }
+    json_write_close(&out, ']');
+    json_write_open(&out, "empty", '{');
+    json_write_close(&out, '}');
+    json_write_members(&out, "{}");
+    json_write_members(&out, "{\"a\":1,\"b\":2}");
+    AUTO_FREE char *text = json_write_end(&out);
     assert_string_equal(text,
-        "{\"number\":-9223372036854775808,\"decimal\":\"9223372036854775807\",\"hash\":"
-        "\"ab00000000000000000000000000000000000000000000000000000000000001\",\"address\":"
-        "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\",\"bytes\":\"YWI=\",\"none\":\"\","
-        "\"text\":\"plain\"}");
+        "{\"array\":[{\"first\":true,\"null\":null},0,{\"first\":false,\"null\":null},1],"
+        "\"empty\":{},\"a\":1,\"b\":2}");
+}
+
+static void bytes_that_are_not_UTF8_become_question_marks(void **state)
+{
+    (void)state;
+    struct json_write out = {0};
+    json_write_begin(&out, 1);
+    json_write_bytes(&out, "t", "\xc3\xa4\"\xc3(\xff");
+    AUTO_FREE char *text = json_write_end(&out);
+    assert_string_equal(text, "{\"t\":\"\xc3\xa4\\\"?(?\"}");
 }
 
 static void an_object_without_members_is_empty(void **state)
@@ -75,8 +106,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_member_is_read_back),
+        cmocka_unit_test(objects_and_arrays_are_nested),
+        cmocka_unit_test(bytes_that_are_not_UTF8_become_question_marks),
         cmocka_unit_test(an_object_without_members_is_empty),
         cmocka_unit_test(any_text_is_escaped_or_found_not_to_be_UTF8),
     };
-    return cmocka_run_group_tests_name("api/json_write", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("base/json_write", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Rules of http/json_parse.h: the values are those that jansson's own parser makes. */
+/* Rules of base/json_parse.h: the values are those that jansson's own parser makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,14 @@
-/* Rules of http/json.h. */
-#include "client.h"
+/* Rules of base/json.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
 
-#include "http/json.h"
+#include "base/clock.h"
+#include "base/json.h"
 #include "slowness.h"
 
 static enum err read_text(const char *text, json_t **out, struct detail *detail)

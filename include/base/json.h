@@ -2,8 +2,8 @@
  * Reading a request's JSON body, strictly: a body that could mean something else than what is read is
  * refused, with a detail that names the member.
  */
-#ifndef FAIRWAY_HTTP_JSON_H
-#define FAIRWAY_HTTP_JSON_H
+#ifndef FAIRWAY_BASE_JSON_H
+#define FAIRWAY_BASE_JSON_H
 
 #include <jansson.h>
 #include <stdbool.h>

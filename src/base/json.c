@@ -1,4 +1,6 @@
-#include "http/json.h"
+/* Reads members of a request's object, and says of each what is wrong. The text is read by json_parse.c;
+ * nothing is written here. */
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,10 +1,11 @@
+/* A strict reader of JSON text. Nothing is ever guessed: what could be read in two ways is refused. */
 #include "json_parse.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
-#include "http/json.h"
 
 struct parser {
     const char *begin, *at, *end;
