@@ -12,7 +12,6 @@
 /* When the pool is searched again for leases that have expired. A search reads the whole pool and knows when
  * the next lease expires, but not of leases granted after it. So it is repeated after SETTLE_SEARCH_SECONDS.
  * Only a lease that lives for less than that can end late. */
-#define SETTLE_SEARCH_SECONDS 10
 struct settle_search {
     bool done;            /* else: with the next ledger */
     int64_t until_s;      /* not before a ledger of a later close time */

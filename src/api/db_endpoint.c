@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 static void end(struct db_query *query, enum err e, const struct db_reply *reply, const struct detail *detail)

@@ -25,9 +25,6 @@ struct db_reply {
     const char *text_type; /* NULL: JSON */
 };
 
-/* How long a request may take. */
-#define DB_ENDPOINT_REPLY_MS 2000
-
 struct db_endpoint {
     size_t
         query_size; /* of the endpoint's own structure, which begins with a struct db_query; it is zeroed */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
@@ -15,8 +16,6 @@ struct worker {
 
 /* How often the deadlines in the queue are checked. */
 #define CHECK_EVERY_MS 50
-/* If no work has ended for so long, the database counts as unavailable. */
-#define SILENCE_MS 1500
 
 struct db_workers {
     pthread_mutex_t mutex;   /* guards the members down to stopping */
@@ -44,7 +43,7 @@ static struct db_work *take(struct db_workers *workers)
 static enum err late(struct db_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
-    const bool silent = clock_ms() - workers->ended_ms > SILENCE_MS;
+    const bool silent = clock_ms() - workers->ended_ms > DB_WORKERS_SILENCE_MS;
     pthread_mutex_unlock(&workers->mutex);
     return silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
 }

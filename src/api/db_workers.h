@@ -10,9 +10,6 @@
 #include "fair_queue.h"
 
 #define DB_WORKERS_QUEUE_MAX 1024
-/* Work with less time left is not begun. A query that does not end in time costs its connection, so under
- * overload, when all work is late, little would be answered. */
-#define DB_WORKERS_BEGIN_MS 300
 
 struct db_workers;
 

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "context.h"
 #include "reply.h"
-
-#define WAIT_MAX_S 60
 
 struct status_job {
     struct watch_ticket ticket; /* first: the watch returns it */
@@ -83,9 +82,9 @@ static enum err read_request(
     uint64_t wait_s = 0;
     if (hash_decode(http_path_parameter(request), &job->ticket.hash) != ERR_OK)
         return ERR_INVALID_HASH;
-    if (wait != NULL && text_to_u64(wait, WAIT_MAX_S, &wait_s) != ERR_OK)
+    if (wait != NULL && text_to_u64(wait, TRANSACTION_WAIT_MAX_S, &wait_s) != ERR_OK)
         return detail_set(
-            detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", WAIT_MAX_S);
+            detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", TRANSACTION_WAIT_MAX_S);
     job->ticket.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
     snprintf(job->ticket.client, sizeof job->ticket.client, "%s", api_client(request));
     if (wait_s == 0)

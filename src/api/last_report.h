@@ -10,7 +10,6 @@
 #include "base/rate_limit.h"
 
 #define REPORTS_EACH_SECOND 10 /* the default */
-#define REPORT_AGE_MS 5000 /* an older one is not used: many requests may come at once after a long time */
 
 struct last_report {
     pthread_mutex_t mutex; /* guards what follows */

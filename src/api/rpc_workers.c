@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"

@@ -11,8 +11,6 @@
 #include "fair_queue.h"
 #include "rpc/rpc.h"
 
-#define RPC_WORKERS_WAIT_MS 1000
-#define RPC_WORKERS_CALL_MS 2000
 #define RPC_WORKERS_QUEUE_MAX 128 /* of each kind */
 
 /* Each kind has a queue of its own, and leaves a quarter of the threads, at least one, to the other: neither

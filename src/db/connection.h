@@ -8,9 +8,6 @@
 #include "db/db.h"
 #include "prepared.h"
 
-/* How long after the server's own timeout a call waits before the connection counts as lost. */
-#define DB_ANSWER_MARGIN_MS 1000
-
 /* statement_timeout, lock_timeout, idle_in_transaction_session_timeout, as parameters of set_config. */
 #define DB_LIMITS 3
 #define DB_LIMIT_SIZE 16

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "connection.h"
 #include "session.h"
@@ -19,10 +20,11 @@ struct db *db_new(const struct db_settings *settings)
     db->url = mem_copy_text(settings->url);
     db->kind = settings->kind;
     db->name = settings->name;
-    db->connect_timeout_s = or_default(settings->connect_timeout_s, 5);
-    db->statement_timeout_ms = or_default(settings->statement_timeout_ms, 5000);
-    const int limits_ms[DB_LIMITS] = {db->statement_timeout_ms, or_default(settings->lock_timeout_ms, 2000),
-        or_default(settings->idle_transaction_timeout_ms, 5000)};
+    db->connect_timeout_s = or_default(settings->connect_timeout_s, DB_CONNECT_S);
+    db->statement_timeout_ms = or_default(settings->statement_timeout_ms, DB_STATEMENT_MS);
+    const int limits_ms[DB_LIMITS] = {db->statement_timeout_ms,
+        or_default(settings->lock_timeout_ms, DB_LOCK_MS),
+        or_default(settings->idle_transaction_timeout_ms, DB_IDLE_TRANSACTION_MS)};
     for (size_t i = 0; i < DB_LIMITS; i++) {
         snprintf(db->limits[i], sizeof db->limits[i], "%d", limits_ms[i]);
         db->limit_params[i] = DB_TEXT(db->limits[i]);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "rows.h"
 

@@ -6,17 +6,11 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 enum {
-    PHASE_BITS = 3,
-    /*
-     * The time that an ordinary client on a busy machine needs to send a head or a body, or to read a reply.
-     * A connection that takes longer may be closed to make room for others.
-     */
-    HEAD_GRACE_MS = 250,
-    BODY_GRACE_MS = 1000,
-    REPLY_GRACE_MS = 5000
+    PHASE_BITS = 3
 };
 
 static uint64_t state_of(enum connection_phase phase, int64_t since_ms)
@@ -77,11 +71,11 @@ bool connection_dispensable(uint64_t state, int64_t now_ms)
     case CONNECTION_IDLE:
         return true;
     case CONNECTION_HEAD:
-        return age_ms >= HEAD_GRACE_MS;
+        return age_ms >= HTTP_HEAD_GRACE_MS;
     case CONNECTION_BODY:
-        return age_ms >= BODY_GRACE_MS;
+        return age_ms >= HTTP_BODY_GRACE_MS;
     case CONNECTION_REPLY:
-        return age_ms >= REPLY_GRACE_MS;
+        return age_ms >= HTTP_REPLY_GRACE_MS;
     case CONNECTION_HANDLER:
     case CONNECTION_ENDED:
         break;

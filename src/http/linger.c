@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 
 enum {
-    LINGER_MS = 2000,
     LINGER_BYTES = 8 << 20
 };
 
@@ -26,7 +26,7 @@ void linger_add(struct linger_list *linger, int fd)
         return;
     linger->socket[linger->count].fd = copy;
     linger->socket[linger->count].left = LINGER_BYTES;
-    linger->socket[linger->count++].deadline_ms = clock_ms() + LINGER_MS;
+    linger->socket[linger->count++].deadline_ms = clock_ms() + HTTP_LINGER_MS;
 }
 
 nfds_t linger_poll(const struct linger_list *linger, struct pollfd *fds)

@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "request.h"
@@ -18,10 +19,7 @@
 
 enum {
     THREADS_DEFAULT = 2,
-    IDLE_DEFAULT_S = 30,
-    HEAD_DEFAULT_S = 5,
     HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
-    FLUSH_MS = 500         /* for the last replies to leave in http_server_free */
 };
 
 /* Each message of the library is about what one client did. */
@@ -113,8 +111,8 @@ static unsigned port_of(int socket)
 
 static struct connection_limits limits_of(const struct http_server_settings *settings)
 {
-    int idle_s = settings->idle_timeout_s == 0 ? IDLE_DEFAULT_S : settings->idle_timeout_s;
-    int head_s = settings->head_timeout_s == 0 ? HEAD_DEFAULT_S : settings->head_timeout_s;
+    int idle_s = settings->idle_timeout_s == 0 ? HTTP_IDLE_S : settings->idle_timeout_s;
+    int head_s = settings->head_timeout_s == 0 ? HTTP_HEAD_S : settings->head_timeout_s;
     return (struct connection_limits){
         .head_ms = 1000 * (head_s < idle_s ? head_s : idle_s), .phase_ms = 1000 * idle_s};
 }
@@ -186,7 +184,7 @@ void http_server_free(struct http_server *server)
     http_server_drain(server, 0);
     /* Stopping a daemon that has a suspended connection aborts the process. */
     wait_for_zero(&server->awaiting_reply, INT64_MAX);
-    wait_for_zero(&server->in_progress, clock_ms() + FLUSH_MS);
+    wait_for_zero(&server->in_progress, clock_ms() + HTTP_FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
     hangups_free(server->hangups);

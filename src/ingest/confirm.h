@@ -11,12 +11,6 @@
 #include "feed.h"
 #include "outage.h"
 
-/* How long reads may fail, including those of an RPC that lags, before one is given up. */
-#define CONFIRM_GIVE_UP_MS 20000
-/* Between attempts to read the unread accounts. Shorter than the time after which the outage is forgotten, so
- * that a failing attempt does not hold up a ledger for 20 s again. */
-#define CONFIRM_REREAD_MS 30000
-
 struct confirm {
     struct feed feed;
     struct outage outage; /* of reads; its limit is how long they may fail */

@@ -6,13 +6,12 @@
 
 #include "backoff.h"
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 
 #define PAUSE_FIRST_MS 500
 #define PAUSE_MAX_MS 30000
 #define LOG_AGAIN_MS 300000
-#define REREAD_MS 600000
-#define REREAD_TOO_LOW_MS 60000 /* while the balance is too low for leases: an operator may be funding it */
 
 static enum err read_one(const struct feed *feed, const struct funds_request *request, bool only,
     struct account_snapshot *out, struct detail *detail)
@@ -200,5 +199,5 @@ void funds_watch_ledger(struct funds_watch *watch, uint32_t ledger, const struct
         return;
     want(watch, &(struct funds_request){funds->account, funds->base_reserve_stroops, ledger});
     const bool too_low = funds_level(funds, &watch->limits) == FUNDS_TOO_LOW;
-    watch->reread_ms = clock_ms() + (too_low ? REREAD_TOO_LOW_MS : REREAD_MS);
+    watch->reread_ms = clock_ms() + (too_low ? FUNDS_REREAD_TOO_LOW_MS : FUNDS_REREAD_MS);
 }

@@ -45,8 +45,6 @@ struct funds_watch {
     struct account_snapshot snapshot;
 };
 
-#define FUNDS_WATCH_GIVE_UP_MS 30000 /* the limit of unconfirmed */
-
 /* Returns 0 or the error of pthread_create. */
 int funds_watch_start(
     struct funds_watch *watch, const struct feed feeds[], size_t count, const struct funds_limits *limits);

@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "stellar/result.h"
-
-/* How long to ask the RPC what became of leases, one request each. The rest is settled as consumed. */
-#define LEASES_MS 20000
 
 /* The evidence while it is read. */
 struct reading {
@@ -215,7 +213,7 @@ static enum err read_fate(
 /* Asks about each lease whose sequence number is consumed. */
 static enum err read_fates(struct reading *reading, struct detail *detail)
 {
-    const int64_t deadline_ms = clock_ms() + LEASES_MS;
+    const int64_t deadline_ms = clock_ms() + GAP_LEASES_MS;
     enum err e = ERR_OK;
     reading->out->reads.fates = NEW_ARRAY(reading->snapshot->count, struct lease_fate);
     for (size_t i = 0; e == ERR_OK && i < reading->snapshot->count; i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ingester.h"
@@ -12,12 +13,6 @@
 #include "retry.h"
 #include "stop.h"
 #include "witness.h"
-
-/* Longer than a step of a leader takes when one RPC hangs. With less, replicas would take over from each
- * other again and again. */
-#define STALE_SLACK_S 30
-
-#define WITNESS_TIMEOUT_MS 5000
 
 struct ingest {
     struct rpc *rpc; /* NULL: the feed is a test's, or RPC_URL has several addresses, each with an RPC in: */
@@ -193,7 +188,7 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     }
     status_init(&ingest->status, settings->ledger_seconds);
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
-    const int64_t stale_ms = (int64_t)(settings->ledger_seconds + STALE_SLACK_S) * 1000;
+    const int64_t stale_ms = (int64_t)(settings->ledger_seconds + INGEST_STALE_SLACK_S) * 1000;
     ingest->ingester = (struct ingester){
         .confirm = {.outage = {.limit_ms = CONFIRM_GIVE_UP_MS}, .reread_every_ms = CONFIRM_REREAD_MS},
         .lead = make_lead(settings),

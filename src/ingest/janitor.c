@@ -7,6 +7,7 @@
 
 #include "backoff.h"
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/retention.h"
@@ -17,16 +18,9 @@
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 
-/* The number of rows of a step is adapted until it takes STEP_MS at most. The lock timeout is below
- * deadlock_timeout, so that in a deadlock the janitor fails and not a ledger; and it is short, because grants
- * queue behind a step that waits to drop a table. */
-#define STEP_MS 100
 #define STEP_ROWS_FIRST 200
 #define STEP_ROWS_MIN 20
 #define STEP_ROWS_MAX 2000
-#define LOCK_TIMEOUT_MS 200
-#define STATEMENT_TIMEOUT_MS 1000 /* below the lock timeout of others: they may wait for the step */
-#define CONNECT_TIMEOUT_S 2
 
 struct job {
     const char *what; /* for the log */
@@ -64,9 +58,9 @@ static enum err run_step(struct janitor *janitor, struct job *job, bool *more, s
     const bool full = e == ERR_OK && (job->kind == RETENTION_LEDGERS ? (int64_t)rows == limit : rows > 0);
     if (e != ERR_OK)
         job->limit = clamp_rows(limit / 4);
-    else if (took_ms > STEP_MS)
+    else if (took_ms > JANITOR_STEP_MS)
         job->limit = clamp_rows(limit / 2);
-    else if (full && took_ms < STEP_MS / 2)
+    else if (full && took_ms < JANITOR_STEP_MS / 2)
         job->limit = clamp_rows(limit * 2);
     *more |= full;
     if (rows > 0)
@@ -142,9 +136,9 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
         .db = db_new(&(struct db_settings){.url = settings->database_direct_url,
             .kind = DB_DIRECT,
             .name = "fairway janitor",
-            .connect_timeout_s = CONNECT_TIMEOUT_S,
-            .statement_timeout_ms = STATEMENT_TIMEOUT_MS,
-            .lock_timeout_ms = LOCK_TIMEOUT_MS}),
+            .connect_timeout_s = JANITOR_CONNECT_S,
+            .statement_timeout_ms = JANITOR_STATEMENT_MS,
+            .lock_timeout_ms = JANITOR_LOCK_MS}),
         .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
             {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
             {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST}},

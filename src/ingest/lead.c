@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
 
-/* How long a new leader waits for the lock of a session that it has ended. The server ends a session within
- * milliseconds, unless its host is overloaded. */
-#define LOCK_WAIT_MS 1000
 #define LOCK_POLL_MS 20
 
 static const char sql_lock[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
@@ -90,7 +88,7 @@ enum err lead_take(struct lead *lead, struct detail *detail)
 static enum err await_lock(struct lead *lead, struct detail *detail)
 {
     enum err e;
-    const int64_t deadline_ms = clock_ms() + LOCK_WAIT_MS;
+    const int64_t deadline_ms = clock_ms() + LEAD_LOCK_WAIT_MS;
     while ((e = try_lock(lead, detail)) == ERR_OK && !lead->locked && clock_left_ms(deadline_ms) > 0)
         clock_sleep_ms(LOCK_POLL_MS);
     return e;

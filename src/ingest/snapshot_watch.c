@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "pool/oldest_snapshot.h"
 
 #define EVERY_MS 10000
-#define OLD_S 300 /* no transaction of fairway takes longer than 10 s */
 #define WARN_EVERY_MS 600000
 
 static const char *remedy_of(const struct oldest_snapshot *snapshot)
@@ -25,7 +25,7 @@ static const char *remedy_of(const struct oldest_snapshot *snapshot)
 static void judge(struct snapshot_watch *watch, const struct oldest_snapshot *snapshot)
 {
     const int64_t now_ms = clock_ms();
-    if (snapshot->age_s < OLD_S) {
+    if (snapshot->age_s < SNAPSHOT_OLD_S) {
         if (watch->warn_ms != 0)
             log_info("vacuum can remove dead rows again: the old snapshot is gone", NULL);
         watch->warn_ms = 0;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "ingester.h"
 #include "witness_late.h"

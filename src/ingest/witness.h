@@ -44,9 +44,6 @@ struct witness {
     struct outage unread_recovering; /* the same for reads of accounts and frozen keys */
     struct outage unread_confirming;
 };
-#define WITNESS_GIVE_UP_MS 30000 /* the limit of these outages but the last */
-/* Less than CONFIRM_GIVE_UP_MS: an RPC that answers decides before the accounts are quarantined as unread. */
-#define WITNESS_CONFIRM_MS 10000
 
 /* No RPC yet: the caller adds them to rpcs. */
 struct witness witness_init(void);

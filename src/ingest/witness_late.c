@@ -1,6 +1,7 @@
 #include "witness_late.h"
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "witness_rpcs.h"
@@ -9,15 +10,11 @@
 #define LEDGERS_APART 2
 /* Between requests for the latest ledger of an RPC. */
 #define MARK_AGAIN_MS 5000
-/* With longer times between two answers, it is not known when an RPC had a ledger. */
-#define UNSEEN_MS 10000
-/* A ledger that the other RPC does not get: it was invented, or that RPC stands still. */
-#define MARK_FORGOTTEN_MS 120000
 
 static bool has_ended(const struct witness_mark *mark, const struct rpc_ledgers *answer, int64_t now)
 {
     const bool passed = answer->count > 0 && answer->items[0].sequence > mark->sequence;
-    return passed || now - mark->seen_ms > UNSEEN_MS || now - mark->since_ms > MARK_FORGOTTEN_MS;
+    return passed || now - mark->seen_ms > WITNESS_UNSEEN_MS || now - mark->since_ms > WITNESS_MARK_MS;
 }
 
 bool witness_is_late(struct witness *witness, size_t i, const struct rpc_ledgers *answer)

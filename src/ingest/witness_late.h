@@ -11,8 +11,6 @@
 
 #include "witness.h"
 
-#define WITNESS_LATE_MS 20000 /* with less than 30 s, grants go on */
-
 /* Notes which ledgers rpcs[i] has. Returns whether it is late. */
 bool witness_is_late(struct witness *witness, size_t i, const struct rpc_ledgers *answer);
 

@@ -1,6 +1,7 @@
 #include "witness_rpcs.h"
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 
 void witness_order(const struct witness *witness, size_t order[RPC_ADDRESSES_MAX])

@@ -6,10 +6,8 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
-
-/* How long keyd may take to end after it has closed its socket. */
-#define END_MS 1000
 
 void client_init(struct keyd *keyd)
 {
@@ -36,10 +34,10 @@ static void set_lost(struct keyd *keyd)
     keyd->lost = true;
 }
 
-/* False: the deadline has passed, and for WIRE_GRACE_MS another call was under way. */
+/* False: the deadline has passed, and for KEYD_GRACE_MS another call was under way. */
 static bool take(struct keyd *keyd, int64_t deadline_ms)
 {
-    const int64_t least_ms = clock_ms() + WIRE_GRACE_MS;
+    const int64_t least_ms = clock_ms() + KEYD_GRACE_MS;
     const struct timespec until = clock_timespec(deadline_ms > least_ms ? deadline_ms : least_ms);
     int waited = 0;
     pthread_mutex_lock(&keyd->mutex);
@@ -159,7 +157,7 @@ enum err client_wait_ready(struct keyd *keyd, struct detail *detail)
 {
     enum err result;
     keyd->type = WIRE_READY;
-    if (receive(keyd, clock_ms() + CLIENT_CALL_MS) == WIRE_DONE) {
+    if (receive(keyd, clock_ms() + KEYD_CALL_MS) == WIRE_DONE) {
         struct xdr_reader answer = xdr_reader(payload(&keyd->answer));
         enum err e = wire_get_result(&answer, &result, detail);
         return e == ERR_OK && xdr_end(&answer) == ERR_OK
@@ -167,7 +165,7 @@ enum err client_wait_ready(struct keyd *keyd, struct detail *detail)
                    : detail_set(detail, ERR_CONFIG, "fairway-keyd is of another version");
     }
     struct detail end;
-    if (!spawn_ended(&keyd->child, END_MS, &end))
+    if (!spawn_ended(&keyd->child, KEYD_END_MS, &end))
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not become ready");
     return detail_set(detail, ERR_CONFIG, "the key process does not start (%s)", end.text);
 }

@@ -12,10 +12,6 @@
 #include "spawn.h"
 #include "wire.h"
 
-/* How long an answer may take. A batch takes milliseconds; WIRE_LOAD may derive a key for each row. */
-#define CLIENT_CALL_MS 4000
-#define CLIENT_LOAD_MS 30000
-
 struct keyd {
     struct spawn_child child;
     int lost_event; /* an eventfd, written when lost is set */

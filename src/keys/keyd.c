@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "client.h"
 
@@ -55,7 +56,7 @@ void keyd_stop(struct keyd *keyd)
         close(keyd->lost_fd);
     if (keyd->lost_event >= 0)
         close(keyd->lost_event);
-    spawn_reap(&keyd->child, keyd->lost ? 0 : CLIENT_CALL_MS);
+    spawn_reap(&keyd->child, keyd->lost ? 0 : KEYD_CALL_MS);
     client_free(keyd);
     free(keyd);
 }
@@ -103,7 +104,7 @@ enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t
     buf_add_u32(request, (uint32_t)row_count);
     for (size_t i = 0; i < row_count; i++)
         wire_put_row(request, &rows[i]);
-    if ((e = client_exchange(keyd, WIRE_LOAD, CLIENT_LOAD_MS, &answer)) == ERR_OK &&
+    if ((e = client_exchange(keyd, WIRE_LOAD, KEYD_LOAD_MS, &answer)) == ERR_OK &&
         (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
         (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK)
         e = xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
@@ -118,7 +119,7 @@ static enum err generate(struct keyd *keyd, size_t count, struct generated_key o
     if (e != ERR_OK)
         return e;
     buf_add_u32(request, (uint32_t)count);
-    e = client_exchange(keyd, WIRE_GENERATE, CLIENT_CALL_MS, &answer);
+    e = client_exchange(keyd, WIRE_GENERATE, KEYD_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         if ((e = xdr_opaque(&answer, out[i].public_key.bytes, sizeof out[i].public_key.bytes)) == ERR_OK)
             e = wire_get_sealed(&answer, &out[i].sealed);
@@ -159,7 +160,7 @@ static enum err sign_batch(
         wire_put_sealed(request, &items[i].sealed);
         wire_put_bytes(request, items[i].transaction);
     }
-    e = client_exchange(keyd, WIRE_LEASES, CLIENT_CALL_MS, &answer);
+    e = client_exchange(keyd, WIRE_LEASES, KEYD_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_lease(&answer, &items[i]);
     return client_end(keyd, e, &answer);
@@ -215,7 +216,7 @@ static enum err sign_bump_batch(
         wire_put_sealed(request, &items[i].sealed);
         wire_put_bytes(request, items[i].inner);
     }
-    e = client_exchange(keyd, WIRE_FEE_BUMPS, CLIENT_CALL_MS, &answer);
+    e = client_exchange(keyd, WIRE_FEE_BUMPS, KEYD_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_signed(&answer, &items[i].result, items[i].envelope, &items[i].hash, &items[i].detail);
     return client_end(keyd, e, &answer);
@@ -258,7 +259,7 @@ enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct 
         buf_add(request, provisioning->accounts[i].bytes, sizeof provisioning->accounts[i].bytes);
         wire_put_sealed(request, &sealed[i]);
     }
-    if ((e = client_exchange(keyd, WIRE_PROVISIONING, CLIENT_CALL_MS, &answer)) == ERR_OK &&
+    if ((e = client_exchange(keyd, WIRE_PROVISIONING, KEYD_CALL_MS, &answer)) == ERR_OK &&
         (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
         (e = xdr_u32(&answer, broken)) == ERR_OK && *broken >= provisioning->account_count)
         e = ERR_XDR_INVALID;

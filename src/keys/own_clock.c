@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/deadlines.h"
+
 uint64_t own_clock_latest_s(void)
 {
     struct timespec now;

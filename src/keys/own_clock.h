@@ -11,10 +11,6 @@
 
 #include <stdint.h>
 
-/* Grants accept a database whose clock is up to 90 s off (grants_clock_slack_s, with the longest
- * LEDGER_SECONDS); 30 s more for the clock of this host. */
-#define OWN_CLOCK_AHEAD_S 120
-
 /* The latest time that is accepted, in Unix seconds. */
 uint64_t own_clock_latest_s(void);
 

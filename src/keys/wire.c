@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 /* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */
@@ -19,7 +20,7 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
         ready = poll(&poll_fd, 1, clock_left_ms(deadline_ms));
     while (ready < 0 && errno == EINTR);
     if (ready == 0)
-        ready = poll(&poll_fd, 1, WIRE_GRACE_MS);
+        ready = poll(&poll_fd, 1, KEYD_GRACE_MS);
     return ready > 0;
 }
 

@@ -22,9 +22,6 @@ enum wire_type {
 };
 
 #define WIRE_HEADER_SIZE 8
-/* Every wait lasts so much longer than its deadline: this process may have been stopped, and the answer may
- * already be there. */
-#define WIRE_GRACE_MS 100
 /* The most bytes of any payload. A larger batch takes several messages. */
 #define WIRE_PAYLOAD_MAX (8u << 20)
 

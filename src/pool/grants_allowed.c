@@ -2,16 +2,15 @@
 
 #include <inttypes.h>
 
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/lock_numbers.h"
 #include "stellar/policy.h"
 
-#define CLOCK_SLACK_S 30
-
 int64_t grants_clock_slack_s(unsigned ledger_seconds)
 {
-    return CLOCK_SLACK_S + (int64_t)ledger_seconds;
+    return GRANTS_CLOCK_SLACK_S + (int64_t)ledger_seconds;
 }
 
 /* ---- for a grant transaction */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 void settle_accounts_free(struct settle_accounts *accounts)

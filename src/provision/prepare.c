@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "pool/submission.h"
 
@@ -9,7 +10,6 @@
 /* The network's. An account needs two, from its own balance or from its sponsor's. */
 #define BASE_RESERVE_STROOPS 5000000
 #define STROOPS_PER_XLM 10000000
-#define VALID_SECONDS 60 /* a few ledgers; also how long a transaction that is not included stays pending */
 
 /* What the RPC reports as of one ledger. */
 struct network_snapshot {
@@ -102,7 +102,7 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
         .distribution = provision->settings->distribution,
         .sequence = snapshot->distribution.sequence + 1,
         .fee_stroops = prepare_fee(kind, batch->count, provision->failures, provision->settings),
-        .max_time_s = now_s + VALID_SECONDS,
+        .max_time_s = now_s + SUBMISSION_VALID_S,
         .account_count = batch->count,
     };
     for (size_t i = 0; i < batch->count; i++)

@@ -3,14 +3,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
 #include "stellar/account.h"
 
-/* How long an internal error is retried. */
-#define RETRIES_MS 2000
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 320
 
@@ -21,7 +20,7 @@
 static enum err call_with_retries(
     struct rpc *rpc, json_t *params, json_t **result, struct call_error *error, struct detail *detail)
 {
-    const int64_t deadline_ms = clock_ms() + RETRIES_MS;
+    const int64_t deadline_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
     for (int pause_ms = PAUSE_MIN_MS;; pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
         enum err e = call_repeatable(rpc, "getLedgerEntries", json_incref(params), result, error, detail);
         if (e != ERR_RPC_UNAVAILABLE || error->code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)

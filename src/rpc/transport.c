@@ -7,12 +7,10 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-
-#define TIMEOUT_MS 15000
-#define CONNECT_TIMEOUT_MS 5000
 
 struct transport {
     CURL *easy;
@@ -64,7 +62,8 @@ static void set_options(struct transport *transport)
     SET(CURLOPT_USERAGENT, "fairway");
     SET(CURLOPT_TIMEOUT_MS, (long)transport->timeout_ms);
     SET(CURLOPT_CONNECTTIMEOUT_MS,
-        (long)(transport->timeout_ms < CONNECT_TIMEOUT_MS ? transport->timeout_ms : CONNECT_TIMEOUT_MS));
+        (long)(transport->timeout_ms < RPC_CONNECT_TIMEOUT_MS ? transport->timeout_ms
+                                                              : RPC_CONNECT_TIMEOUT_MS));
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transport);
@@ -77,7 +76,7 @@ struct transport *transport_new(const struct rpc_settings *settings)
     pthread_once(&once, initialize);
     struct transport *transport = NEW(struct transport);
     transport->url = mem_copy_text(settings->url);
-    transport->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : TIMEOUT_MS;
+    transport->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : RPC_TIMEOUT_MS;
     transport->max_body = settings->max_body;
     transport->cancel_fd = settings->cancel_fd;
     transport->easy = curl_easy_init();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 #define LEDGERS_MAX 10000

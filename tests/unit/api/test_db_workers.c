@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "db_workers.h"
 #include "slowness.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "last_report.h"
 

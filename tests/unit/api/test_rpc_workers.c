@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/deadlines.h"
 #include "rpc_workers.h"
 #include "slowness.h"
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "witness_late.h"
 #include "witness_rpcs.h"

@@ -1,0 +1,92 @@
+/*
+ * How long things may take: every time limit of the service, and what waits for it. Those that an operator
+ * sets are in cmd/fairway/options.c. Pauses and intervals that only pace a loop stand where the loop is.
+ */
+#ifndef FAIRWAY_BASE_DEADLINES_H
+#define FAIRWAY_BASE_DEADLINES_H
+
+/* ---- a client's connection and request */
+#define HTTP_HEAD_S 5             /* a request's head, from its first byte */
+#define HTTP_IDLE_S 30            /* a body; a reply; the next request */
+#define HTTP_HEAD_GRACE_MS 250    /* a head, before its connection may be closed to make room for others */
+#define HTTP_BODY_GRACE_MS 1000   /* the same for a body */
+#define HTTP_REPLY_GRACE_MS 5000  /* the same for a reply to be read */
+#define HTTP_LINGER_MS 2000       /* a refused client, to read the reply and to stop sending */
+#define HTTP_FLUSH_MS 500         /* the last replies, when the server stops */
+#define DB_ENDPOINT_REPLY_MS 2000 /* a read: an answer from the database, with the wait for a worker */
+/* A query that has less time left is not begun: one that does not end in time costs its connection, and under
+ * overload, when all are late, little would be answered. */
+#define DB_WORKERS_BEGIN_MS 300
+#define DB_WORKERS_SILENCE_MS 1500 /* no work has ended for so long: the database counts as unavailable */
+#define RPC_WORKERS_WAIT_MS 1000   /* a simulation or a read of signers, for a thread */
+#define RPC_WORKERS_CALL_MS 2000   /* its call of the RPC */
+#define TRANSACTION_WAIT_MAX_S 60  /* ?wait= */
+#define REPORT_AGE_MS 5000         /* a report of /readyz or /v1/pool is not shown again when it is older */
+
+/* ---- database sessions */
+#define DB_CONNECT_S 5              /* each host of the URL */
+#define DB_STATEMENT_MS 5000        /* statement_timeout */
+#define DB_LOCK_MS 2000             /* lock_timeout */
+#define DB_IDLE_TRANSACTION_MS 5000 /* idle_in_transaction_session_timeout */
+/* An answer, after the server's own timeout; then the connection is lost. */
+#define DB_ANSWER_MARGIN_MS 1000
+
+/* ---- the key process */
+#define KEYD_CALL_MS 4000  /* an answer. A batch takes milliseconds */
+#define KEYD_LOAD_MS 30000 /* the answer to the secrets, which may derive a key for each row */
+#define KEYD_END_MS 1000   /* its end, after it has closed its socket */
+/* Every wait lasts so much longer than its deadline: this process may have been stopped, and the answer may
+ * already be there. */
+#define KEYD_GRACE_MS 100
+
+/* ---- Stellar RPC */
+#define RPC_TIMEOUT_MS 15000        /* a call, unless its caller has less time */
+#define RPC_CONNECT_TIMEOUT_MS 5000 /* of it, to connect */
+#define RPC_ENTRIES_RETRIES_MS 2000 /* retries of getLedgerEntries while the RPC publishes a ledger */
+
+/* ---- ingestion */
+/* A leader that commits nothing for so long, and LEDGER_SECONDS, is replaced. A step is shorter when one RPC
+ * hangs. */
+#define INGEST_STALE_SLACK_S 30
+/* The lock of a session that a new leader has ended. The server's host may be busy. */
+#define LEAD_LOCK_WAIT_MS 1000
+#define WITNESS_TIMEOUT_MS 5000 /* a call, when there is another RPC */
+/* An RPC that gets ledgers so long after another one is late. Below 30 s, grants go on. */
+#define WITNESS_LATE_MS 20000
+/* Two answers of an RPC; when there is more between them, it is not known when it had a ledger. */
+#define WITNESS_UNSEEN_MS 10000
+/* A ledger that the other RPC does not get: it was invented, or that RPC stands still. */
+#define WITNESS_MARK_MS 120000
+/* A read that no other RPC confirms. Below CONFIRM_GIVE_UP_MS, so that an RPC that answers decides first. */
+#define WITNESS_CONFIRM_MS 10000
+/* Ledgers that no other RPC confirms: then one is believed alone, and the others are left out for as long. */
+#define WITNESS_GIVE_UP_MS 30000
+#define CONFIRM_GIVE_UP_MS 20000 /* reads of accounts that fail: then these are quarantined as unread */
+/* Until they are read again. Below 4 * CONFIRM_GIVE_UP_MS: a failing read does not hold a ledger up again. */
+#define CONFIRM_REREAD_MS 30000
+#define GAP_LEASES_MS 20000 /* what became of the leases of a gap, one request each; the rest is consumed */
+#define FUNDS_WATCH_GIVE_UP_MS 30000  /* a balance that no other RPC confirms: then one is believed */
+#define FUNDS_REREAD_MS 600000        /* the distribution account, when nothing has changed */
+#define FUNDS_REREAD_TOO_LOW_MS 60000 /* the same while it is too low: an operator may be funding it */
+#define SETTLE_SEARCH_SECONDS 10      /* the next search of the pool for leases that may have expired */
+
+/* ---- housekeeping */
+/* Below deadlock_timeout, so that in a deadlock the janitor fails and not a ledger; and short, because grants
+ * queue behind a step that waits to drop a table. */
+#define JANITOR_LOCK_MS 200
+#define JANITOR_STATEMENT_MS 1000 /* below DB_LOCK_MS: others may wait for the step */
+#define JANITOR_CONNECT_S 2
+#define JANITOR_STEP_MS 100 /* the rows of a step are adapted to it */
+#define SNAPSHOT_OLD_S 300  /* a snapshot that is older is warned of. No transaction of fairway takes 10 s */
+
+/* ---- provisioning */
+/* A few ledgers; also how long a transaction that is not included stays pending. */
+#define SUBMISSION_VALID_S 60
+
+/* ---- clocks */
+#define GRANTS_CLOCK_SLACK_S 30 /* and LEDGER_SECONDS: the database's clock from the last close time */
+/* keyd's clock behind what fairway counts from. Grants accept a database whose clock is up to 90 s off, with
+ * the longest LEDGER_SECONDS; 30 s more for the clock of keyd's host. */
+#define OWN_CLOCK_AHEAD_S 120
+
+#endif
