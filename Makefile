@@ -106,7 +106,8 @@ INCLUDE_fairway = -I$(BUILD)
 
 UNIT := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/*/test_*.c)))
 INTEGRATION := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/integration/test_*.c)))
-JUDGES := $(BUILD)/tests/xdr/xdr_judge $(BUILD)/tests/fuzz/mutants
+INSPECT := $(BUILD)/tests/inspect/inspect
+JUDGES := $(BUILD)/tests/xdr/xdr_judge $(INSPECT) $(BUILD)/tests/fuzz/mutants
 up_to = $(if $(filter $(1),$(firstword $(2))),$(1),$(firstword $(2)) $(call up_to,$(1),$(wordlist 2,$(words $(2)),$(2))))
 libraries_to = $(foreach m,$(call reverse,$(filter $(call up_to,$(1),$(MODULES)),$(PRESENT))),$(call library,$(m)))
 libs_of = $(if $(filter base sandbox xdr stellar keys,$(1)),-lsodium -ljansson,$(LIBS_fairway))
@@ -126,6 +127,8 @@ $(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o $(SUPPORT) $(LIBRAR
 	$(Q)$(test_link) -lcmocka $(LIBS_fairway)
 $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
 	$(Q)$(test_link)
+$(INSPECT): $(call objects,$(wildcard tests/inspect/*.c)) $(call libraries_to,stellar)
+	$(Q)$(test_link) -lsodium -ljansson
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
 # A fuzz harness: with libFuzzer when the build has it (`make fuzz`), else with a program that replays its corpus.

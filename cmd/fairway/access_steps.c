@@ -189,40 +189,18 @@ enum err access_steps_connect(struct access_steps *steps, struct detail *detail)
         steps->config, &(struct db_settings){.name = "fairway start"}, steps->deadline_ms, &out->db, detail);
     if (e == ERR_OK)
         e = retry_until(check_schema, steps, steps->deadline_ms, detail);
-    if (e == ERR_OK && (steps->needs & NEEDS_DATABASE_URL) != 0 &&
-        !text_equal(out->database_url, out->database_direct_url))
+    if (e == ERR_OK && !text_equal(out->database_url, out->database_direct_url))
         e = retry_until(compare_databases, steps, steps->deadline_ms, detail);
     if (e == ERR_OK && out->synchronous_failover)
         e = retry_until(check_standby, steps, steps->deadline_ms, detail);
-    if (out->rpc_url != NULL && rpc_is_plain(out->rpc_url))
+    if (rpc_is_plain(out->rpc_url))
         log_warn(
             "RPC_URL has an http:// address of another host; use https, or anyone on the network path can"
             " change the responses",
             NULL);
-    if (e == ERR_OK && out->rpc_url != NULL)
+    if (e == ERR_OK)
         e = retry_until(check_rpcs, steps, steps->deadline_ms, detail);
     return e;
-}
-
-static enum err try_check_network(void *context, struct detail *detail)
-{
-    const struct pool_access *out = ((struct access_steps *)context)->out;
-    struct network network CLEANUP(network_free) = {0};
-    enum err e = network_read(out->db, &network, detail);
-    if (e != ERR_OK)
-        return e;
-    if (network.passphrase == NULL)
-        return detail_set(detail, ERR_CONFIG,
-            "the database is not bound to a network yet: run fairway ensure-accounts first");
-    if (!text_equal(network.passphrase, out->passphrase))
-        return detail_set(detail, ERR_CONFIG, "the database is bound to the network \"%.60s\", not \"%.60s\"",
-            network.passphrase, out->passphrase);
-    return ERR_OK;
-}
-
-enum err access_steps_check_network(struct access_steps *steps, struct detail *detail)
-{
-    return retry_until(try_check_network, steps, steps->deadline_ms, detail);
 }
 
 enum err access_steps_load_keys(struct access_steps *steps, struct detail *detail)

@@ -10,7 +10,6 @@ struct access_steps {
     const struct config *config;
     struct pool_access *out;
     int64_t deadline_ms;
-    unsigned needs;   /* of enum pool_access_needs */
     bool keys_loaded; /* keyd accepts its keys only once */
     bool is_new;      /* the table had no row of the current master key when keys were loaded */
     struct master_key_row current;
@@ -21,8 +20,5 @@ MUST_CHECK enum err access_steps_connect(struct access_steps *steps, struct deta
 
 /* Has keyd load its keys, and binds the database to the network and the distribution account. Retries. */
 MUST_CHECK enum err access_steps_load_keys(struct access_steps *steps, struct detail *detail);
-
-/* For a command without keys: checks that the database is bound to the network. Retries. */
-MUST_CHECK enum err access_steps_check_network(struct access_steps *steps, struct detail *detail);
 
 #endif

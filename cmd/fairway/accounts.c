@@ -133,7 +133,7 @@ static int change_accounts(const struct config *config, change_fn change)
         if (address_decode(config_argument(config, i), &account) != ERR_OK)
             return command_usage_error(
                 "accounts", "\"%s\" is not an account address (G...)", config_argument(config, i));
-    int code = pool_access_open(config, KEYD_SERVE, NEEDS_RPC, &access);
+    int code = pool_access_open(config, KEYD_SERVE, &access);
     if (code == EX_OK) {
         const struct account_admin admin = {.db = access.db,
             .rpc = rpc_new(&(struct rpc_settings){.url = access.rpc_url, .cancel_fd = -1}),

@@ -12,51 +12,43 @@
 
 static const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
-        "Serves the API and, unless INGEST=off, ingests ledgers. On SIGTERM or SIGINT it answers open\n"
-        "requests and ends. SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
-        0, cmd_serve, NULL},
-    {"ingest", FOR_INGEST, {""}, "ingests ledgers, without the API",
-        "Ingests ledgers without serving the API, for a pool whose serve processes have INGEST=off.\n"
-        "SIGTERM and SIGINT stop it; SIGHUP is ignored.",
-        0, cmd_ingest, NULL},
+        "Serves the API and ingests ledgers. On SIGTERM or SIGINT it answers open requests and ends. SIGHUP\n"
+        "and a change of CLIENTS_FILE make it read the clients again.",
+        0, cmd_serve},
     {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"}, "brings the pool to N channel accounts",
         "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
         "Retired accounts are merged into the distribution account. Prints first what it will do.",
-        1, cmd_ensure_accounts, NULL},
+        1, cmd_ensure_accounts},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
         "lists channel accounts, puts them back into use or retires them",
         "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"
         "out of the pool (retire).",
-        ANY_NUMBER, cmd_accounts, NULL},
+        ANY_NUMBER, cmd_accounts},
     {"hold", FOR_HOLD, {" REASON", " --show"}, "stops granting leases after the database went back in time",
         "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
         "for a database that went back in time, such as a copied volume. --show prints the current hold.",
-        1, cmd_hold, NULL},
+        1, cmd_hold},
     {"locks", FOR_LOCKS, {""}, "shows which database session blocks which",
         "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
         "Exit code 1: a session has waited longer than 2 s.",
-        0, cmd_locks, NULL},
+        0, cmd_locks},
     {"health", FOR_HEALTH, {" [ready | live]"}, "asks the serve process on this host whether it works",
         "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"
         "(live), and prints its answer. Exit code 0: yes, 1: no.",
-        1, cmd_health, NULL},
+        1, cmd_health},
     {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
-        "Creates or updates the database schema.", 0, cmd_migrate, NULL},
+        "Creates or updates the database schema.", 0, cmd_migrate},
     {"keygen", FOR_KEYGEN, {" FILE", " --client FILE"}, "makes a master key, or the key of a client",
         "Writes a new 32-byte master key to FILE, which must not exist; or, with --client, the secret seed "
         "of\n"
         "a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
-        1, cmd_keygen, NULL},
+        1, cmd_keygen},
     {"token", FOR_TOKEN,
         {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]"},
         "prints a token for one request, signed with a client's key",
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
-        4, cmd_token, NULL},
-    {"inspect", 0,
-        {" ledgers [--framed] [--network-passphrase TEXT] FILE...",
-            " transaction [--network-passphrase TEXT] XDR"},
-        "prints XDR as JSON", "Decodes XDR and prints it as JSON.", ANY_NUMBER, NULL, cmd_inspect},
+        4, cmd_token},
 };
 
 const struct command *command_find(const char *name)
@@ -77,8 +69,6 @@ static void print_options(unsigned commands_bits, FILE *to)
 {
     struct config_option options[OPTIONS_MAX];
     const size_t count = options_of(commands_bits, options);
-    if (count == 0)
-        return;
     fputs(
         "\nOptions: flag, environment variable, meaning [default]. The flag overrides the variable.\n\n", to);
     config_print(options, count, to);
@@ -104,8 +94,7 @@ void command_help_all(FILE *to)
         fprintf(to, "      %s\n", commands[i].summary);
     }
     print_options(~0u, to);
-    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 65 bad input; 66 input cannot be "
-          "read;\n"
+    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 66 input cannot be read;\n"
           "69 database or RPC unavailable; 70 internal error; 71 out of memory, threads or descriptors;\n"
           "73 keygen: file not written; 74 output not printed; 75 not now, or outcome unknown: repeat;\n"
           "78 configuration.\n",

@@ -11,14 +11,13 @@
 
 struct command {
     const char *name;
-    unsigned options; /* its bit of enum option_reader; 0: it reads its own */
+    unsigned options; /* its bit of enum option_reader */
     /* the lines of its usage, without "fairway NAME"; NULL: no more */
     const char *synopsis[COMMAND_SYNOPSES];
     const char *summary; /* a line of fairway --help */
     const char *help;
     size_t max_arguments;
     int (*run)(const struct config *config); /* returns the exit code */
-    int (*run_plain)(int argc, char **argv); /* instead of run: reads its own arguments */
 };
 
 /* NULL: there is no such command. */
@@ -36,7 +35,6 @@ int command_usage_error(const char *name, const char *format, ...) __attribute__
 int command_failed(enum err e, const struct detail *detail, const char *message);
 
 int cmd_serve(const struct config *config);
-int cmd_ingest(const struct config *config);
 int cmd_ensure_accounts(const struct config *config);
 int cmd_accounts(const struct config *config);
 int cmd_hold(const struct config *config);
@@ -45,6 +43,5 @@ int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
 int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
-int cmd_inspect(int argc, char **argv); /* argv[0] is "inspect" */
 
 #endif

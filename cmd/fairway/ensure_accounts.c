@@ -111,7 +111,7 @@ int cmd_ensure_accounts(const struct config *config)
         return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
     if (config_is_on(config, "DRY_RUN"))
         return plan(config, wanted);
-    int code = pool_access_open(config, KEYD_PROVISION, NEEDS_RPC, &access);
+    int code = pool_access_open(config, KEYD_PROVISION, &access);
     if (code == EX_OK) {
         enum err e = print_plan_and_ensure(config, &access, wanted, &detail);
         if (e == ERR_OK)

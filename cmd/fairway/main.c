@@ -39,8 +39,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct config_option options[OPTIONS_MAX];
     struct config *config = NULL;
     struct detail detail = {0};
-    if (command->run_plain != NULL)
-        return command->run_plain(argc, argv);
     if (config_load(options, options_of(command->options, options), argc, argv, &config, &detail) != ERR_OK)
         return command_usage_error(command->name, "%s", detail.text);
     int code = run_loaded(command, config);

@@ -39,11 +39,11 @@ static enum err check_balance_limits(const struct config *config, struct detail 
     return ERR_OK;
 }
 
-static enum err check_ingestion(const struct config *config, bool ingests, struct detail *detail)
+static enum err check_ingestion(const struct config *config, struct detail *detail)
 {
     const uint64_t poll_ms = config_number(config, "INGEST_POLL_MS"),
                    ledger_s = config_number(config, "LEDGER_SECONDS");
-    if (ingests && poll_ms > ledger_s * 1000)
+    if (poll_ms > ledger_s * 1000)
         return detail_set(detail, ERR_CONFIG,
             "INGEST_POLL_MS=%" PRIu64 " is longer than LEDGER_SECONDS=%" PRIu64
             ": leases would end whole ledgers late. Set INGEST_POLL_MS to at most %" PRIu64
@@ -52,10 +52,10 @@ static enum err check_ingestion(const struct config *config, bool ingests, struc
     return ERR_OK;
 }
 
-enum err option_rules_check(const struct config *config, bool ingests, struct detail *detail)
+enum err option_rules_check(const struct config *config, struct detail *detail)
 {
     enum err e;
     if ((e = check_fees(config, detail)) != ERR_OK || (e = check_balance_limits(config, detail)) != ERR_OK)
         return e;
-    return check_ingestion(config, ingests, detail);
+    return check_ingestion(config, detail);
 }

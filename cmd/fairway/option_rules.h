@@ -4,7 +4,7 @@
 
 #include "base/config.h"
 
-/* ingests: the command ingests ledgers. ERR_CONFIG: detail names both options and what to change. */
-MUST_CHECK enum err option_rules_check(const struct config *config, bool ingests, struct detail *detail);
+/* ERR_CONFIG: detail names both options and what to change. */
+MUST_CHECK enum err option_rules_check(const struct config *config, struct detail *detail);
 
 #endif

@@ -6,10 +6,10 @@
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
-        FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
-    WITH_INGESTION = FOR_SERVE | FOR_INGEST | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
-    WITH_KEYS = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS,    /* commands that start fairway-keyd */
-    WITH_POOL = WITH_INGESTION | WITH_KEYS,
+        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
+    WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
+    WITH_POOL =
+        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS, /* commands that start fairway-keyd and ask the RPC */
 };
 
 static const struct {
@@ -42,26 +42,26 @@ static const struct {
     /* keys */
     {{"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "file with the 32-byte master key (fairway keygen makes one)",
          NULL, 0, 0},
-        WITH_KEYS},
+        WITH_POOL},
     {{"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", CONFIG_SECRET, NULL,
          "passphrase, instead of a master key file", NULL, 0, 0},
-        WITH_KEYS},
+        WITH_POOL},
     {{"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", CONFIG_SECRET, NULL,
          "secret seed (S...) of the distribution account", NULL, 0, 0},
-        WITH_KEYS},
+        WITH_POOL},
     {{"DISTRIBUTION_ACCOUNT_PUBLIC_KEY", CONFIG_TEXT, NULL,
          "distribution account (G...); refused if the private key is another account's", NULL, 0, 0},
         WITH_POOL},
     {{"KEYD", CONFIG_TEXT, NULL, "path of fairway-keyd (default: in the directory of fairway)", NULL, 0, 0},
-        WITH_KEYS},
+        WITH_POOL},
     {{"KEYD_MAX_SIGNATURES_PER_SECOND", CONFIG_NUMBER, "20000",
          "signatures that the key process makes in a second; it refuses more with 503", NULL,
          KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
-        WITH_KEYS},
+        WITH_POOL},
     {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
          "limit of what all fee bumps of an hour may cost, in stroops; more get 503", NULL, 200,
          1000000000000000},
-        WITH_KEYS},
+        WITH_POOL},
     /* pool */
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
          "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active",
@@ -136,8 +136,6 @@ static const struct {
          NULL, 0, 65535},
         FOR_SERVE | FOR_HEALTH},
     /* ingestion */
-    {{"INGEST", CONFIG_SWITCH, "on", "\"off\": serve does not ingest; another process must", NULL, 0, 0},
-        FOR_SERVE},
     {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for the next ledger", NULL,
          20, 10000},
         WITH_POOL},

@@ -7,15 +7,14 @@
 /* The commands that read an option; ORed. */
 enum option_reader {
     FOR_SERVE = 1,
-    FOR_INGEST = 2,
-    FOR_ENSURE_ACCOUNTS = 4,
-    FOR_ACCOUNTS = 8,
-    FOR_HOLD = 16,
-    FOR_LOCKS = 32,
-    FOR_MIGRATE = 64,
-    FOR_KEYGEN = 128,
-    FOR_HEALTH = 256,
-    FOR_TOKEN = 512
+    FOR_ENSURE_ACCOUNTS = 2,
+    FOR_ACCOUNTS = 4,
+    FOR_HOLD = 8,
+    FOR_LOCKS = 16,
+    FOR_MIGRATE = 32,
+    FOR_KEYGEN = 64,
+    FOR_HEALTH = 128,
+    FOR_TOKEN = 256
 };
 
 #define OPTIONS_MAX 56

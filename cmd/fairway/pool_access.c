@@ -94,8 +94,7 @@ static void read_limits(const struct config *config, struct pool_access *out)
         .min_payments = (int64_t)config_number(config, "MIN_BALANCE_PAYMENTS")};
 }
 
-static enum err read_options(
-    const struct config *config, bool needs_rpc, struct pool_access *out, struct detail *detail)
+static enum err read_options(const struct config *config, struct pool_access *out, struct detail *detail)
 {
     const char *distribution = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
     out->database_url = config_text(config, "DATABASE_URL");
@@ -109,7 +108,7 @@ static enum err read_options(
             "DATABASE_FAILOVER must be asynchronous or synchronous, not \"%.40s\"", failover);
     if (out->database_url == NULL)
         return detail_set(detail, ERR_CONFIG, "DATABASE_URL is not set");
-    if (needs_rpc && out->rpc_url == NULL)
+    if (out->rpc_url == NULL)
         return detail_set(detail, ERR_CONFIG, "RPC_URL is not set");
     if (out->passphrase == NULL)
         return detail_set(detail, ERR_CONFIG,
@@ -119,7 +118,7 @@ static enum err read_options(
     if (distribution != NULL && address_decode(distribution, &out->distribution) != ERR_OK)
         return detail_set(
             detail, ERR_CONFIG, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY is not an account address (G...)");
-    enum err e = option_rules_check(config, needs_rpc, detail);
+    enum err e = option_rules_check(config, detail);
     if (e != ERR_OK)
         return e;
     read_limits(config, out);
@@ -131,7 +130,7 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
     const struct config *config = steps->config;
     enum err e;
     unsupported_options_warn();
-    if ((e = read_options(config, (steps->needs & NEEDS_RPC) != 0, steps->out, detail)) != ERR_OK ||
+    if ((e = read_options(config, steps->out, detail)) != ERR_OK ||
         (e = start_keyd(config, mode, steps->out, detail)) != ERR_OK ||
         (e = confinement_enter(config, keyd_pidfd(steps->out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = access_steps_connect(steps, detail)) != ERR_OK)
@@ -139,40 +138,14 @@ static enum err start(struct access_steps *steps, enum keyd_mode mode, struct de
     return access_steps_load_keys(steps, detail);
 }
 
-static enum err start_without_keys(struct access_steps *steps, struct detail *detail)
+int pool_access_open(const struct config *config, enum keyd_mode mode, struct pool_access *out)
 {
-    enum err e;
-    unsupported_options_warn();
-    if ((e = read_options(steps->config, true, steps->out, detail)) != ERR_OK ||
-        (e = confinement_enter(steps->config, -1, LOG_INFO, detail)) != ERR_OK ||
-        (e = access_steps_connect(steps, detail)) != ERR_OK)
-        return e;
-    return access_steps_check_network(steps, detail);
-}
-
-static struct access_steps steps_new(const struct config *config, unsigned needs, struct pool_access *out)
-{
+    struct detail detail = {0};
     *out = (struct pool_access){0};
-    return (struct access_steps){.config = config,
+    struct access_steps steps = {.config = config,
         .out = out,
-        .needs = needs,
         .deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000};
-}
-
-int pool_access_open(
-    const struct config *config, enum keyd_mode mode, unsigned needs, struct pool_access *out)
-{
-    struct detail detail = {0};
-    struct access_steps steps = steps_new(config, needs, out);
     enum err e = start(&steps, mode, &detail);
-    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
-}
-
-int pool_access_open_without_keys(const struct config *config, struct pool_access *out)
-{
-    struct detail detail = {0};
-    struct access_steps steps = steps_new(config, NEEDS_RPC, out);
-    enum err e = start_without_keys(&steps, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 

@@ -18,27 +18,17 @@ struct pool_access {
     struct db *db; /* direct */
     const char *database_url, *database_direct_url;
     bool synchronous_failover; /* of the database */
-    const char *rpc_url;       /* NULL: not set */
-    const char *passphrase;    /* of the network */
+    const char *rpc_url;
+    const char *passphrase; /* of the network */
     struct network_id network;
     struct public_key distribution;
     struct keyd_settings limits; /* of keyd, and for our own checks of fees */
     struct funds_limits funds;   /* of the distribution account's balance */
 };
 
-/* What a command needs besides its keys and the direct database URL; ORed. */
-enum pool_access_needs {
-    NEEDS_RPC = 1,         /* RPC_URL must be set, and must answer */
-    NEEDS_DATABASE_URL = 2 /* must lead to the same database as the direct URL */
-};
-
 /* Returns EX_OK, or logs the error and returns the command's exit code. Waits up to START_TIMEOUT for a
  * database or an RPC that is unavailable. Call pool_access_close in either case. */
-int pool_access_open(
-    const struct config *config, enum keyd_mode mode, unsigned needs, struct pool_access *out);
-/* The same for a command that only ingests. Starts no key process. The database must already be bound to its
- * network. */
-int pool_access_open_without_keys(const struct config *config, struct pool_access *out);
+int pool_access_open(const struct config *config, enum keyd_mode mode, struct pool_access *out);
 void pool_access_close(struct pool_access *access);
 
 #endif

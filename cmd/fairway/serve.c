@@ -31,7 +31,7 @@
 struct service {
     struct auth *auth; /* NULL: AUTH=none */
     struct pool_access access;
-    struct ingest *ingest; /* NULL: another process ingests */
+    struct ingest *ingest;
     struct engine *engine;
     struct watch *watch;
     struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
@@ -45,8 +45,6 @@ static bool ingestion_ready(void *context, struct detail *why)
 
 static enum err start_ingest(const struct config *config, struct service *service, struct detail *detail)
 {
-    if (!config_is_on(config, "INGEST"))
-        return ERR_OK;
     return ingest_start(&(struct ingest_settings){.database_direct_url = service->access.database_direct_url,
                             .rpc_url = service->access.rpc_url,
                             .network = service->access.network,
@@ -94,7 +92,7 @@ static enum err start_http(const struct config *config, struct service *service,
         .synchronous_failover = access->synchronous_failover,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
         .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
-        .ingest_ready = service->ingest != NULL ? ingestion_ready : NULL,
+        .ingest_ready = ingestion_ready,
         .ingest_context = service->ingest};
     service->api = api_start(&settings);
     if (listeners_want_admin(config))
@@ -195,15 +193,13 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGHUP);
-    const bool ingests = config_is_on(config, "INGEST");
-    const unsigned needs = NEEDS_DATABASE_URL | (ingests ? (unsigned)NEEDS_RPC : 0);
-    int code = pool_access_open(config, KEYD_SERVE, needs, &service.access);
+    int code = pool_access_open(config, KEYD_SERVE, &service.access);
     if (code != EX_OK) {
         auth_free(service.auth);
         pool_access_close(&service.access);
         return code;
     }
-    start_report(config, &service.access, true);
+    start_report(config, &service.access);
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     signal(SIGHUP, SIG_DFL);             /* else the descriptor would not get it */

@@ -20,7 +20,7 @@ static void compare_pool(const struct config *config, int64_t active)
         "active=%" PRId64 " NUM_CHANNEL_ACCOUNTS=%" PRIu64, active, wanted);
 }
 
-void start_report(const struct config *config, const struct pool_access *access, bool serves)
+void start_report(const struct config *config, const struct pool_access *access)
 {
     AUTO_FREE char *changes = config_changes(config);
     struct pool_counts counts = {0};
@@ -28,6 +28,6 @@ void start_report(const struct config *config, const struct pool_access *access,
     const bool counted = pool_counts_read(access->db, &counts, &detail) == ERR_OK;
     log_info("started", "version=%s commit=%s network=\"%s\" active_accounts=%" PRId64 " options=\"%s\"",
         version_text(), version_commit(), access->passphrase, counted ? counts.active : -1, changes);
-    if (serves && counted)
+    if (counted)
         compare_pool(config, counts.active);
 }

@@ -18,9 +18,9 @@ struct api_settings {
     struct keyd *keyd;
     const char *database_url; /* may lead through a transaction pooler */
     unsigned workers;         /* threads with a database connection each; 0: 2 */
-    const char *rpc_url;      /* NULL: none; Soroban transactions are then refused */
-    unsigned rpc_workers;     /* threads with a connection to the RPC each; 0: 8 */
-    unsigned connections;     /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
+    const char *rpc_url;
+    unsigned rpc_workers; /* threads with a connection to the RPC each; 0: 8 */
+    unsigned connections; /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
@@ -30,7 +30,7 @@ struct api_settings {
     size_t max_body;              /* bytes */
     unsigned ledger_seconds;      /* expected between two ledgers */
     unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
-    /* Whether ingestion works in this process; if not, why. NULL: this process does not ingest. */
+    /* Whether ingestion works in this process; if not, why. */
     bool (*ingest_ready)(void *context, struct detail *why);
     void *ingest_context;
 };

@@ -117,7 +117,7 @@ static void check_keys(const struct api_settings *settings, struct report *repor
 static void check_ingestion(const struct api_settings *settings, struct report *report)
 {
     struct detail why = {0};
-    if (settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why))
+    if (settings->ingest_ready(settings->ingest_context, &why))
         pass(report, CHECK_INGESTION);
     else
         fail(report, CHECK_INGESTION, "ledgers are not ingested; the log says why", NULL, why.text);

@@ -121,10 +121,8 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_build(out);
     put_requests(out);
     gauge(out, "fairway_database_up", "1: the database is available.", database);
-    if (settings->ingest_ready != NULL)
-        gauge(out, "fairway_ingestion_ok",
-            "1: this replica ingests ledgers, or stands by for the one that does.",
-            settings->ingest_ready(settings->ingest_context, detail));
+    gauge(out, "fairway_ingestion_ok", "1: this replica ingests ledgers, or stands by for the one that does.",
+        settings->ingest_ready(settings->ingest_context, detail));
     if (!database)
         return;
     put_accounts(out, &pool);

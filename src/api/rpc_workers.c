@@ -92,7 +92,7 @@ struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
     pthread_mutex_init(&workers->mutex, NULL);
     pthread_cond_init(&workers->arrived, NULL);
     workers->stop_fd = eventfd(0, EFD_CLOEXEC);
-    workers->count = url == NULL ? 0 : count != 0 ? count : THREADS_DEFAULT;
+    workers->count = count != 0 ? count : THREADS_DEFAULT;
     workers->threads = NEW_ARRAY(workers->count, struct worker);
     workers->running_max = workers->count > 1 ? workers->count - (workers->count + 3) / 4 : workers->count;
     for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
@@ -116,9 +116,7 @@ enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work)
     struct fair_queue *queue = &workers->queues[work->kind].waiting;
     work->item.deadline_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
     pthread_mutex_lock(&workers->mutex);
-    enum err e = workers->count == 0 ? ERR_RPC_UNAVAILABLE
-                 : workers->stopping ? ERR_SHUTTING_DOWN
-                                     : fair_queue_add(queue, &work->item);
+    enum err e = workers->stopping ? ERR_SHUTTING_DOWN : fair_queue_add(queue, &work->item);
     if (e == ERR_OK)
         pthread_cond_signal(&workers->arrived);
     pthread_mutex_unlock(&workers->mutex);

@@ -35,10 +35,10 @@ struct rpc_work {
     void *context; /* the submitter's */
 };
 
-/* Starts count threads (0: 8). url NULL: there is no RPC, and rpc_workers_submit says so. */
+/* Starts count threads (0: 8). */
 struct rpc_workers *rpc_workers_start(const char *url, unsigned count);
 /* Queues the work; never blocks. Clients take turns, and one may fill half of a queue (fair_queue.h).
- * ERR_OVERLOADED, ERR_SHUTTING_DOWN, ERR_RPC_UNAVAILABLE (no url): it was not queued, run is not called. */
+ * ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not called. */
 MUST_CHECK enum err rpc_workers_submit(struct rpc_workers *workers, struct rpc_work *work);
 /* Cancels running calls, ends the queued work with ERR_SHUTTING_DOWN, and frees the workers. */
 void rpc_workers_stop(struct rpc_workers *workers);

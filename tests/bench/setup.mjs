@@ -1,6 +1,7 @@
 // What a benchmark runs on: its own PostgreSQL cluster, databases in it, a fairway on one of them, and a feed of ledgers.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -86,6 +87,18 @@ export class Cluster {
 /** Runs psql and returns its output. */
 export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]).trim();
 
+/** The URL of an RPC that knows its network and has no ledgers: serve does not lead ingestion for long, the feed does. */
+async function rpc() {
+  const server = http.createServer(async (request, response) => {
+    const { id, method } = JSON.parse(Buffer.concat(await Array.fromAsync(request)));
+    response.statusCode = method === 'getNetwork' ? 200 : 503;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result: { passphrase, protocolVersion: 25 } }));
+  });
+  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+  server.unref();
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
 /** A fairway with a pool of idle accounts. While its feed runs, the real ledger transaction ends its leases. */
 export class Service {
   static async start(cluster, name, pool, { authenticated = false, everyMs = ledgerMs } = {}) {
@@ -96,7 +109,8 @@ export class Service {
       url, passphrase, String(pool)]);
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
-    service.process = cluster.start(`${build}/fairway`, ['serve'], { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, INGEST: 'off',
+    const env = { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, RPC_URL: await rpc(), INGEST_POLL_MS: '5000', LEASE_RETENTION_DAYS: '30' };
+    service.process = cluster.start(`${build}/fairway`, ['serve'], { ...env,
       ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
       (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,

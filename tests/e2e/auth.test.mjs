@@ -33,7 +33,7 @@ before(async () => {
   fs.mkdirSync(path.dirname(clientsFile));
   writeClients(everyone);
   const env = { CLIENTS_FILE: clientsFile };
-  replicas = [await world.serve(env), await world.serve({ ...env, INGEST: 'off' })];
+  replicas = [await world.serve(env), await world.serve(env)];
   users = await Promise.all([world.newAccount(), world.newAccount()]);
 });
 after(() => world?.stop());
@@ -277,7 +277,7 @@ test('fairway keygen --client and fairway token make what serve accepts', TIMEOU
   const { stdout } = await run(fairway, ['keygen', '--client', seed]);
   assert.equal(fs.statSync(seed).mode & 0o777, 0o400);
   assert.equal(Keypair.fromSecret(fs.readFileSync(seed, 'utf8').trim()).publicKey(), stdout.trim());
-  const service = await world.serve({ CLIENT_AUTH_PUBLIC_KEYS: `${world.client.publicKey()},${stdout.trim()}`, CLIENT_AUTH_AUDIENCE: 'on', INGEST: 'off' });
+  const service = await world.serve({ CLIENT_AUTH_PUBLIC_KEYS: `${world.client.publicKey()},${stdout.trim()}`, CLIENT_AUTH_AUDIENCE: 'on' });
   fs.writeFileSync(bodyFile, body);
   const sign = async (...args) => (await run(fairway, ['token', ...args])).stdout.trim();
   const signed = await sign('--audience', world.passphrase, seed, 'POST', LEASES, bodyFile);
@@ -291,7 +291,7 @@ test('fairway keygen --client and fairway token make what serve accepts', TIMEOU
 });
 
 test('AUTH=none listens on loopback only, unless LISTEN says another address', TIMEOUT, async () => {
-  const open = { AUTH: 'none', CLIENT_AUTH_PUBLIC_KEYS: '', INGEST: 'off' };
+  const open = { AUTH: 'none', CLIENT_AUTH_PUBLIC_KEYS: '' };
   const service = await world.serve({ ...open, LISTEN: '' });
   assert.match(service.log, /^listening on http:\/\/127\.0\.0\.1:/m);
   assert.equal((await fetch(`${service.url}/v1/pool`)).status, 200);

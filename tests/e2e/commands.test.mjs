@@ -54,7 +54,6 @@ async function refused(env, code, words, args = ['serve'], base = world.env) {
 for (const [args, words] of [
   [['migrate', 'status'], /fairway migrate: unexpected argument "status"\nusage: fairway migrate\n/],
   [['serve', 'now'], /unexpected argument "now"/],
-  [['ingest', 'now'], /unexpected argument "now"/],
   [['locks', 'please'], /unexpected argument "please"/],
   [['keygen', 'one', 'two'], /unexpected argument "two"\nusage: fairway keygen FILE\n/],
   [['keygen'], /give the FILE/],
@@ -94,11 +93,10 @@ test('the help of a command shows its usage and the options that it reads', TIME
   const optionsOf = text => [...text.matchAll(/^ {2}(?:--([a-z-]+)|([A-Z_]+))/gm)].map(found => found[1] ?? found[2]);
   for (const [command, first, has, lacks] of [
     ['migrate', 'usage: fairway migrate\n', ['DATABASE_URL', 'start-timeout'], ['port', 'RPC_URL', 'MASTER_KEY_FILE', 'state', 'show']],
-    ['accounts', 'usage: fairway accounts [--state STATE]\n', ['state', 'RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'ingest', 'dry-run']],
+    ['accounts', 'usage: fairway accounts [--state STATE]\n', ['state', 'RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'dry-run']],
     ['hold', 'usage: fairway hold REASON\n', ['show', 'ledger-seconds'], ['RPC_URL', 'port']],
     ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port', 'show']],
-    ['ingest', 'usage: fairway ingest\n', ['RPC_URL', 'lease-retention-days'], ['MASTER_KEY_FILE', 'port', 'engine-threads']],
-    ['serve', 'usage: fairway serve\n', ['port', 'auth', 'ingest', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],
+    ['serve', 'usage: fairway serve\n', ['port', 'auth', 'lease-retention-days', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],
     ['locks', 'usage: fairway locks\n', ['DATABASE_DIRECT_URL'], ['start-timeout', 'RPC_URL']],
     ['keygen', 'usage: fairway keygen FILE\n', ['log-level'], ['DATABASE_URL']],
   ]) {
@@ -116,12 +114,7 @@ test('the help of a command shows its usage and the options that it reads', TIME
 });
 
 test('a switch accepts only on and off', TIMEOUT, async () => {
-  await refused({ INGEST: 'nope' }, 64, /INGEST must be on or off, not "nope"/);
-  const service = serve({ INGEST: 'no' });
-  await until(() => service.url, 20_000, `it listens:\n${service.log}`);
-  await sleep(500);
-  assert.deepEqual(await world.sql("SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'fairway ingest%'"), []);
-  assert.deepEqual(await service.kill(), { code: 0, signal: null });
+  await refused({ CLIENT_AUTH_AUDIENCE: 'nope' }, 64, /CLIENT_AUTH_AUDIENCE must be on or off, not "nope"/);
 });
 
 test('LOG_LEVEL is accepted in upper and lower case, and TRACE means debug', TIMEOUT, async () => {
@@ -202,7 +195,7 @@ test('an RPC whose answer is not HTTP is waited for, like one that is unavailabl
 });
 
 test('options of wallet-backend that have no effect are named in one warning', TIMEOUT, async () => {
-  const service = serve({ INGEST: 'off', KMS_KEY_ARN: 'arn:aws:kms', AWS_REGION: 'us-east-2',
+  const service = serve({ KMS_KEY_ARN: 'arn:aws:kms', AWS_REGION: 'us-east-2',
     CHANNEL_ACCOUNT_SIGNATURE_KMS_KEY: 'x', DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER: 'KMS', TRACKER_DSN: 'https://secret@host' });
   await until(() => service.url, 20_000, `it listens:\n${service.log}`);
   await service.kill();
@@ -235,18 +228,6 @@ test('serve logs its settings once, without secrets, and warns of a small pool; 
   await until(() => /msg="clients read again" keys=1 reason=SIGHUP/.test(service.log), 5000, 'it reads the clients again');
   assert.equal((await service.get('/livez')).status, 200);
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
-});
-
-test('SIGHUP does not end ingest', TIMEOUT, async () => {
-  const child = spawn(fairway, ['ingest'], { env: world.env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let log = '';
-  child.stderr.on('data', data => (log += data));
-  await until(() => log.includes('msg="started"'), 20_000, `it starts:\n${log}`);
-  child.kill('SIGHUP');
-  await sleep(300);
-  assert.equal(child.exitCode ?? child.signalCode, null, log);
-  child.kill();
-  assert.equal(await new Promise(resolve => child.on('exit', resolve)), 0);
 });
 
 /** PgBouncer in transaction mode in front of the world's PostgreSQL; its URL, or null where there is none. */

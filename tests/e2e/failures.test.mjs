@@ -62,11 +62,6 @@ test('usage: an option and its alias with different values are refused, exit 64'
   assert.match(out, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
 });
 
-test('configuration: options of ingestion are not checked where another process ingests', async () => {
-  const replica = await world.serve({ INGEST: 'off', INGEST_POLL_MS: '10000' });
-  assert.deepEqual(await replica.kill(), { code: 0, signal: null });
-});
-
 test('usage: an unknown command or option, or a bad number, is refused, exit 64', async () => {
   for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
     const { code, out } = await world.run(...args);

@@ -25,7 +25,7 @@ before(async () => {
   fs.mkdirSync(path.dirname(clientsFile));
   fs.writeFileSync(clientsFile, JSON.stringify(Object.fromEntries(names.map(name =>
     [name, { keys: [keys[name].publicKey()], limits: limits[name] }]))));
-  replicas = [await world.serve({ CLIENTS_FILE: clientsFile }), await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off' })];
+  replicas = [await world.serve({ CLIENTS_FILE: clientsFile }), await world.serve({ CLIENTS_FILE: clientsFile })];
   users = await Promise.all([world.newAccount(), world.newAccount()]);
 });
 after(() => world?.stop());
@@ -113,7 +113,7 @@ test('requestsPerSecond: a client sends so many requests a second to a replica, 
 });
 
 test('requestsInFlight: one of several clients has at most half of the connections', TIMEOUT, async () => {
-  const PLACES = 24, service = await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off', MAX_CONNECTIONS: String(PLACES) });
+  const PLACES = 24, service = await world.serve({ CLIENTS_FILE: clientsFile, MAX_CONNECTIONS: String(PLACES) });
   const { json } = await lease('free');
   const wait = async () => as('free', 'GET', `${LEASES}/${json.hash}?wait=4`, undefined, service);
   const answers = Promise.all(Array.from({ length: PLACES / 2 + 4 }, wait));
@@ -168,7 +168,7 @@ test('while one client has the RPC read the signers of many transactions, anothe
     }
     return forward();
   });
-  const service = await world.serve({ CLIENTS_FILE: clientsFile, INGEST: 'off', RPC_URL: rpc.url });
+  const service = await world.serve({ CLIENTS_FILE: clientsFile, RPC_URL: rpc.url });
   const bid = (name, source) => {
     const [channel, stranger] = [Keypair.random(), Keypair.random()];
     const invented = new TransactionBuilder(new Account(channel.publicKey(), '1'), { fee: '100', networkPassphrase: world.passphrase })

@@ -171,7 +171,7 @@ test('the probes respond while running requests hold every connection and worker
 });
 
 test('LISTEN=localhost listens on every address of that name', async () => {
-  const local = await world.serve({ LISTEN: 'localhost', INGEST: 'off' });
+  const local = await world.serve({ LISTEN: 'localhost' });
   const { port } = new URL(local.url);
   for (const { address, family } of await dns.lookup('localhost', { all: true })) {
     const { status } = await ask(`http://${family === 6 ? `[${address}]` : address}:${port}/livez`);
@@ -209,11 +209,11 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
   do
     port = await freePort();
   while (!await portIsFree(port + 1000));
-  const replica = await world.serve({ PORT: String(port), ADMIN_PORT: '', INGEST: 'off' });
+  const replica = await world.serve({ PORT: String(port), ADMIN_PORT: '' });
   assert.equal(replica.adminUrl, `http://127.0.0.1:${port + 1000}`);
   assert.match(replica.log.slice(replica.log.indexOf('listening on')), /^listening on http:\S+\nadmin listening on http:\S+\n/);
   await replica.kill();
-  const without = await world.serve({ ADMIN_LISTEN: 'off', INGEST: 'off' });
+  const without = await world.serve({ ADMIN_LISTEN: 'off' });
   assert.equal(without.adminUrl, undefined);
   await without.kill();
 });
@@ -229,7 +229,7 @@ test('more connections than descriptors fail the start, which reports both numbe
 });
 
 test('while the service stops, the admin listener reports it as not ready', async () => {
-  const replica = await world.serve({ INGEST: 'off' });
+  const replica = await world.serve();
   const body = { transactionXdr: payment(world, ...users).toXDR() };
   const busy = ask(`${replica.url}/v1/transactions`,
     { method: 'POST', body, headers: authorization(world.client, 'POST', '/v1/transactions', JSON.stringify(body)) });

@@ -70,7 +70,7 @@ test('DL12 every session of every process sets lock and statement timeouts, what
         sessions.set(...line.split('|'));
   })();
   // with DATABASE_DIRECT_URL, grants run as behind a pooler and set their limits in each transaction
-  const pooled = await world.serve({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4`, INGEST: 'off' });
+  const pooled = await world.serve({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4` });
   for (const each of [service, pooled]) {
     const lease = await payThrough(world, each, users[0], users[1]);
     assert.equal((await each.get(`/v1/transactions/${lease.hash}?wait=20`)).json.status, 'confirmed');

@@ -114,7 +114,7 @@ test('below the minimum no lease is granted, earlier leases are still paid, and 
 
 test('a starting replica reports the known balance at once', { timeout: 600_000 }, async () => {
   const expected = await paymentsLeft(), first = service;
-  service = await world.serve({ INGEST: 'off' });
+  service = await world.serve();
   assert.equal(await paymentsLeft(), expected);
   await service.kill();
   service = first;

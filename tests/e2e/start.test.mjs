@@ -12,8 +12,8 @@ const services = [], gates = [];
 
 before(async () => {
   world = await startWorld({ accounts: 1 });
-  Object.assign(world.env, { INGEST: 'off', START_TIMEOUT: '30' });
-  await world.serve({ INGEST: 'on' }); // another process ingests; readiness needs ledgers
+  world.env.START_TIMEOUT = '30';
+  await world.serve(); // leads; readiness needs ledgers
 });
 after(async () => {
   for (const service of services)
@@ -48,7 +48,7 @@ async function gatedRpc() {
 
 test('PostgreSQL that stops during the start is retried', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
-  const service = start({ RPC_URL: gate.url, INGEST: 'on' });
+  const service = start({ RPC_URL: gate.url });
   await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
   await world.postgres('stop', { mode: 'immediate' });
   gate.open();
@@ -60,7 +60,7 @@ test('PostgreSQL that stops during the start is retried', { timeout: 600_000 }, 
 
 test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
-  const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3', INGEST: 'on' });
+  const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3' });
   await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
   await world.postgres('stop', { mode: 'immediate' });
   gate.open();
@@ -72,7 +72,7 @@ test('an RPC that fails now and then during the start is retried', { timeout: 60
   const gate = await gatedRpc();
   gate.failures = 3;
   gate.open();
-  const service = start({ RPC_URL: gate.url, INGEST: 'on' });
+  const service = start({ RPC_URL: gate.url });
   await service.ready();
   assert.equal(gate.asked, 4);
   assert.deepEqual(await service.kill(), { code: 0, signal: null });

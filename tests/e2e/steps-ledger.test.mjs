@@ -2,7 +2,6 @@
 // closed if and only if its ledger's row and the cursor are committed. Also when a ledger's metadata claims what no transaction explains:
 // then the transaction rolls back, an account is read from the RPC, and the transaction runs again.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
@@ -12,26 +11,9 @@ import { assertSettled, payment, sleep, startWorld, submit, until } from './harn
 import { proxyRpc } from './rpc-proxy.mjs';
 
 const ACCOUNTS = 8;
-const fairway = path.resolve(new URL('../..', import.meta.url).pathname, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
 let world, users, service, stop, list, confirmed, rpc;
 let invented; // LedgerEntryData that the metadata of every ledger claims; undefined: none
 let refused = 0; // reads of accounts that fail before one is answered
-
-/** Starts a `fairway ingest`. */
-class Ingester {
-  static all = [];
-
-  constructor(env = {}) {
-    Ingester.all.push(this);
-    this.process = spawn(fairway, ['ingest'], { env: { ...world.env, ...env }, stdio: 'ignore' });
-    this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
-  }
-
-  async kill() {
-    this.process.kill('SIGKILL');
-    return this.ended;
-  }
-}
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
@@ -39,13 +21,11 @@ before(async () => {
     call.method === 'getLedgerEntries' && invented && refused > 0 ? [null, 500][refused-- % 2] : claim(await forward()));
   world.env.RPC_URL = rpc.url;
   users = [await world.newAccount(), await world.newAccount()];
-  service = await world.serve({ INGEST: 'off' });
   world.localnet.pause();
   stop = new Stop(path.join(world.folder, 'stop'));
+  service = await world.serve(stop.env);
 });
 after(async () => {
-  for (const ingester of Ingester.all) // of tests that failed: this process would wait for them
-    await ingester.kill();
   await world?.stop();
   rpc?.close();
 });
@@ -127,24 +107,21 @@ async function endedOnce(hash, ledger) {
 /** The sequence numbers of the pool, added up. */
 const used = async () => Number((await world.sql('SELECT sum(sequence) FROM fairway.channel_accounts'))[0][0]);
 
-/** Closes a ledger by hand; the ingester follows. */
+/** Closes a ledger by hand; the leader follows. */
 async function closeLedger() {
   await world.localnet.closeLedger();
   return latest();
 }
 
 test('DR1 the points of the ledger transaction are those of faults/points', { timeout: 600_000 }, async () => {
-  const ingester = new Ingester(stop.env);
   const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
   const hash = await submitted();
   const lines = await stop.trace(async () => settled(hash, await closeLedger()));
   list = points('ledger', ledgerTransaction(lines));
-  await ingester.kill();
 });
 
 test('DR1 the points of a ledger transaction that has to read an account are those of faults/points', { timeout: 60_000 }, async () => {
-  const ingester = new Ingester(stop.env);
   await invent();
   const first = await submitted();
   await settled(first, await closeLedger());
@@ -152,16 +129,15 @@ test('DR1 the points of a ledger transaction that has to read an account are tho
   const lines = await stop.trace(async () => settled(hash, await closeLedger()));
   confirmed = points('ledger-confirmed', ledgerTransaction(lines, 2));
   invented = undefined;
-  await ingester.kill();
 });
 
 /** Returns every n-th point, and all points from COMMIT on; with FAIRWAY_SIZE=long, all. */
 const sample = (n, all = list) => all.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= all.length - 4);
 
 for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], ['cut', true]])
-  test(`${action === 'kill' ? 'DR1' : 'DR2'} the ingester is ${action === 'kill' ? 'killed' : 'cut off'} at every point${
+  test(`${action === 'kill' ? 'DR1' : 'DR2'} the leader is ${action === 'kill' ? 'killed' : 'cut off'} at every point${
     reads ? ' of a ledger transaction that reads an account' : ''}: no early and no lost release`, { timeout: 600_000 }, async t => {
-    let ingester = new Ingester(stop.env), looks = 0, committed = 0;
+    let looks = 0, committed = 0;
     const all = reads ? confirmed : list, chosen = reads ? sample(3, all) : action === 'kill' ? all : sample(2);
     if (reads)
       await invent();
@@ -174,15 +150,14 @@ for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], 
       const stopWatching = watch(hash, ledger);
       await stop.reach(point);
       if (action === 'kill') {
-        assert.equal((await ingester.ended).signal, 'SIGKILL');
+        assert.equal((await service.ended).signal, 'SIGKILL');
         committed += (await look(hash, ledger)).closed;
-        ingester = new Ingester(stop.env);
+        service = await world.serve(stop.env);
       }
       await settled(hash, ledger);
       looks += await stopWatching();
       await endedOnce(hash, ledger);
     }
-    await ingester.kill();
     invented = undefined;
     t.diagnostic(`${chosen.length} of ${all.length} points, ${looks} looks: 0 early, 0 lost releases`);
     if (action === 'kill')
@@ -191,8 +166,8 @@ for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], 
     assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'"), [['0']]);
   });
 
-test('DR7 a stopped ingester that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {
-  const old = new Ingester(stop.env);
+test('DR7 a stopped leader that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {
+  const old = service;
   let takeovers = 0;
   for (const { point, count } of sample(3)) {
     const hash = await submitted();
@@ -202,11 +177,11 @@ test('DR7 a stopped ingester that has lost its lock commits nothing when it cont
     await stop.reach(point);
     await sleep(100);
     const [[term]] = await world.sql('SELECT term FROM fairway.cursor');
-    // the server releases the stopped ingester's locks, as it does by itself after the idle timeout
+    // the server releases the stopped leader's locks, as it does by itself after the idle timeout
     await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'");
-    const young = new Ingester();
+    service = await world.serve();
     await settled(hash, ledger);
-    // after COMMIT the lease is closed already, and the young ingester may not lead yet
+    // after COMMIT the lease is closed already, and the young one may not lead yet
     await until(async () => Number((await world.sql('SELECT term FROM fairway.cursor'))[0][0]) > Number(term), 20_000, 'the term is another one');
     const next = await submitted();
     old.process.kill('SIGCONT');
@@ -215,16 +190,14 @@ test('DR7 a stopped ingester that has lost its lock commits nothing when it cont
     await stopWatching();
     await endedOnce(hash, ledger);
     await endedOnce(next, nextLedger);
-    await young.kill();
+    await service.kill('SIGKILL');
+    service = old;
     takeovers++;
   }
-  await old.kill();
   t.diagnostic(`${takeovers} takeovers, 0 regressions`);
 });
 
 test('DR1 at the end every account is idle, at the sequence number that the network has', { timeout: 600_000 }, async () => {
-  const ingester = new Ingester();
   world.localnet.resume();
   await assertSettled(assert, world, service, ACCOUNTS);
-  await ingester.kill();
 });

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Keypair } from '@stellar/stellar-sdk';
 import { sleep, startWorld, until } from '../e2e/harness.mjs';
+import { proxyRpc } from '../e2e/rpc-proxy.mjs';
 import { startHistory } from '../oracle/history.mjs';
 import { judge } from '../oracle/judge.mjs';
 import { contests, keys } from '../oracle/report.mjs';
@@ -101,10 +102,11 @@ export class Storm {
     await this.governor.stop();
   }
 
-  /** DR6: for longer than any lease may live, clients run but nothing ingests. Returns lines about what went wrong. */
+  /** DR6: for longer than any lease may live, clients run but the RPC has no ledgers. Returns lines about what went wrong. */
   async runWithoutIngestion() {
     const wrong = [];
-    await this.fleet.restart({ ...this.env, INGEST: 'off' });
+    const rpc = await proxyRpc(this.network.url, async (call, forward) => call.method === 'getLedgers' ? 503 : forward());
+    await this.fleet.restart({ ...this.env, RPC_URL: rpc.url });
     await sleep(500); // a ledger transaction of a killed replica may still end
     const cursor = await this.sql('SELECT sequence FROM fairway.cursor');
     const emptied = await until(async () => (await this.#idle()) === 0, 20_000, 'the pool is empty').catch(error => error);
@@ -120,7 +122,8 @@ export class Storm {
       wrong.push('no request got CHANNEL_ACCOUNT_UNAVAILABLE');
     const after = await this.sql('SELECT sequence FROM fairway.cursor');
     if (String(cursor) !== String(after))
-      wrong.push(`the cursor moved from ${cursor} to ${after} with ingestion off`);
+      wrong.push(`the cursor moved from ${cursor} to ${after} without ledgers`);
+    rpc.close();
     return wrong;
   }
 

@@ -1,5 +1,5 @@
 /* `fairway serve` under a service manager (Type=notify), and `fairway health`: the program itself, with a
- * database and without an RPC. */
+ * database and an RPC that has no ledgers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,11 +18,13 @@
 #include "base/mem.h"
 #include "slowness.h"
 #include "support/pg.h"
+#include "unit/rpc/fake_rpc.h"
 
 #define PATIENCE_MS 15000
 
 static struct test_db database;
 static char folder[] = "/tmp/fairway-systemd-XXXXXX";
+static struct fake_rpc *rpc;
 static int manager; /* receives the notifications */
 static char port[8];
 
@@ -42,7 +44,14 @@ static int start(void **state)
     setenv("CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "a passphrase of this test", 1);
     /* the seed of that network's root account, which everybody knows */
     setenv("DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "SC5O7VZUXDJ6JBDSZ74DSERXL7W3Y5LTOAMRF7RQRL3TAGAPS7LUVG3L", 1);
-    setenv("INGEST", "off", 1);
+    assert_int_equal(fake_start((void **)&rpc), 0);
+    AUTO_FREE char *url = fake_url(rpc);
+    setenv("RPC_URL", url, 1);
+    fake_set_reply(rpc, 0,
+        (struct fake_reply){.method = "getNetwork",
+            .body = FAKE_RESULT(
+                "{\"passphrase\":\"Standalone Network ; February 2017\",\"protocolVersion\":25}")});
+    fake_set_reply(rpc, 1, (struct fake_reply){.status = 503});
     setenv("AUTH", "none", 1);
     setenv("LISTEN", "127.0.0.1", 1);
     setenv("PORT", "0", 1);
@@ -52,6 +61,7 @@ static int start(void **state)
 
 static int stop(void **state)
 {
+    fake_stop((void **)&rpc);
     close(manager);
     unlink(getenv("NOTIFY_SOCKET"));
     rmdir(folder);

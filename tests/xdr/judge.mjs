@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = process.env.XDR_JUDGE ?? join(root, process.env.BUILD ?? 'build', 'tests/xdr/xdr_judge');
+/** tests/inspect, which prints XDR as JSON. */
+export const inspector = join(program, '../../inspect/inspect');
 
 /** Returns one answer for each line. */
 export function judge(lines) {

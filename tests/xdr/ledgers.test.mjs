@@ -1,4 +1,4 @@
-// fairway inspect ledgers on real ledgers, compared with what the official SDK reads from them (see README.md of that folder). The ledgers
+// tests/inspect on real ledgers, compared with what the official SDK reads from them (see README.md of that folder). The ledgers
 // are not part of the project: FAIRWAY_LEDGERS, or ../shared/ledgers beside the checkout.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -7,10 +7,9 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { root } from './judge.mjs';
+import { inspector, root } from './judge.mjs';
 
 const ledgers = process.env.FAIRWAY_LEDGERS ?? join(root, '../shared/ledgers');
-const fairway = process.env.FAIRWAY_BIN ?? join(root, 'build/release/fairway');
 const skip = existsSync(ledgers) ? false : `no ledgers at ${ledgers}: put some there or set FAIRWAY_LEDGERS`;
 
 const passphrases = { core: '(V) (;,,;) (V)', pubnet: 'Public Global Stellar Network ; September 2015' };
@@ -20,7 +19,7 @@ const work = mkdtempSync(join(tmpdir(), 'fairway-ledgers-'));
 after(() => rmSync(work, { recursive: true }));
 
 function inspect(args, input) {
-  const { status, stdout, stderr, error } = spawnSync(fairway, ['inspect', 'ledgers', ...args], { input, maxBuffer: 2 ** 30 });
+  const { status, stdout, stderr, error } = spawnSync(inspector, ['ledgers', ...args], { input, maxBuffer: 2 ** 30 });
   if (error) throw error;
   return { status, lines: stdout.toString().split('\n').slice(0, -1), stderr: stderr.toString() };
 }
@@ -77,7 +76,7 @@ test('a bit flipped in the header fails the proof of its hash', { skip }, () => 
   const at = bytes.indexOf(Buffer.from(expected.previousHash, 'hex'));
   const { status, lines, stderr } = inspect(['-'], flipped(bytes, at));
   assert.equal(status, 65);
-  assert.match(stderr, /^fairway inspect: -: ledger 0, .*not the SHA-256 of its header\n$/);
+  assert.match(stderr, /^inspect: -: ledger 0, .*not the SHA-256 of its header\n$/);
   assert.notEqual(JSON.parse(lines[0]).previousHash, expected.previousHash);
 });
 
@@ -114,28 +113,20 @@ test('a broken ledger is named by file, index and byte, and the rest is still sh
   assert.equal(status, 65);
   assert.deepEqual(lines.map((line) => JSON.parse(line).index), [0, 2]);
   assert.equal(JSON.parse(lines[1]).hash, expected.hash);
-  assert.ok(stderr.startsWith(`fairway inspect: ${path}: ledger 1, which begins at byte ${bytes.length + 4}: `), stderr);
+  assert.ok(stderr.startsWith(`inspect: ${path}: ledger 1, which begins at byte ${bytes.length + 4}: `), stderr);
   assert.match(stderr, /at byte \d+ of 1000 .*ends early/);
 });
 
-const refusals = [
-  ['no file', [], '', 64, /usage/],
-  ['an unknown option', ['--frames', '-'], '', 64, /unknown option --frames/],
-  ['an absent file', ['/nonexistent.xdr'], '', 66, /nonexistent\.xdr: No such file/],
-  ['an empty file', ['-'], '', 65, /ends early/],
-  ['gzip', ['-'], Buffer.from([0x1f, 0x8b, 8, 0]), 65, /unpack it first/],
-  ['frames without --framed', ['-'], Buffer.from([0x80, 0, 0, 0]), 65, /--framed/],
-  ['no frames with --framed', ['--framed', '-'], Buffer.from([0, 0, 0, 2]), 65, /omit --framed/],
-  ['a record that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0, 8, 0, 0, 0, 2]), 65, /ends inside the record/],
-  ['a record mark that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0]), 65, /ends inside a record mark/],
-  ['a length of 2 GiB that is not there', ['--framed', '-'], Buffer.from([0xff, 0xff, 0xff, 0xff]), 65, /ends inside the record/],
-  ['a version from the future', ['-'], Buffer.from([0, 0, 0, 3]), 65, /byte 0 of 4.*newer protocol/],
-];
-
-for (const [name, args, input, code, message] of refusals)
-  test(`${name} is refused with exit code ${code}`, () => {
+for (const [name, args, input, message] of [
+  ['an empty file', ['-'], '', /ends early/],
+  ['a file without record marks', ['--framed', '-'], Buffer.from([0, 0, 0, 2]), /no record mark/],
+  ['a record that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0, 8, 0, 0, 0, 2]), /ends inside the record/],
+  ['a record mark that is cut', ['--framed', '-'], Buffer.from([0x80, 0, 0]), /ends inside a record mark/],
+  ['a version from the future', ['-'], Buffer.from([0, 0, 0, 3]), /byte 0 of 4.*newer protocol/],
+])
+  test(`${name} is refused`, () => {
     const { status, lines, stderr } = inspect(args, input);
-    assert.equal(status, code);
+    assert.equal(status, 65);
     assert.deepEqual(lines, []);
     assert.match(stderr, message);
   });

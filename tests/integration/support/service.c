@@ -113,17 +113,9 @@ void service_set_rpc(struct service *service)
             .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":1000}")});
 }
 
-static char *rpc_url(const struct service *service)
-{
-    struct sockaddr_in address;
-    socklen_t len = sizeof address;
-    assert_int_equal(getsockname(service->rpc->listener, (struct sockaddr *)&address, &len), 0);
-    return mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
-}
-
 static void start_api(struct service *service, const struct policy_limits *limits)
 {
-    AUTO_FREE char *url = rpc_url(service);
+    AUTO_FREE char *url = fake_url(service->rpc);
     struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,

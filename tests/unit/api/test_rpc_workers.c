@@ -64,16 +64,6 @@ static void work_is_run_with_a_client_of_the_rpc(void **state)
     rpc_workers_stop(workers);
 }
 
-static void without_a_url_nothing_is_taken(void **state)
-{
-    (void)state;
-    struct rpc_workers *workers = rpc_workers_start(NULL, 0);
-    struct job job = {0};
-    assert_int_equal(submit(workers, &job), ERR_RPC_UNAVAILABLE);
-    rpc_workers_stop(workers);
-    assert_int_equal(job.runs, 0);
-}
-
 /* The first waits for the RPC until its timeout; the others have waited too long by then. */
 static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
 {
@@ -198,7 +188,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FAKE_TEST(work_is_run_with_a_client_of_the_rpc),
-        FAKE_TEST(without_a_url_nothing_is_taken),
         FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long),
         FAKE_TEST(work_of_one_kind_that_hangs_leaves_threads_to_the_other),
         FAKE_TEST(DX4_a_client_with_much_work_does_not_delay_another_one),

@@ -17,7 +17,7 @@ static const struct config_option options[] = {
     {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
     {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
     {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
-    {"INGEST", CONFIG_SWITCH, "on", "whether", NULL, 0, 0},
+    {"AUDIENCE", CONFIG_SWITCH, "on", "whether", NULL, 0, 0},
     {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "changes nothing", NULL, 0, 0},
     {"RPC_URL", CONFIG_URL, NULL, "where", NULL, 0, 0},
 };
@@ -82,18 +82,18 @@ static void a_switch_is_on_or_off_and_nothing_else(void **state)
     struct config *config;
     struct detail detail;
     assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
-    assert_true(config_is_on(config, "INGEST"));
+    assert_true(config_is_on(config, "AUDIENCE"));
     assert_false(config_is_on(config, "DRY_RUN"));
     config_free(config);
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        setenv("INGEST", words[i].text, 1);
+        setenv("AUDIENCE", words[i].text, 1);
         assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
-        assert_int_equal(config_is_on(config, "INGEST"), words[i].on);
+        assert_int_equal(config_is_on(config, "AUDIENCE"), words[i].on);
         config_free(config);
     }
-    setenv("INGEST", "nope", 1);
+    setenv("AUDIENCE", "nope", 1);
     assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
-    assert_string_equal(detail.text, "INGEST must be on or off, not \"nope\"");
+    assert_string_equal(detail.text, "AUDIENCE must be on or off, not \"nope\"");
 }
 
 static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign(void **state)
@@ -123,7 +123,7 @@ static void changes_are_the_options_that_differ_from_their_defaults_without_urls
     AUTO_FREE char *changes = config_changes(config);
     assert_string_equal(changes, "STATE=idle RPC_URL=(set)");
     assert_true(config_is_given(config, "NUM_CHANNEL_ACCOUNTS"));
-    assert_false(config_is_given(config, "INGEST"));
+    assert_false(config_is_given(config, "AUDIENCE"));
     config_free(config);
 }
 

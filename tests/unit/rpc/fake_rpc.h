@@ -166,12 +166,17 @@ static inline void *fake_serve(void *context)
     return NULL;
 }
 
-static inline struct rpc *fake_client(const struct fake_rpc *fake, int cancel_fd)
+static inline char *fake_url(const struct fake_rpc *fake)
 {
     struct sockaddr_in address;
     socklen_t len = sizeof address;
     assert_int_equal(getsockname(fake->listener, (struct sockaddr *)&address, &len), 0);
-    AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
+    return mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
+}
+
+static inline struct rpc *fake_client(const struct fake_rpc *fake, int cancel_fd)
+{
+    AUTO_FREE char *url = fake_url(fake);
     return rpc_new(&(struct rpc_settings){
         .url = url, .timeout_ms = FAKE_TIMEOUT_MS, .max_body = FAKE_MAX_BODY, .cancel_fd = cancel_fd});
 }

@@ -83,7 +83,7 @@ struct input {
 
 static int refuse(const struct input *in, const char *why)
 {
-    fprintf(stderr, "fairway inspect: %s: ledger %zu, which begins at byte %zu: %s\n", in->path, in->index,
+    fprintf(stderr, "inspect: %s: ledger %zu, which begins at byte %zu: %s\n", in->path, in->index,
         in->offset, why);
     return EX_DATAERR;
 }
@@ -94,8 +94,9 @@ static int ledger_print(const struct input *in)
     struct detail detail;
     if (ledger_decode(buf_bytes(&in->buf), in->network, &ledger, &detail) != ERR_OK)
         return refuse(in, detail.text);
-    int code = inspect_print(ledger_json(in->name, in->index, &ledger));
-    if (code == EX_OK && !ledger.hash_proved)
+    int code = EX_OK;
+    inspect_print(ledger_json(in->name, in->index, &ledger));
+    if (!ledger.hash_proved)
         code = refuse(in, "its hash is not the SHA-256 of its header");
     if (code == EX_OK && !ledger.results_proved)
         code = refuse(in, "the txSetResultHash of its header is not the hash of its results");
@@ -106,13 +107,15 @@ static int ledger_print(const struct input *in)
     return code;
 }
 
-static int whole_print(struct input *in)
+/* Appends at most len bytes, fewer at the end of the file. Allocates as it reads, not len at once. */
+static void read_part(FILE *file, size_t len, struct buf *out)
 {
-    inspect_read(in->file, SIZE_MAX, &in->buf);
-    const uint8_t *data = in->buf.data;
-    if (in->buf.len >= 4 && (be32_get(data) & RECORD_LAST) != 0)
-        return refuse(in, "not a LedgerCloseMeta: use --framed for a stream of them");
-    return ledger_print(in);
+    for (size_t got = 1; len > 0 && got > 0; len -= got) {
+        const size_t want = len < 65536 ? len : 65536;
+        buf_reserve(out, want);
+        got = fread(out->data + out->len, 1, want, file);
+        out->len += got;
+    }
 }
 
 /* After a ledger that does not decode, reads the next frame; a broken frame ends the file. */
@@ -121,88 +124,46 @@ static int frames_print(struct input *in)
     int worst = EX_OK;
     for (;; in->index++) {
         buf_clear(&in->buf);
-        inspect_read(in->file, 4, &in->buf);
+        read_part(in->file, 4, &in->buf);
         if (in->buf.len == 0)
             return worst;
         if (in->buf.len < 4)
             return refuse(in, "the file ends inside a record mark");
         uint32_t mark = be32_get(in->buf.data);
         if ((mark & RECORD_LAST) == 0)
-            return refuse(in, "no record mark: omit --framed for a single LedgerCloseMeta");
+            return refuse(in, "no record mark");
         size_t len = mark & ~RECORD_LAST;
         buf_clear(&in->buf);
-        inspect_read(in->file, len, &in->buf);
+        read_part(in->file, len, &in->buf);
         if (in->buf.len < len)
             return refuse(in, "the file ends inside the record");
         int code = ledger_print(in);
-        if (code == EX_IOERR)
-            return code;
         worst = code != EX_OK ? code : worst;
         in->offset += 4 + len;
     }
 }
 
-static bool is_gzip(FILE *file)
-{
-    int first = getc(file);
-    if (first != EOF)
-        ungetc(first, file);
-    return first == 0x1f; /* no LedgerCloseMeta and no record mark begins with this byte */
-}
-
-static int input_print(struct input *in, bool framed)
-{
-    int code = is_gzip(in->file)  ? refuse(in, "this is gzip: unpack it first")
-               : ferror(in->file) ? EX_NOINPUT
-               : framed           ? frames_print(in)
-                                  : whole_print(in);
-    buf_free(&in->buf);
-    if (!ferror(in->file))
-        return code;
-    fprintf(stderr, "fairway inspect: %s: %s\n", in->path, strerror(errno));
-    return EX_NOINPUT;
-}
-
 static int file_print(const char *path, bool framed, const struct network_id *network)
 {
-    struct input in = {.path = path, .name = path, .file = stdin, .network = network};
-    if (strcmp(path, "-") == 0)
-        return input_print(&in, framed);
-    const char *slash = strrchr(path, '/');
-    in.name = slash != NULL ? slash + 1 : path;
-    in.file = fopen(path, "rb");
+    struct input in = {.path = path, .name = basename(path), .network = network};
+    in.file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (in.file == NULL) {
-        fprintf(stderr, "fairway inspect: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "inspect: %s: %s\n", path, strerror(errno));
         return EX_NOINPUT;
     }
-    int code = input_print(&in, framed);
+    if (!framed)
+        read_part(in.file, SIZE_MAX, &in.buf);
+    const int code = framed ? frames_print(&in) : ledger_print(&in);
+    buf_free(&in.buf);
     fclose(in.file);
     return code;
 }
 
-int inspect_ledgers(int argc, char **argv)
+int inspect_ledgers(const struct network_id *network, bool framed, char **files)
 {
-    bool framed = false;
-    int files = 0, worst = EX_OK;
-    const char *passphrase = NULL;
-    struct network_id network;
-    for (int i = 1, taken; i < argc; i += taken != 0 ? taken : 1) {
-        taken = inspect_passphrase(argc, argv, i, &passphrase);
-        if (taken != 0)
-            continue;
-        if (strcmp(argv[i], "--framed") == 0)
-            framed = true;
-        else if (argv[i][0] == '-' && argv[i][1] != '\0')
-            return inspect_usage("unknown option ", argv[i]);
-        else
-            argv[files++] = argv[i];
-    }
-    if (files == 0)
-        return inspect_usage("no file", "");
-    if (passphrase != NULL)
-        network = network_id_of(passphrase);
-    for (int i = 0; i < files; i++) {
-        int code = file_print(argv[i], framed, passphrase != NULL ? &network : NULL);
+    int worst = EX_OK;
+    for (; *files != NULL; files++) {
+        const int code = file_print(*files, framed, network);
         worst = code != EX_OK ? code : worst;
     }
     return worst;

@@ -1,6 +1,5 @@
 #include "inspect.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -155,43 +154,16 @@ static json_t *envelope_json(
     return out;
 }
 
-static int print(const char *text, size_t len, const char *passphrase)
+int inspect_transaction(const struct network_id *network, const char *base64)
 {
     CLEANUP(buf_free) struct buf xdr = {0};
     struct envelope envelope;
     struct detail detail = {"the transaction is not base64"};
-    struct network_id network;
-    while (len > 0 && (text[len - 1] == '\n' || text[len - 1] == '\r'))
-        len--;
-    if (base64_decode(text, len, &xdr) != ERR_OK ||
+    if (base64_decode(base64, strlen(base64), &xdr) != ERR_OK ||
         envelope_decode(buf_bytes(&xdr), &envelope, &detail) != ERR_OK) {
-        fprintf(stderr, "fairway inspect: %s\n", detail.text);
+        fprintf(stderr, "inspect: %s\n", detail.text);
         return EX_DATAERR;
     }
-    if (passphrase != NULL)
-        network = network_id_of(passphrase);
-    return inspect_print(envelope_json(passphrase != NULL ? &network : NULL, buf_bytes(&xdr), &envelope));
-}
-
-int inspect_transaction(int argc, char **argv)
-{
-    const char *passphrase = getenv("NETWORK_PASSPHRASE"), *xdr = NULL;
-    for (int i = 1, taken; i < argc; i += taken != 0 ? taken : 1) {
-        taken = inspect_passphrase(argc, argv, i, &passphrase);
-        if (taken != 0)
-            continue;
-        if (argv[i][0] == '-' && argv[i][1] != '\0')
-            return inspect_usage("unknown option, or one without its value: ", argv[i]);
-        else if (xdr != NULL)
-            return inspect_usage("more than one transaction: ", argv[i]);
-        else
-            xdr = argv[i];
-    }
-    if (xdr == NULL)
-        return inspect_usage("no transaction", "");
-    if (strcmp(xdr, "-") != 0)
-        return print(xdr, strlen(xdr), passphrase);
-    CLEANUP(buf_free) struct buf input = {0};
-    inspect_read(stdin, SIZE_MAX, &input);
-    return print((const char *)input.data, input.len, passphrase);
+    inspect_print(envelope_json(network, buf_bytes(&xdr), &envelope));
+    return EX_OK;
 }
