@@ -3,14 +3,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { signToken } from '../e2e/token.mjs';
+import { transactionToSign } from './check.mjs';
 import { connect, fundIfMissing } from './network.mjs';
 
+const HIGHEST_FEE = 10_000; // of the inner transaction, in stroops; the fee bump pays what is charged
 const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
 if (!fs.existsSync(place)) {
   console.error('fairway is not running. Run `make run` first, wait until it is ready, then try again.');
   process.exit(69);
 }
-const { api, rpc: rpcUrl, clientSeedFile } = JSON.parse(fs.readFileSync(place, 'utf8'));
+// The passphrase is this client's own constant: no answer decides for which network the user signs.
+const { api, rpc: rpcUrl, passphrase, clientSeedFile } = JSON.parse(fs.readFileSync(place, 'utf8'));
 const client = clientSeedFile && Keypair.fromSecret(fs.readFileSync(clientSeedFile, 'utf8').trim());
 const network = connect(rpcUrl);
 
@@ -39,7 +42,6 @@ const pool = async () => {
 step('Friendbot creates two accounts, a user and a shop');
 const user = Keypair.random(), shop = Keypair.random();
 await Promise.all([fundIfMissing(rpcUrl, user.publicKey()), fundIfMissing(rpcUrl, shop.publicKey())]);
-const { passphrase } = await network.getNetwork();
 show('user', user.publicKey());
 show('shop', shop.publicKey());
 show('pool', await pool());
@@ -59,8 +61,9 @@ show('hash', lease.hash);
 show('maxTime', new Date(Number(lease.maxTime) * 1000).toISOString());
 show('pool', await pool());
 
-step('The user signs, as the source of the payment');
-const inner = TransactionBuilder.fromXDR(lease.transactionXdr, lease.networkPassphrase);
+step('The wallet backend checks that this is its own payment, and the user signs it, as the source of the payment');
+const inner = transactionToSign(draft, lease,
+  { passphrase, own: [user.publicKey()], latestMaxTime: Number(draft.timeBounds.maxTime), highestFee: HIGHEST_FEE });
 inner.sign(user);
 show('signatures', inner.signatures.length);
 
@@ -71,7 +74,7 @@ show('fee', `${bump.fee} stroops`);
 show('hash', bump.hash);
 
 step('The wallet backend submits the fee bump to the network');
-const sent = await network.sendTransaction(TransactionBuilder.fromXDR(bump.transactionXdr, bump.networkPassphrase));
+const sent = await network.sendTransaction(TransactionBuilder.fromXDR(bump.transactionXdr, passphrase));
 show('status', sent.status);
 if (sent.status === 'ERROR')
   throw new Error(`refused: ${JSON.stringify(sent.errorResult)}`);

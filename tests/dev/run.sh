@@ -304,7 +304,7 @@ done
 [ -n "$api" ] || fail_serve 69 "fairway serve does not listen"
 [ -n "$ready" ] || fail_serve 69 "fairway is not ready, $api/readyz: $(curl -sS --max-time 5 "$api/readyz" 2>&1)"
 printf '%s\n%s\n' $serve "$api" >"$dir/serve.pid"
-printf '{"api":"%s","rpc":"%s","clientSeedFile":"%s"}\n' "$api" "$RPC_URL" "${client:+$(realpath "$client")}" >"$dir/demo.json"
+printf '{"api":"%s","rpc":"%s","passphrase":"%s","clientSeedFile":"%s"}\n' "$api" "$RPC_URL" "$NETWORK_PASSPHRASE" "${client:+$(realpath "$client")}" >"$dir/demo.json"
 cat <<END
 
 fairway is ready on $api
