@@ -104,12 +104,14 @@ export class Service {
   static async start(cluster, name, pool, { authenticated = false, everyMs = ledgerMs } = {}) {
     const service = new Service(), { keys } = cluster;
     const url = cluster.database(name);
-    run(`${build}/fairway`, ['migrate'], { DATABASE_URL: url, ...keys });
+    const { password } = new URL(url), inRole = role => Object.assign(new URL(url), { username: role }).href;
+    run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', 'docker/roles.sql', url], { FAIRWAY_OWNER_PASSWORD: password, FAIRWAY_PASSWORD: password });
+    run(`${build}/fairway`, ['migrate'], { DATABASE_URL: inRole('fairway_owner'), ...keys });
     run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
       url, passphrase, String(pool)]);
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
-    const env = { DATABASE_URL: url, NETWORK_PASSPHRASE: passphrase, RPC_URL: await rpc(), INGEST_POLL_MS: '5000', LEASE_RETENTION_DAYS: '30' };
+    const env = { DATABASE_URL: inRole('fairway'), NETWORK_PASSPHRASE: passphrase, RPC_URL: await rpc(), INGEST_POLL_MS: '5000', LEASE_RETENTION_DAYS: '30' };
     service.process = cluster.start(`${build}/fairway`, ['serve'], { ...env,
       ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??

@@ -181,7 +181,11 @@ if [ -n "$own_database" ]; then
     server=$(setsid sh tests/integration/support/pg.sh start "$dir/postgres" 9>&-)
     psql -qtA "$server" -c "SELECT 1 FROM pg_database WHERE datname = 'fairway'" | grep -q 1 ||
         psql -q "$server" -c 'CREATE DATABASE fairway'
-    DATABASE_URL=$(echo "$server" | sed 's#/[^/?]*\(?[^?]*\)\{0,1\}$#/fairway\1#')
+    server=$(echo "$server" | sed 's#/[^/?]*\(?[^?]*\)\{0,1\}$#/fairway\1#')
+    password=$(echo "$server" | sed 's#.*//[^:]*:\([^@]*\)@.*#\1#')
+    FAIRWAY_OWNER_PASSWORD=$password FAIRWAY_PASSWORD=$password psql -Xq -v ON_ERROR_STOP=1 -f docker/roles.sql "$server"
+    DATABASE_URL=$(echo "$server" | sed 's#//[^:]*:#//fairway:#')
+    owner_url=$(echo "$server" | sed 's#//[^:]*:#//fairway_owner:#')
 fi
 export DATABASE_URL
 
@@ -274,7 +278,7 @@ fi
 # ---- fairway
 
 step "schema"
-"$bin/fairway" migrate
+DATABASE_URL=${owner_url:-$DATABASE_URL} "$bin/fairway" migrate
 step "$accounts channel accounts"
 "$bin/fairway" ensure-accounts "$accounts"
 

@@ -37,6 +37,9 @@ export async function until(check, ms, what) {
   }
 }
 
+/** The URL with another role. All roles of a test server have one password. */
+export const inRole = (role, url) => url.replace(/\/\/[^:@]*/, `//${role}`); // with several hosts it is no URL for Node
+
 /** What the promise resolves to; undefined when that takes longer than ms. */
 export function within(promise, ms) {
   let timer;
@@ -94,7 +97,8 @@ class World {
     const { passphrase } = await this.network.getNetwork();
     this.passphrase = this.env.NETWORK_PASSPHRASE = passphrase;
     const { stdout } = await this.postgres('start');
-    this.env.DATABASE_URL = stdout.trim();
+    await this.makeRoles(stdout.trim());
+    this.env.DATABASE_URL = inRole('fairway', stdout.trim());
     this.env.MASTER_KEY_FILE = path.join(this.folder, 'master.key');
     await this.fairway('keygen', this.env.MASTER_KEY_FILE);
     this.distribution = Keypair.random();
@@ -106,14 +110,32 @@ class World {
       await this.fairway('ensure-accounts', String(accounts));
   }
 
+  /** Makes the roles of docker/roles.sql, with the superuser's password, for the database of this URL. */
+  async makeRoles(url) {
+    const { password } = new URL(url);
+    await run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', path.join(root, 'docker/roles.sql'), url],
+      { env: { ...process.env, FAIRWAY_OWNER_PASSWORD: password, FAIRWAY_PASSWORD: password } });
+  }
+
+  /** The URL of the database for its superuser: for what tests change, and for what they look at. */
+  get superuser() {
+    return inRole('superuser', this.env.DATABASE_URL);
+  }
+
+  /** The environment of a command: only migrate has the role that owns the tables. */
+  #envOf(command) {
+    return command === 'migrate' && this.env.DATABASE_URL.includes('//fairway:')
+      ? { ...this.env, DATABASE_URL: inRole('fairway_owner', this.env.DATABASE_URL) } : this.env;
+  }
+
   /** Runs a command to its end; throws with its output when its exit code is not 0. */
   async fairway(...args) {
-    return run(fairway, args, { env: this.env, timeout: slower(120_000) });
+    return run(fairway, args, { env: this.#envOf(args[0]), timeout: slower(120_000) });
   }
 
   /** Starts a command. Returns {process, ended}, where ended resolves to {code, signal, out} with all its output. */
   start(args, env = {}) {
-    const child = spawn(fairway, args, { env: { ...this.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(fairway, args, { env: { ...this.#envOf(args[0]), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', text => (out += text));
@@ -177,14 +199,14 @@ class World {
 
   /** Runs a query and returns its rows as arrays of text. */
   async sql(text) {
-    const output = await this.#read(text) ?? (await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.env.DATABASE_URL, '-c', text],
+    const output = await this.#read(text) ?? (await run('psql', ['-X', '-q', '-t', '-A', '-F', '\t', this.superuser, '-c', text],
       { maxBuffer: 2 ** 30 })).stdout;
     return output.split('\n').filter(line => line !== '').map(line => line.split('\t'));
   }
 
   /** The output of a SELECT in the open session; undefined when that is in use, its connection was lost, or the SELECT fails. */
   async #read(text) {
-    const url = this.env.DATABASE_URL;
+    const url = this.superuser;
     if (!/^\s*SELECT\b[^;]*$/.test(text) || this.#session?.busy)
       return undefined;
     if (this.#session === undefined || this.#session.over || this.#session.url !== url) {

@@ -37,7 +37,7 @@ const hostile = { lock_timeout: '0', statement_timeout: '0', idle_in_transaction
 
 before(async () => {
   world = await startWorld({ accounts: 0, ledgerMs: 300 });
-  superuser = world.env.DATABASE_URL;
+  superuser = world.superuser;
   await psql(superuser, "ALTER SYSTEM SET log_line_prefix = '%p '");
   await psql(superuser, "CREATE ROLE hostile LOGIN PASSWORD 'x'");
   for (const [name, value] of Object.entries(hostile))

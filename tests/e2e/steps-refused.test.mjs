@@ -68,7 +68,7 @@ before(async () => {
   service = await world.serve(stop.env);
   await round(close => close());
   lines = points('ledger', ledgerTransaction(await stop.trace(() => round(close => close()))));
-  watcher = new Watcher(world.env.DATABASE_URL);
+  watcher = new Watcher(world.superuser);
 });
 after(async () => {
   watcher?.stop();

@@ -68,13 +68,13 @@ export class Storm {
     this.swarm = new Swarm({ requests: this.requests, users, seed, ...habits });
     this.swarm.pool = (await this.sql('SELECT public_key FROM fairway.channel_accounts')).map(([key]) => key);
     this.operator = new Operator({ env: this.env, sql: this.sql, history, seed, accounts: this.accounts });
-    this.oldLeases = await OldLeases.seed(this.world.env.DATABASE_URL, this.sql, leases, JSON.stringify(this.swarm.body(0)),
+    this.oldLeases = await OldLeases.seed(this.world.superuser, this.sql, leases, JSON.stringify(this.swarm.body(0)),
       this.world.client.publicKey());
     this.swarm.oldKeys = this.oldLeases.safeKeys;
     await this.sql('ALTER SYSTEM SET wal_level = logical');
     await run('sh', [postgres, 'stop', this.data]);
     await run('sh', [postgres, 'start', this.data, String(process.pid)]);
-    this.wal = await watchWal(this.world.env.DATABASE_URL, history);
+    this.wal = await watchWal(this.world.superuser, history);
     for (const ledger of this.network.ledgers)
       this.#record(ledger);
     this.network.onLedger = ledger => this.#record(ledger);

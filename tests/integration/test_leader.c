@@ -33,7 +33,8 @@ static struct lead lead_by(struct db *db)
 
 static struct lead lead_of(const struct ingest_world *world)
 {
-    return lead_by(test_db_open(&world->db, DB_DIRECT));
+    return lead_by(
+        db_new(&(struct db_settings){.url = world->db.serve_url, .kind = DB_DIRECT, .name = "fairway test"}));
 }
 
 /* A leader after SIGSTOP: its session has the lock, and it does nothing. */

@@ -9,7 +9,7 @@ import { startWorld } from '../e2e/harness.mjs';
 import { watchWal } from './wal.mjs';
 
 const run = promisify(execFile);
-const psql = (...args) => run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', world.env.DATABASE_URL, ...args]);
+const psql = (...args) => run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', world.superuser, ...args]);
 const leaseHash = n => crypto.createHash('sha256').update(`history ${n}`).digest('hex');
 const rows = [];
 let world, wal;
@@ -22,7 +22,7 @@ before(async () => {
   await world.sql('ALTER SYSTEM SET wal_level = logical');
   await run('sh', [postgres, 'stop', data]);
   await run('sh', [postgres, 'start', data, String(process.pid)]);
-  wal = await watchWal(world.env.DATABASE_URL, { append: (...row) => rows.push(row) });
+  wal = await watchWal(world.superuser, { append: (...row) => rows.push(row) });
 });
 after(async () => {
   await wal?.stop();

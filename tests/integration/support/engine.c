@@ -31,7 +31,7 @@ void test_engine_open(struct test_engine *engine, size_t accounts, unsigned thre
         fail();
     test_pool_open(&engine->pool, accounts);
     ask(&engine->pool, &engine->asked);
-    test_engine_start(engine, engine->pool.test.url, threads);
+    test_engine_start(engine, engine->pool.test.serve_url, threads);
 }
 
 void test_engine_close(struct test_engine *engine)

@@ -145,11 +145,19 @@ static void exec(const char *url, const char *sql)
     db_free(db);
 }
 
+/* As docker/roles.sql, for a superuser who migrates. */
+static const char sql_role[] =
+    "DO $$ BEGIN CREATE ROLE fairway LOGIN PASSWORD 'serve'; EXCEPTION WHEN duplicate_object THEN END $$;"
+    "ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO fairway;"
+    "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO fairway;"
+    "ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO fairway";
+
 static void migrate_template(void)
 {
     struct detail detail = {""};
     size_t applied;
     template = test_db_new(TEST_DB_EMPTY);
+    exec(template.url, sql_role);
     struct db *db = connection(template.url, DB_DIRECT);
     if (migrate(db, &applied, &detail) != ERR_OK)
         give_up("migrate", detail.text);
@@ -166,6 +174,7 @@ struct test_db test_db_new(enum test_db_kind kind)
         "CREATE DATABASE %s TEMPLATE %s", db.name, kind == TEST_DB_MIGRATED ? template.name : "template0");
     exec(server_url, create);
     db.url = url_of(db.name);
+    db.serve_url = mem_format("postgresql://fairway:serve@127.0.0.1:%u/%s", test_pg_port(), db.name);
     return db;
 }
 
@@ -174,7 +183,8 @@ void test_db_drop(struct test_db *db)
     AUTO_FREE char *drop = mem_format("DROP DATABASE IF EXISTS %s WITH (FORCE)", db->name);
     exec(server_url, drop);
     free(db->url);
-    db->url = NULL;
+    free(db->serve_url);
+    db->url = db->serve_url = NULL;
 }
 
 struct db *test_db_open(const struct test_db *db, enum db_kind kind)

@@ -20,7 +20,8 @@ const char *test_pg_url(void);
 unsigned test_pg_port(void);
 
 struct test_db {
-    char *url;
+    char *url;       /* of the superuser, who migrates */
+    char *serve_url; /* of the role fairway, which has the rights of docker/roles.sql */
     char name[48];
 };
 enum test_db_kind {

@@ -78,7 +78,7 @@ make_cluster() {
     od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$dir/password"
     cp "$dir/password" "$home/initdb.password"
     [ "$(id -u)" -ne 0 ] || chown "$user" "$home/initdb.password"
-    as_user "$bin/initdb" -D "$home/data" -U fairway --encoding=UTF8 --locale=C --auth-local=reject \
+    as_user "$bin/initdb" -D "$home/data" -U superuser --encoding=UTF8 --locale=C --auth-local=reject \
         --auth-host=scram-sha-256 --pwfile="$home/initdb.password" ${owner:+-N} >"$dir/initdb.log" 2>&1 || {
         cat "$dir/initdb.log" >&2
         rm -rf "$home/data" "$dir/data"
@@ -110,14 +110,14 @@ copy_cluster() { # FROM [pg_basebackup's options]
     make_home
     cp "$from/password" "$dir/password"
     as_user env PGPASSWORD="$(cat "$from/password")" "$bin/pg_basebackup" -D "$home/data" -h 127.0.0.1 -p "$(cat "$from/port")" \
-        -U fairway -X stream -c fast -N "$@" >"$dir/basebackup.log" 2>&1 || {
+        -U superuser -X stream -c fast -N "$@" >"$dir/basebackup.log" 2>&1 || {
         cat "$dir/basebackup.log" >&2
         fail "pg_basebackup failed"
     }
 }
 
 sql() {
-    PGPASSWORD=$(cat "$dir/password") "$bin/psql" -X -q -h 127.0.0.1 -p "$(cat "$dir/port")" -U fairway -d postgres -v ON_ERROR_STOP=1 -c "$1"
+    PGPASSWORD=$(cat "$dir/password") "$bin/psql" -X -q -h 127.0.0.1 -p "$(cat "$dir/port")" -U superuser -d postgres -v ON_ERROR_STOP=1 -c "$1"
 }
 
 # Later starts on the same data use the same port, unless another process has it by then.
@@ -128,7 +128,7 @@ start_server() {
         if as_user "$bin/pg_ctl" start -D "$(realpath "$dir/data")" -l "$(realpath "$dir/log")" -w -t 30 -s -o "-p $port \
             -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 -c fsync=${FAIRWAY_FSYNC:-on}" </dev/null >"$dir/start.log" 2>&1; then
             echo "$port" >"$dir/port"
-            echo "postgresql://fairway:$(cat "$dir/password")@127.0.0.1:$port/postgres" >"$dir/url"
+            echo "postgresql://superuser:$(cat "$dir/password")@127.0.0.1:$port/postgres" >"$dir/url"
             return
         fi
         tries=$((tries + 1))

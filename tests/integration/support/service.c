@@ -90,8 +90,8 @@ const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FE
 static void start_engine(struct service *service)
 {
     struct detail detail = {0};
-    const struct engine_settings engine = {.database_url = service->db.url,
-        .database_direct_url = service->db.url,
+    const struct engine_settings engine = {.database_url = service->db.serve_url,
+        .database_direct_url = service->db.serve_url,
         .grant = {.network = service->network,
             .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
                 .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
@@ -100,7 +100,7 @@ static void start_engine(struct service *service)
             .ledger_seconds = 5},
         .keyd = service->keyd};
     must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
-    must(watch_start(service->db.url, &service->watch, &detail), &detail, "watch");
+    must(watch_start(service->db.serve_url, &service->watch, &detail), &detail, "watch");
 }
 
 void service_set_rpc(struct service *service)
@@ -119,7 +119,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
     struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
-        .database_url = service->db.url,
+        .database_url = service->db.serve_url,
         .rpc_url = url,
         .rpc_workers = 1, /* the fake RPC serves one connection at a time */
         .passphrase = SERVICE_PASSPHRASE,
