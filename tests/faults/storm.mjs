@@ -1,6 +1,7 @@
 // A storm: replicas, clients and an operator, with random faults in everything from one seed, over a history of settled leases; then the
 // oracle's verdict.
 import { execFile } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Keypair } from '@stellar/stellar-sdk';
@@ -142,7 +143,7 @@ export class Storm {
 
   /** No more faults and requests. Waits until every lease has ended and the pool has its size, then returns the verdict. */
   async finish() {
-    const begun = Date.now();
+    const begun = Date.now(), asserted = await this.#assert(); // while leases are granted and end
     await this.swarm.stop();
     await this.fleet.restart(this.env);
     await this.operator.settle(this.accounts);
@@ -151,6 +152,7 @@ export class Storm {
     await until(() => this.oldLeases.gone(), 60_000, 'housekeeping has dropped what is too old').catch(() => {}); // the oracle reports what is left
     await this.fleet.stop();
     await this.wal.caughtUp();
+    asserted.push(...await this.#assert());
     await this.#readTables();
     const broken = await judge(this.history), { history } = this;
     const [[leases]] = await history.query('SELECT count(*) FROM grant_made');
@@ -162,7 +164,13 @@ export class Storm {
       faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
       clients: { ...this.requests.count, ...this.swarm.count }, refusals: this.requests.refusals,
       seconds: Math.round((Date.now() - this.begun) / 1000), secondsToFinish: Math.round((Date.now() - begun) / 1000),
-      wrong: [...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
+      wrong: [...asserted, ...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
+  }
+
+  /** What tests/assertions.sql finds. */
+  async #assert() {
+    const text = fs.readFileSync(new URL('../assertions.sql', import.meta.url), 'utf8');
+    return (await this.world.sql(text)).map(row => `assertion: ${row.join(' ')}`);
   }
 
   async #readTables() {
