@@ -1,4 +1,4 @@
-# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
+# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
 # image, image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
@@ -203,6 +203,11 @@ compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	@mkdir -p $(@D)
 	$(Q)$(NODE) $< > $@
+
+# Changes one thing at a time in C sources, and says what no test notices: make mutants FILES=src/stellar/frozen.c. MUTANTS_SECONDS=900.
+.PHONY: mutants
+mutants: install-test
+	@$(NODE) tests/mutants/mutants.mjs $(FILES)
 
 # The tests on another release of Debian, in a chroot; tests/debian.sh describes the settings.
 .PHONY: test-debian
