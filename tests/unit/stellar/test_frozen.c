@@ -99,17 +99,53 @@ static void a_malformed_frozen_key_fails_the_ledger(void **state)
     }
 }
 
+static void every_key_of_a_list_of_any_length_is_found(void **state)
+{
+    (void)state;
+    for (uint8_t count = 0; count <= 40; count++) {
+        struct buf entry = {0};
+        struct frozen_accounts frozen;
+        frozen_ledger_key(&entry);
+        buf_add_u32(&entry, count);
+        for (uint8_t n = count; n > 0; n--)
+            add_frozen_account(&entry, n);
+        assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), ERR_OK);
+        assert_int_equal(frozen.count, count);
+        for (uint8_t n = 0; n <= count + 1; n++)
+            assert_int_equal(has(&frozen, n), n >= 1 && n <= count);
+        frozen_accounts_free(&frozen);
+        buf_free(&entry);
+    }
+}
+
+/* The padding of an EncodedLedgerKey is no part of the key. */
+static void a_frozen_key_ends_with_its_length(void **state)
+{
+    (void)state;
+    struct buf entry = {0};
+    struct frozen_accounts frozen;
+    frozen_ledger_key(&entry);
+    buf_add_u32(&entry, 2);
+    add_frozen_account(&entry, 3);
+    buf_add_u32(&entry, 38);
+    add_words(&entry, 2, 0); /* ACCOUNT, Ed25519 */
+    add_key(&entry, 0);      /* 30 bytes and the padding */
+    assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), ERR_XDR_TRUNCATED);
+    assert_true(frozen.count == 0 && frozen.keys == NULL);
+    buf_free(&entry);
+}
+
 static void an_entry_that_is_not_the_list_is_refused(void **state)
 {
     (void)state;
-    struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0};
+    struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0}, pool = {0};
     struct frozen_accounts frozen;
     frozen_ledger_key(&entry); /* begins as the entry does */
     buf_add_bytes(&entry, buf_bytes(&list));
     assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), ERR_OK);
     assert_true(frozen.count == 2 && has(&frozen, 3) && has(&frozen, 9));
     frozen_accounts_free(&frozen);
-    assert_false(has(&frozen, 3));
+    assert_int_equal(frozen.count, 0);
     buf_add_u32(&other, 8);
     buf_add_u32(&other, 0); /* CONFIG_SETTING_CONTRACT_MAX_SIZE_BYTES */
     buf_add_u32(&other, 1);
@@ -117,8 +153,17 @@ static void an_entry_that_is_not_the_list_is_refused(void **state)
     buf_add_u32(&account, 0);
     add_account_entry(&account, 3, 1);
     assert_int_equal(frozen_entry_decode(buf_bytes(&account), &frozen), ERR_MALFORMED);
-    for (size_t len = 0; len < entry.len; len++)
+    for (size_t len = 0; len < entry.len; len++) {
+        frozen.count = 1;
         assert_int_not_equal(frozen_entry_decode((struct bytes){entry.data, len}, &frozen), ERR_OK);
+        assert_int_equal(frozen.count, 0);
+    }
+    /* A liquidity pool whose id reads as an empty list. */
+    buf_add_u32(&pool, 5);
+    buf_add_bytes(&pool, (struct bytes){entry.data + 4, 4});
+    add_words(&pool, 19, 0); /* id, constant product, two native assets, fee, reserves, shares, trust lines */
+    assert_int_equal(frozen_entry_decode(buf_bytes(&pool), &frozen), ERR_MALFORMED);
+    buf_free(&pool);
     buf_free(&list);
     buf_free(&entry);
     buf_free(&other);
@@ -131,6 +176,8 @@ int main(void)
         cmocka_unit_test(a_ledger_that_changes_the_list_gives_all_frozen_accounts),
         cmocka_unit_test(a_ledger_that_does_not_change_the_list_gives_none),
         cmocka_unit_test(a_malformed_frozen_key_fails_the_ledger),
+        cmocka_unit_test(every_key_of_a_list_of_any_length_is_found),
+        cmocka_unit_test(a_frozen_key_ends_with_its_length),
         cmocka_unit_test(an_entry_that_is_not_the_list_is_refused),
     };
     return cmocka_run_group_tests_name("stellar/frozen", tests, NULL, NULL);

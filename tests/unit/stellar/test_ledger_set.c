@@ -283,6 +283,29 @@ static void results_of_other_transactions_than_the_sets_are_not_proved(void **st
     fixture_free(fixture);
 }
 
+/* One transaction, many times: such a set is read, and no results can prove it. */
+static void a_large_set_is_read_whole(void **state)
+{
+    (void)state;
+    struct fixture *fixture = fixture_new(0);
+    struct buf hashed = {0};
+    fixture->set.len = 0;
+    add_key(&fixture->set, 0xee);
+    add_key(&hashed, 0xee);
+    buf_add_u32(&fixture->set, 200);
+    for (size_t i = 0; i < 200; i++) {
+        buf_add_bytes(&fixture->set, buf_bytes(&sent[0].envelope));
+        buf_add_bytes(&hashed, buf_bytes(&sent[0].envelope));
+    }
+    fixture->meta.set = buf_bytes(&fixture->set);
+    fixture->meta.set_hash = sha256(buf_bytes(&hashed));
+    fixture->meta.transactions = (struct test_transaction[]){{.real_hash = &sent[0].hash}};
+    fixture->meta.transaction_count = 1;
+    assert_false(proved(fixture));
+    buf_free(&hashed);
+    fixture_free(fixture);
+}
+
 static void transactions_are_proved_for_their_network_only(void **state)
 {
     (void)state;
@@ -357,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_set_with_any_bit_changed_is_not_proved),
         cmocka_unit_test(the_hash_of_another_set_in_the_header_proves_nothing),
         cmocka_unit_test(results_of_other_transactions_than_the_sets_are_not_proved),
+        cmocka_unit_test(a_large_set_is_read_whole),
         cmocka_unit_test(transactions_are_proved_for_their_network_only),
         cmocka_unit_test(a_ledger_that_drops_its_transactions_is_proved_only_without_any),
         cmocka_unit_test(only_a_result_of_the_inner_transaction_consumes_its_sequence_number),

@@ -63,6 +63,18 @@ static void max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
     }
 }
 
+static void a_max_time_of_now_is_too_near_and_an_earlier_one_past(void **state)
+{
+    (void)state;
+    for (uint64_t ago_s = 0; ago_s <= 1; ago_s++) {
+        uint64_t chosen_s;
+        struct detail detail = {0};
+        const struct preconditions p = {.max_time_s = NOW - ago_s};
+        assert_int_equal(policy_max_time(&p, NOW, 0, TIP, &chosen_s, &detail), ERR_INVALID_TRANSACTION);
+        assert_non_null(strstr(detail.text, ago_s == 0 ? "less than 20 s ahead" : "in the past"));
+    }
+}
+
 static void what_set_the_max_time_follows_from_the_request_and_the_result(void **state)
 {
     (void)state;
@@ -163,7 +175,11 @@ static void a_min_ledger_out_of_reach_is_refused(void **state)
     p.min_ledger = TIP + 61;
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
     assert_int_equal(max_time(p, NOW, 300, &chosen_s), ERR_OK);
-    p.min_ledger = TIP;
+    for (uint32_t passed = 1; passed <= TIP; passed += TIP - 1) {
+        p.min_ledger = passed;
+        assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);
+    }
+    p.min_ledger = TIP - 1;
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);
     p.min_ledger = UINT32_MAX;
     assert_int_equal(max_time(p, NOW, 300, &chosen_s), ERR_INVALID_TRANSACTION);
@@ -173,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(max_time_is_the_earliest_of_client_timeout_and_300_s),
+        cmocka_unit_test(a_max_time_of_now_is_too_near_and_an_earlier_one_past),
         cmocka_unit_test(what_set_the_max_time_follows_from_the_request_and_the_result),
         cmocka_unit_test(a_min_time_after_the_chosen_max_time_is_refused),
         cmocka_unit_test(no_value_of_now_overflows),
