@@ -272,6 +272,11 @@ attack: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/faults/attack.mjs
 
+# The size of the product, the pages and the tests.
+.PHONY: figures
+figures:
+	@sh tests/lint/figures.sh
+
 .PHONY: lint format
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)

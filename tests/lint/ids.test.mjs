@@ -1,4 +1,4 @@
-// Every id in the name of a test or of a planted defect is explained in tests/README.md, and every id explained there is used.
+// Every id in the name of a test or of a planted defect is explained in tests/hazards.md, and every id explained there is used.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -22,13 +22,13 @@ function namesIn(file) {
 }
 
 const used = new Map(files.flatMap(file => namesIn(file).flatMap(name => (name.match(ID) ?? []).map(id => [id, `${file}: ${name}`]))));
-const explained = [...read('README.md').matchAll(/^\| ([A-Z]+\d+) \| \S/gm)].map(([, id]) => id);
+const explained = [...read('hazards.md').matchAll(/^\| ([A-Z]+\d+) \| \S/gm)].map(([, id]) => id);
 
-test('every id in a test name is explained in tests/README.md', () => {
+test('every id in a test name is explained in tests/hazards.md', () => {
   assert.ok(used.size > 0);
   assert.deepEqual([...used].filter(([id]) => !explained.includes(id)), []);
 });
 
-test('every id explained in tests/README.md is used by a test, once in the table', () => {
+test('every id explained in tests/hazards.md is used by a test, once in the table', () => {
   assert.deepEqual(explained.filter((id, at) => !used.has(id) || explained.indexOf(id) !== at), []);
 });

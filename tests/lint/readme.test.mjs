@@ -10,7 +10,7 @@ const all = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(m => 
 const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [] : fs.readdirSync(path.join(root, folder), { recursive: true })
   .filter(name => pattern.test(name)).map(name => path.join(folder, name)).filter(name => fs.statSync(path.join(root, name)).isFile());
 
-const pages = ['README.md', 'src/README.md', 'tests/README.md', 'docker/README.md'].filter(page => fs.existsSync(path.join(root, page)));
+const pages = ['README.md', 'src/README.md', 'tests/README.md', 'tests/bench/README.md', 'docker/README.md'].filter(page => fs.existsSync(path.join(root, page)));
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
 const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
   .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));

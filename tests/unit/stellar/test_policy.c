@@ -1,5 +1,5 @@
-/* Rules of stellar/policy.h for operations, and for what a channel account may sign. tests/README.md explains
- * the ids. */
+/* Rules of stellar/policy.h for operations, and for what a channel account may sign. tests/hazards.md
+ * explains the ids. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
