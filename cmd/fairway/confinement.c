@@ -1,3 +1,5 @@
+/* Confines a command: what its URL and its service manager need stays reachable, and nothing else does. The
+ * walls themselves are in keys/confine. */
 #include "confinement.h"
 
 #include <libgen.h>
@@ -5,14 +7,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "database.h"
 #include "db/url_files.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
-
-enum {
-    URLS = 2
-};
 
 static void log_report(const struct confine_report *report, enum log_level level)
 {
@@ -36,19 +33,14 @@ static char *directory_of(const char *path)
 enum err confinement_enter(
     const struct config *config, int keyd_pidfd, enum log_level level, struct detail *detail)
 {
-    char *files[URLS * URL_FILES_MAX + 1];
-    size_t count = 0;
+    char *files[URL_FILES_MAX + 1];
     struct confine_report report;
-    const char *const urls[URLS] = {config_text(config, "DATABASE_URL"), database_direct_url(config)};
-    for (size_t i = 0; i < URLS; i++)
-        if (urls[i] != NULL)
-            count += url_files(urls[i], files + count);
+    const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
+    size_t count = url != NULL ? url_files(url, files) : 0;
     if (config_knows(config, "CLIENTS_FILE") && config_text(config, "CLIENTS_FILE") != NULL)
         files[count++] = directory_of(config_text(config, "CLIENTS_FILE"));
-    const char *service_manager = getenv("NOTIFY_SOCKET");
-    bool abstract = service_manager != NULL && service_manager[0] == '@';
-    for (size_t i = 0; i < URLS; i++)
-        abstract |= urls[i] != NULL && url_is_abstract(urls[i]);
+    const bool abstract =
+        (service_manager != NULL && service_manager[0] == '@') || (url != NULL && url_is_abstract(url));
     const struct confine_settings settings = {.files = (const char *const *)files,
         .file_count = count,
         .secrets = secrets_files(),

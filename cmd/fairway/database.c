@@ -1,70 +1,40 @@
+/* Opens the database session of a command, and checks what it leads to. Reads no table of the pool. */
 #include "database.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "confinement.h"
 #include "db/login.h"
 #include "db/migrate.h"
 #include "db/server.h"
 #include "retry.h"
-#include "confinement.h"
-
-const char *database_direct_url(const struct config *config)
-{
-    const char *direct = config_text(config, "DATABASE_DIRECT_URL");
-    return direct != NULL ? direct : config_text(config, "DATABASE_URL");
-}
 
 struct attempt {
     struct db *db;
     const char *url;
-    const char *option; /* that the URL is from */
 };
 
-/* Prepared statements and session locks do not survive in a transaction pooler. */
-static enum err refuse_pooler(const struct attempt *attempt, struct detail *detail)
-{
-    bool pooled = false;
-    enum err e = server_behind_pooler(attempt->url, "fairway start", &pooled, detail);
-    if (e != ERR_OK || !pooled)
-        return e;
-    return detail_set(detail, ERR_CONFIG,
-        "%s leads through a transaction pooler (PgBouncer?): set DATABASE_DIRECT_URL to the address of"
-        " PostgreSQL itself",
-        attempt->option);
-}
-
-enum err database_refused(enum err e, const char *url, const char *option, struct detail *detail)
-{
-    struct detail refusal;
-    if (e != ERR_DATABASE_UNAVAILABLE || login_check(url, &refusal) != ERR_CONFIG)
-        return e;
-    return detail_set(detail, ERR_CONFIG, "%s: %s", option, refusal.text);
-}
-
-/* The pooler is recognized first: a direct session prepares statements, which fails behind it. */
 static enum err try_connect(void *context, struct detail *detail)
 {
     const struct attempt *attempt = context;
-    enum err e = refuse_pooler(attempt, detail);
-    if (e == ERR_OK)
-        e = db_connect(attempt->db, detail);
-    return database_refused(e, attempt->url, attempt->option, detail);
+    struct detail refusal;
+    enum err e = db_connect(attempt->db, detail);
+    if (e != ERR_DATABASE_UNAVAILABLE || login_check(attempt->url, &refusal) != ERR_CONFIG)
+        return e;
+    return detail_set(detail, ERR_CONFIG, "DATABASE_URL: %s", refusal.text);
 }
 
 enum err database_open(const struct config *config, const struct db_settings *settings, int64_t deadline_ms,
     struct db **out, struct detail *detail)
 {
-    struct db_settings direct = *settings;
-    direct.url = database_direct_url(config);
-    direct.kind = DB_DIRECT;
+    struct db_settings own = *settings;
+    own.url = config_text(config, "DATABASE_URL");
     *out = NULL;
-    if (direct.url == NULL)
+    if (own.url == NULL)
         return detail_set(detail, ERR_CONFIG, "DATABASE_URL is not set");
-    *out = db_new(&direct);
-    struct attempt attempt = {.db = *out,
-        .url = direct.url,
-        .option =
-            config_text(config, "DATABASE_DIRECT_URL") != NULL ? "DATABASE_DIRECT_URL" : "DATABASE_URL"};
-    return retry_until(try_connect, &attempt, deadline_ms, detail);
+    *out = db_new(&own);
+    return retry_until(try_connect, &(struct attempt){*out, own.url}, deadline_ms, detail);
 }
 
 enum err database_open_migrated(
@@ -76,4 +46,32 @@ enum err database_open_migrated(
     if (e == ERR_OK)
         e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
     return e == ERR_OK ? migrate_check(*out, detail) : e;
+}
+
+static enum err check_schema(void *db, struct detail *detail)
+{
+    return migrate_check(db, detail);
+}
+
+static enum err check_standby(void *db, struct detail *detail)
+{
+    bool configured = true;
+    enum err e = server_has_synchronous_standby(db, &configured, detail);
+    if (e == ERR_OK && !configured)
+        log_warn("DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
+                 "lose leases",
+            "synchronous_standby_names=empty");
+    return e;
+}
+
+enum err database_open_pool(
+    const struct config *config, int64_t deadline_ms, struct db **out, struct detail *detail)
+{
+    enum err e =
+        database_open(config, &(struct db_settings){.name = "fairway start"}, deadline_ms, out, detail);
+    if (e == ERR_OK)
+        e = retry_until(check_schema, *out, deadline_ms, detail);
+    if (e == ERR_OK && text_equal(config_text(config, "DATABASE_FAILOVER"), "synchronous"))
+        e = retry_until(check_standby, *out, deadline_ms, detail);
+    return e;
 }

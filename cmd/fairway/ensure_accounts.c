@@ -25,25 +25,16 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
 static enum err ensure(
     const struct config *config, const struct pool_access *access, size_t wanted, struct detail *detail)
 {
-    const unsigned poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS");
-    const unsigned ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS");
-    const struct ingest_settings ingest = {.database_direct_url = access->database_direct_url,
-        .rpc_url = access->rpc_url,
-        .network = access->network,
-        .poll_ms = poll_ms,
-        .ledger_seconds = ledger_seconds,
-        .synchronous_failover = access->synchronous_failover,
-        .funds = access->funds,
-        .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400};
-    struct provision_settings settings = {.database_direct_url = access->database_direct_url,
+    const struct ingest_settings ingest = pool_access_ingestion(config, access);
+    struct provision_settings settings = {.database_url = access->database_url,
         .rpc_url = access->rpc_url,
         .network = access->network,
         .distribution = access->distribution,
         .keyd = access->keyd,
         .fee_per_operation_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
-        .ledger_seconds = ledger_seconds,
-        .poll_ms = poll_ms,
+        .ledger_seconds = ingest.ledger_seconds,
+        .poll_ms = ingest.poll_ms,
         .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
     enum err e = ingest_start(&ingest, &settings.ingest, detail);
     if (e != ERR_OK)

@@ -17,6 +17,9 @@ enum option_reader {
     FOR_TOKEN = 256
 };
 
+/* Refuses options that contradict each other. ERR_CONFIG: detail names both and what to change. */
+MUST_CHECK enum err options_check(const struct config *config, struct detail *detail);
+
 #define OPTIONS_MAX 56
 
 /* Copies the options that any of these commands reads, in the order of the table; returns how many. */

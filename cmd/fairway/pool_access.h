@@ -7,7 +7,7 @@
 #define FAIRWAY_POOL_ACCESS_H
 
 #include "base/config.h"
-#include "db/db.h"
+#include "ingest/ingest.h"
 #include "keys/keyd.h"
 #include "pool/funds.h"
 
@@ -15,8 +15,8 @@ struct pool_access {
     struct keyd *keyd;
     struct master_key_row keys[MASTER_KEY_ROWS_MAX + 1]; /* those that keyd has */
     size_t key_count;
-    struct db *db; /* direct */
-    const char *database_url, *database_direct_url;
+    struct db *db;
+    const char *database_url;
     bool synchronous_failover; /* of the database */
     const char *rpc_url;
     const char *passphrase; /* of the network */
@@ -29,6 +29,8 @@ struct pool_access {
 /* Returns EX_OK, or logs the error and returns the command's exit code. Waits up to START_TIMEOUT for a
  * database or an RPC that is unavailable. Call pool_access_close in either case. */
 int pool_access_open(const struct config *config, enum keyd_mode mode, struct pool_access *out);
+/* What ingestion of such a command needs. */
+struct ingest_settings pool_access_ingestion(const struct config *config, const struct pool_access *access);
 void pool_access_close(struct pool_access *access);
 
 #endif

@@ -1,6 +1,6 @@
 /* serve: the API, the lease engine and ingestion in one process, until SIGTERM, SIGINT or the end of the key
  * process. */
-#include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,9 +18,10 @@
 #include "ingest/ingest.h"
 #include "sandbox/confine.h"
 #include "listeners.h"
+#include "pool/pool_counts.h"
 #include "pool_access.h"
-#include "start_report.h"
 #include "systemd.h"
+#include "version.h"
 
 /* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
  * for a ledger is refused at once, so that the client repeats it at another replica. */
@@ -43,24 +44,36 @@ static bool ingestion_ready(void *context, struct detail *why)
     return ingest_ready(context, why);
 }
 
-static enum err start_ingest(const struct config *config, struct service *service, struct detail *detail)
+/* Without NUM_CHANNEL_ACCOUNTS, a pool smaller than the default is no problem: warns only if the option is
+ * set, or if no account is active. */
+static void compare_pool(const struct config *config, int64_t active)
 {
-    return ingest_start(&(struct ingest_settings){.database_direct_url = service->access.database_direct_url,
-                            .rpc_url = service->access.rpc_url,
-                            .network = service->access.network,
-                            .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
-                            .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
-                            .synchronous_failover = service->access.synchronous_failover,
-                            .funds = service->access.funds,
-                            .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400},
-        &service->ingest, detail);
+    const uint64_t wanted = config_number(config, "NUM_CHANNEL_ACCOUNTS");
+    if ((uint64_t)active >= wanted)
+        return;
+    const bool is_default = !config_is_given(config, "NUM_CHANNEL_ACCOUNTS");
+    log_line(is_default && active > 0 ? LOG_INFO : LOG_WARN,
+        "fewer channel accounts are active than NUM_CHANNEL_ACCOUNTS; fairway ensure-accounts creates them",
+        "active=%" PRId64 " NUM_CHANNEL_ACCOUNTS=%" PRIu64, active, wanted);
+}
+
+/* Logs once what runs, without secrets. */
+static void report(const struct config *config, const struct pool_access *access)
+{
+    AUTO_FREE char *changes = config_changes(config);
+    struct pool_counts counts = {0};
+    struct detail detail;
+    const bool counted = pool_counts_read(access->db, &counts, &detail) == ERR_OK;
+    log_info("started", "version=%s commit=%s network=\"%s\" active_accounts=%" PRId64 " options=\"%s\"",
+        version_text(), version_commit(), access->passphrase, counted ? counts.active : -1, changes);
+    if (counted)
+        compare_pool(config, counts.active);
 }
 
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
 {
     const struct pool_access *access = &service->access;
     struct engine_settings engine = {.database_url = access->database_url,
-        .database_direct_url = access->database_direct_url,
         .threads = (unsigned)config_number(config, "ENGINE_THREADS"),
         .grant = {.network = access->network,
             .limits = access->limits.limits,
@@ -71,7 +84,7 @@ static enum err start_pool(const struct config *config, struct service *service,
     for (; engine.grant.key_id_count < access->key_count; engine.grant.key_id_count++)
         engine.grant.key_ids[engine.grant.key_id_count] = access->keys[engine.grant.key_id_count].key_id;
     enum err e = engine_start(&engine, &service->engine, detail);
-    return e != ERR_OK ? e : watch_start(access->database_direct_url, &service->watch, detail);
+    return e != ERR_OK ? e : watch_start(access->database_url, &service->watch, detail);
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
@@ -102,8 +115,9 @@ static enum err start_http(const struct config *config, struct service *service,
 
 static enum err start(const struct config *config, struct service *service, struct detail *detail)
 {
+    const struct ingest_settings ingest = pool_access_ingestion(config, &service->access);
     enum err e;
-    if ((e = start_ingest(config, service, detail)) != ERR_OK ||
+    if ((e = ingest_start(&ingest, &service->ingest, detail)) != ERR_OK ||
         (e = start_pool(config, service, detail)) != ERR_OK)
         return e;
     if ((e = start_http(config, service, detail)) == ERR_OK && (e = confine_listening(detail)) == ERR_OK)
@@ -199,7 +213,7 @@ int cmd_serve(const struct config *config)
         pool_access_close(&service.access);
         return code;
     }
-    start_report(config, &service.access);
+    report(config, &service.access);
     listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     signal(SIGHUP, SIG_DFL);             /* else the descriptor would not get it */

@@ -16,8 +16,8 @@ struct api_settings {
     struct engine *engine;
     struct watch *watch;
     struct keyd *keyd;
-    const char *database_url; /* may lead through a transaction pooler */
-    unsigned workers;         /* threads with a database connection each; 0: 2 */
+    const char *database_url;
+    unsigned workers; /* threads with a database connection each; 0: 2 */
     const char *rpc_url;
     unsigned rpc_workers; /* threads with a connection to the RPC each; 0: 8 */
     unsigned connections; /* of the API's listener; requests that wait get shares of them. 0: 1,024 */

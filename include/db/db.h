@@ -3,10 +3,9 @@
  * above the function that runs it, in the modules that own tables and here; libpq is used only in db/. A
  * connection belongs to one thread at a time.
  *
- * Two kinds. DB_POOLED may go through a transaction pooler: it uses no prepared statements and no session
- * settings; db_begin sets the limits of each transaction with SET LOCAL. DB_DIRECT is a session of its own:
- * statements are prepared on first use, limits are set for the session, and LISTEN and session advisory locks
- * work.
+ * Statements are prepared on first use; limits and planner settings are set when a session opens; LISTEN and
+ * session advisory locks work. So a connection leads to PostgreSQL itself: one through a pooler, such as
+ * PgBouncer, is refused (ERR_CONFIG).
  *
  * The next call outside a transaction reopens a lost connection. Inside a transaction, every call returns
  * ERR_DATABASE_UNAVAILABLE until db_rollback. A call blocks for at most statement_timeout_ms plus one second.
@@ -19,14 +18,8 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-enum db_kind {
-    DB_POOLED,
-    DB_DIRECT
-};
-
 struct db_settings {
-    const char *url; /* libpq connection string or URI; copied */
-    enum db_kind kind;
+    const char *url;                 /* libpq connection string or URI; copied */
     const char *name;                /* application_name, such as "fairway grant"; not copied: a literal */
     int connect_timeout_s;           /* 0: 5 */
     int statement_timeout_ms;        /* 0: 5,000 */
@@ -41,7 +34,7 @@ struct db *db_new(const struct db_settings *settings);
 void db_free(struct db *db); /* NULL is fine */
 
 /* Connects unless there is a live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the
- * password). ERR_CONFIG: the URL is malformed. */
+ * password). ERR_CONFIG: the URL is malformed, or leads through a pooler. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
 /* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) fails, and the
  * connection counts as lost. An attempt to connect continues on its own thread; the next call waits for it.
@@ -92,8 +85,7 @@ struct db_param {
 #define DB_TEXTS(v, n) ((struct db_param){.kind = DB_TEXTS_, .as.array = {(v), (n)}})
 #define DB_BYTEAS(v, n) ((struct db_param){.kind = DB_BYTEAS_, .as.array = {(v), (n)}})
 
-/* One statement with its parameters ($1, $2 ...). The text must be a literal: a direct connection finds the
- * prepared statement by the address of its text. */
+/* One statement with its parameters ($1, $2 ...). */
 struct db_statement {
     const char *sql;
     const struct db_param *params;
@@ -132,17 +124,15 @@ MUST_CHECK enum err db_query(
 
 /* Runs several statements in one round trip (a pipeline). rows[i] belongs to statements[i] and is NULL from
  * the first error on; free the others even then. rows may be NULL. Outside a transaction the statements of a
- * call are one transaction, with the limits of db_settings on either kind of connection; when the connection
- * is lost, it is unknown whether that was committed. */
+ * call are one transaction; when the connection is lost, it is unknown whether that was committed. */
 MUST_CHECK enum err db_run(struct db *db, const struct db_statement statements[], size_t count,
     struct db_rows *rows[], struct detail *detail);
 
-/* Begins a transaction: read committed, with synchronous commit whatever the default of the role, and on a
- * pooled connection with the limits of db_settings. */
+/* Begins a transaction: read committed, with synchronous commit whatever the default of the role. */
 MUST_CHECK enum err db_begin(struct db *db, struct detail *detail);
-/* Writes the statements of db_begin to out, to be sent with others in one db_run. Returns their count. */
-#define DB_BEGIN_STATEMENTS 2
-size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS]);
+/* The statement of db_begin, to be sent with others in one db_run: the first of them. */
+#define DB_BEGIN DB_SQL0(db_sql_begin)
+extern const char db_sql_begin[];
 /* ERR_OUTCOME_UNKNOWN: the connection was lost after COMMIT was sent; the transaction may be committed.
  * ERR_NOT_REPLICATED: it is committed, but the server stopped waiting for its synchronous standby. Any other
  * error: it is not committed. In each case no transaction is open afterwards. */
@@ -168,9 +158,9 @@ void db_rollback(struct db *db); /* in any state, also after errors and without 
 typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);
 
-/* Listens on a direct connection, outside a transaction. Each later session of the connection listens too,
+/* Listens, outside a transaction. Each later session of the connection listens too,
  * even if this call fails. A channel that has other characters than lower-case letters and '_' is a bug and
- * ends the process, as does a pooled connection. */
+ * ends the process. */
 MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail *detail);
 /* Waits up to timeout_ms for a notification, and consumes all that have come. *notified is also true for the
  * first wait on a new connection, because a notification may have been missed. The wait also ends when

@@ -1,18 +1,8 @@
-/* Queries about the server itself, on either kind of connection. */
+/* Queries about the server itself. */
 #ifndef FAIRWAY_DB_SERVER_H
 #define FAIRWAY_DB_SERVER_H
 
 #include "db/db.h"
-
-/* Whether both connections lead to the same database, either on one cluster or on physical copies of it. */
-MUST_CHECK enum err server_same_database(struct db *a, struct db *b, bool *same, struct detail *detail);
-
-/*
- * Whether the URL leads through a transaction pooler, which may run each transaction of a client in another
- * server session. Opens two sessions under this application name and compares their server processes. Also
- * false for a pooler that keeps one server session for each client.
- */
-MUST_CHECK enum err server_behind_pooler(const char *url, const char *name, bool *out, struct detail *detail);
 
 /* Whether a commit waits for a standby: synchronous_standby_names is not empty. Also false when the storage
  * replicates below the server. */

@@ -61,9 +61,8 @@ struct engine_ticket {
 };
 
 struct engine_settings {
-    const char *database_url;        /* may lead through a transaction pooler */
-    const char *database_direct_url; /* for LISTEN */
-    unsigned threads;                /* 0: 2 */
+    const char *database_url;
+    unsigned threads; /* 0: 2 */
     struct grant_settings grant;
     struct keyd *keyd; /* when it is lost, requests are refused; keyd_lost_fd tells the process */
 };

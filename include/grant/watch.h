@@ -42,7 +42,7 @@ struct watch_ticket {
 #define WATCH_MAX 10000
 
 /* Does not connect yet: the database may be unavailable. */
-MUST_CHECK enum err watch_start(const char *database_direct_url, struct watch **out, struct detail *detail);
+MUST_CHECK enum err watch_start(const char *database_url, struct watch **out, struct detail *detail);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:
  * the ticket was not taken and done is not called. Never blocks.

@@ -16,9 +16,9 @@ struct feed;
 struct ingest;
 
 struct ingest_settings {
-    const char *database_direct_url; /* copied */
-    const char *rpc_url;             /* copied; with several addresses, their answers are compared */
-    const struct feed *feed;         /* copied; for tests, instead of rpc_url; else NULL */
+    const char *database_url; /* copied */
+    const char *rpc_url;      /* copied; with several addresses, their answers are compared */
+    const struct feed *feed;  /* copied; for tests, instead of rpc_url; else NULL */
     struct network_id network;
     unsigned poll_ms;          /* between requests while no ledger is due */
     unsigned ledger_seconds;   /* expected between two ledgers */

@@ -20,7 +20,7 @@ enum retention {
  * deletes at most limit rows. How much a step reads does not depend on the size of the tables or the
  * planner's statistics. While another replica runs a step, it changes nothing instead of waiting.
  *
- * db is a DB_DIRECT session outside a transaction. *changed is the number of tables made or dropped, or of
+ * db is outside a transaction. *changed is the number of tables made or dropped, or of
  * rows deleted or changed (0 on error). Nothing is left to do for now when it is 0 or, for RETENTION_LEDGERS,
  * less than limit. Errors as db_run; then nothing was changed. A table is dropped under a lock that excludes
  * all its users, and grants queue behind the step that waits for it: the session's lock_timeout must be

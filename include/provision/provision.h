@@ -11,7 +11,7 @@
 #include "keys/keyd.h"
 
 struct provision_settings {
-    const char *database_direct_url;
+    const char *database_url;
     const char *rpc_url;
     struct network_id network;
     struct public_key distribution;

@@ -113,8 +113,7 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         struct worker *worker = &workers->threads[i];
         worker->workers = workers;
-        worker->db =
-            db_new(&(struct db_settings){.url = database_url, .kind = DB_POOLED, .name = "fairway api"});
+        worker->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway api"});
         thread_start(&worker->thread, run, worker);
     }
     thread_start(&workers->watcher, watch_deadlines, workers);

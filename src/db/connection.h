@@ -14,7 +14,6 @@
 
 struct db {
     char *url;
-    enum db_kind kind;
     const char *name;
     int connect_timeout_s;
     int statement_timeout_ms;

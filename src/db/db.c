@@ -18,7 +18,6 @@ struct db *db_new(const struct db_settings *settings)
 {
     struct db *db = NEW(struct db);
     db->url = mem_copy_text(settings->url);
-    db->kind = settings->kind;
     db->name = settings->name;
     db->connect_timeout_s = or_default(settings->connect_timeout_s, DB_CONNECT_S);
     db->statement_timeout_ms = or_default(settings->statement_timeout_ms, DB_STATEMENT_MS);

@@ -13,8 +13,8 @@
 
 enum err db_listen(struct db *db, const char *channel, struct detail *detail)
 {
-    if (db->kind != DB_DIRECT || channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
-        log_fatal(EX_SOFTWARE, "cannot listen on this connection or channel", "channel=%s", channel);
+    if (channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
+        log_fatal(EX_SOFTWARE, "no name of a channel", "channel=%s", channel);
     enum err e = session_ready(db, detail);
     db->listens = mem_grow(db->listens, db->listen_count + 1, sizeof db->listens[0]);
     db->listens[db->listen_count++] = mem_format("LISTEN %s", channel);

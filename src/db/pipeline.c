@@ -43,21 +43,13 @@ static bool send_prepared(struct pipeline *pipeline, size_t i, const char *sql, 
         conn, item->name, params->count, params->values, params->lengths, params->formats, 1);
 }
 
-static bool send_unnamed(struct pipeline *pipeline, size_t i, const char *sql, const struct params *params)
-{
-    add_step(pipeline, i, NOTHING);
-    return PQsendQueryParams(pipeline->db->conn, sql, params->count, params->types, params->values,
-        params->lengths, params->formats, 1);
-}
-
 static bool send_all(struct pipeline *pipeline, const struct db_statement statements[], size_t count)
 {
     struct params params = {0};
     bool sent = PQenterPipelineMode(pipeline->db->conn);
     for (size_t i = 0; i < count && sent; i++) {
         params_encode(&params, statements[i].params, statements[i].param_count);
-        sent = (pipeline->db->kind == DB_DIRECT ? send_prepared : send_unnamed)(
-            pipeline, i, statements[i].sql, &params);
+        sent = send_prepared(pipeline, i, statements[i].sql, &params);
     }
     params_free(&params);
     return sent && PQpipelineSync(pipeline->db->conn);

@@ -8,7 +8,7 @@
 
 static bool fits(const struct prepared_statement *item, const char *sql, const struct params *params)
 {
-    return item->sql == sql && item->type_count == params->count &&
+    return strcmp(item->sql, sql) == 0 && item->type_count == params->count &&
            (params->count == 0 ||
                memcmp(item->types, params->types, (size_t)params->count * sizeof params->types[0]) == 0);
 }
@@ -21,7 +21,7 @@ size_t prepared_find(struct prepared *prepared, const char *sql, const struct pa
     size_t at = prepared->count++;
     prepared->items = mem_grow(prepared->items, prepared->count, sizeof prepared->items[0]);
     struct prepared_statement *item = &prepared->items[at];
-    *item = (struct prepared_statement){.sql = sql, .type_count = params->count};
+    *item = (struct prepared_statement){.sql = mem_copy_text(sql), .type_count = params->count};
     item->types = mem_copy(params->types, (size_t)params->count * sizeof params->types[0]);
     snprintf(item->name, sizeof item->name, "fairway%zu", at);
     return at;
@@ -30,7 +30,7 @@ size_t prepared_find(struct prepared *prepared, const char *sql, const struct pa
 void prepared_forget(struct prepared *prepared)
 {
     for (size_t i = 0; i < prepared->count; i++)
-        free(prepared->items[i].types);
+        free(prepared->items[i].sql), free(prepared->items[i].types);
     free(prepared->items);
     *prepared = (struct prepared){0};
 }

@@ -1,7 +1,5 @@
-/*
- * The prepared statements of one session. A statement is found by the address of its text, which must be a
- * literal, and by the types of its parameters. (An untyped NULL counts as another type.)
- */
+/* The prepared statements of one session. A statement is found by its text and the types of its parameters.
+ * (An untyped NULL counts as another type.) */
 #ifndef FAIRWAY_DB_PREPARED_H
 #define FAIRWAY_DB_PREPARED_H
 
@@ -10,7 +8,7 @@
 #define PREPARED_NAME_SIZE 16
 
 struct prepared_statement {
-    const char *sql;
+    char *sql;
     uint32_t *types;
     int type_count;
     enum {

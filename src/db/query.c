@@ -14,15 +14,7 @@
 #define TRANSACTION_PAUSE_MS 20
 
 /* Overrides the role's defaults. With READ WRITE, BEGIN fails at once on a server that is a standby. */
-static const char sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
-
-/* The settings of sql_session (session.c), until the end of the transaction. */
-static const char sql_limits[] =
-    "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
-    " pg_catalog.set_config('synchronous_commit', 'on', true), pg_catalog.set_config('jit', 'off', true),"
-    " pg_catalog.set_config('timezone', 'UTC', true), pg_catalog.set_config('statement_timeout', $1, true),"
-    " pg_catalog.set_config('lock_timeout', $2, true),"
-    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, true)";
+const char db_sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
 
 static const char sql_commit[] = "COMMIT";
 static const char sql_rollback[] = "ROLLBACK";
@@ -30,46 +22,6 @@ static const char sql_rollback[] = "ROLLBACK";
 /* Writes a WAL record and nothing else. A COMMIT without WAL does not wait for the synchronous standby,
  * although the rows that the transaction has read may not be there yet. */
 static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
-
-static struct db_statement limits(const struct db *db)
-{
-    return (struct db_statement){sql_limits, db->limit_params, DB_LIMITS};
-}
-
-size_t db_begin_statements(const struct db *db, struct db_statement out[static DB_BEGIN_STATEMENTS])
-{
-    out[0] = DB_SQL0(sql_begin);
-    if (db->kind == DB_DIRECT)
-        return 1;
-    out[1] = limits(db);
-    return 2;
-}
-
-/* Not SET TRANSACTION, about which the server warns where no BEGIN was sent. Each transaction begins with the
- * role's default again. It must precede the limits: after a query the level cannot change. */
-static const char sql_isolation[] = "SET transaction_isolation = 'read committed'";
-
-#define LIMITED_BEFORE 2 /* statements that run_limited adds */
-
-/* The statements of one Sync are one transaction, so isolation level and limits apply to these statements
- * only. */
-static enum err run_limited(struct db *db, const struct db_statement statements[], size_t count,
-    struct db_rows *rows[], struct detail *detail)
-{
-    const size_t all_count = LIMITED_BEFORE + count;
-    AUTO_FREE struct db_statement *all = NEW_ARRAY(all_count, struct db_statement);
-    AUTO_FREE struct db_rows **all_rows = NEW_ARRAY(all_count, struct db_rows *);
-    all[0] = DB_SQL0(sql_isolation);
-    all[1] = limits(db);
-    memcpy(all + LIMITED_BEFORE, statements, count * sizeof statements[0]);
-    enum err e = pipeline_run(db, all, all_count, &(struct pipeline_results){.rows = all_rows}, detail);
-    for (size_t i = 0; i < all_count; i++)
-        if (rows != NULL && i >= LIMITED_BEFORE)
-            rows[i - LIMITED_BEFORE] = all_rows[i];
-        else
-            db_rows_free(all_rows[i]);
-    return e;
-}
 
 enum err db_run(struct db *db, const struct db_statement statements[], size_t count, struct db_rows *rows[],
     struct detail *detail)
@@ -79,10 +31,7 @@ enum err db_run(struct db *db, const struct db_statement statements[], size_t co
     enum err e = session_ready(db, detail);
     if (e != ERR_OK || count == 0)
         return e;
-    bool begins = statements[0].sql == sql_begin;
-    if (db->kind == DB_POOLED && !begins && !db->in_transaction)
-        return run_limited(db, statements, count, rows, detail);
-    db->in_transaction |= begins;
+    db->in_transaction |= statements[0].sql == db_sql_begin;
     return pipeline_run(db, statements, count, &(struct pipeline_results){.rows = rows}, detail);
 }
 
@@ -98,9 +47,7 @@ enum err db_query(struct db *db, struct db_statement statement, struct db_rows *
 
 enum err db_begin(struct db *db, struct detail *detail)
 {
-    struct db_statement statements[DB_BEGIN_STATEMENTS];
-    size_t count = db_begin_statements(db, statements);
-    enum err e = db_run(db, statements, count, NULL, detail);
+    enum err e = db_query(db, DB_BEGIN, NULL, detail);
     if (e != ERR_OK)
         db_rollback(db);
     return e;
@@ -169,21 +116,18 @@ enum err db_commit_durably(struct db *db, struct detail *detail)
 enum err db_execute(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
 {
-    struct db_statement all[DB_BEGIN_STATEMENTS + 2];
+    const struct db_statement all[] = {DB_BEGIN, statement, DB_SQL0(sql_commit)};
     struct db_rows *all_rows[ARRAY_LEN(all)] = {0};
-    const size_t begin = db_begin_statements(db, all);
-    all[begin] = statement;
-    all[begin + 1] = DB_SQL0(sql_commit);
     *rows = NULL;
     enum err e = session_ready(db, detail);
     if (e != ERR_OK)
         return e;
     db->in_transaction = true;
     struct pipeline_results results = {.rows = all_rows};
-    e = pipeline_run(db, all, begin + 2, &results, detail);
-    e = commit_outcome(db, e, results.incomplete, all_rows[begin + 1], detail);
+    e = pipeline_run(db, all, ARRAY_LEN(all), &results, detail);
+    e = commit_outcome(db, e, results.incomplete, all_rows[2], detail);
     for (size_t i = 0; i < ARRAY_LEN(all_rows); i++)
-        if (i == begin && e == ERR_OK)
+        if (i == 1 && e == ERR_OK)
             *rows = all_rows[i];
         else
             db_rows_free(all_rows[i]);

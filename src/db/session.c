@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -86,6 +87,34 @@ static enum err connect(struct db *db, struct detail *detail)
                                                                    : connection_lost(db, NULL, detail);
 }
 
+static const char sql_backend[] = "SELECT pg_catalog.pg_backend_pid()";
+
+/* A pooler tells its clients a number of its own instead of the server process's. This is asked before a
+ * statement is prepared: another client of the pooler may have prepared one of that name. */
+static enum err refuse_pooler(struct db *db, struct detail *detail)
+{
+    const int64_t deadline_ms = connection_deadline_ms(db, db->statement_timeout_ms);
+    int backend = 0;
+    if (!PQsendQuery(db->conn, sql_backend))
+        return connection_lost(db, NULL, detail);
+    for (PGresult *result;; PQclear(result)) {
+        if (!connection_wait(db->conn, deadline_ms))
+            return connection_lost(db, "the server does not respond", detail);
+        result = PQgetResult(db->conn);
+        if (result == NULL)
+            break;
+        if (PQresultStatus(result) == PGRES_TUPLES_OK)
+            backend = atoi(PQgetvalue(result, 0, 0));
+    }
+    if (backend == 0)
+        return connection_lost(db, NULL, detail);
+    if (backend == PQbackendPID(db->conn))
+        return ERR_OK;
+    return detail_set(detail, ERR_CONFIG,
+        "DATABASE_URL leads through a connection pooler (PgBouncer?): set it to the address of PostgreSQL"
+        " itself; fairway opens few sessions, and they need prepared statements, LISTEN and session locks");
+}
+
 static enum err set_up_session(struct db *db, struct detail *detail)
 {
     AUTO_FREE struct db_statement *statements = NEW_ARRAY(1 + db->listen_count, struct db_statement);
@@ -114,7 +143,8 @@ static enum err open_session(struct db *db, struct detail *detail)
     if (PQsetnonblocking(db->conn, 1) != 0)
         return connection_lost(db, NULL, detail);
     db->reopened = true;
-    if (db->kind == DB_DIRECT)
+    e = refuse_pooler(db, detail);
+    if (e == ERR_OK)
         e = set_up_session(db, detail);
     if (e != ERR_OK)
         connection_close(db);

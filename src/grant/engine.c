@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/thread.h"
 #include "engine_state.h"
 
@@ -73,19 +72,16 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     pthread_cond_init(&engine->work, &monotonic);
     pthread_cond_init(&engine->deadlines, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    engine->listener_db = db_new(&(struct db_settings){
-        .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway listen"});
-    /* without a pooler, statements are prepared: a lone request takes a quarter less time */
-    const bool same = text_equal(settings->database_url, settings->database_direct_url);
-    const enum db_kind kind = same ? DB_DIRECT : DB_POOLED;
+    engine->listener_db =
+        db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway listen"});
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
     thread_start(&engine->listener_thread, engine_listen, engine);
     thread_start(&engine->deadline_thread, engine_watch_deadlines, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
-        worker->db = db_new(
-            &(struct db_settings){.url = settings->database_url, .kind = kind, .name = "fairway grant"});
+        worker->db = db_new(&(struct db_settings){
+            .url = settings->database_url, .name = "fairway grant"});
         thread_start(&worker->thread, engine_worker_run, worker);
     }
     *out = engine;

@@ -98,17 +98,15 @@ static enum err run_statements(
     else if (claim->batch->mode == GRANT_CLAIM && claim->wanted > 0)
         steps[CLAIM] = (struct db_statement){sql_claim, claim_params, 2};
 
-    struct db_statement statements[DB_BEGIN_STATEMENTS + STEPS];
-    struct db_rows *rows[DB_BEGIN_STATEMENTS + STEPS] = {0};
-    const size_t begin = db_begin_statements(db, statements);
-    size_t count = begin;
+    struct db_statement statements[1 + STEPS] = {DB_BEGIN};
+    struct db_rows *rows[1 + STEPS] = {0};
+    size_t count = 1;
     for (size_t i = 0; i < STEPS; i++)
         if (steps[i].sql != NULL)
             statements[count++] = steps[i];
     enum err e = db_run(db, statements, count, rows, detail);
-    for (size_t i = 0; i < begin; i++)
-        db_rows_free(rows[i]);
-    count = begin;
+    db_rows_free(rows[0]);
+    count = 1;
     for (size_t i = 0; i < STEPS; i++)
         results[i] = steps[i].sql != NULL ? rows[count++] : NULL;
     return e;

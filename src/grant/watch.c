@@ -253,7 +253,7 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-enum err watch_start(const char *database_direct_url, struct watch **out, struct detail *detail)
+enum err watch_start(const char *database_url, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
     pthread_condattr_t monotonic;
@@ -267,8 +267,7 @@ enum err watch_start(const char *database_direct_url, struct watch **out, struct
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&watch->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    watch->db =
-        db_new(&(struct db_settings){.url = database_direct_url, .kind = DB_DIRECT, .name = "fairway watch"});
+    watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
     thread_start(&watch->lookup_thread, look_up_leases, watch);
     thread_start(&watch->deadline_thread, watch_deadlines, watch);
     *out = watch;

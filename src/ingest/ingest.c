@@ -93,9 +93,8 @@ static int start_funds(struct ingest *ingest, const struct ingest_settings *sett
 static enum err start_threads(
     struct ingest *ingest, const struct ingest_settings *settings, struct detail *detail)
 {
-    const struct janitor_settings janitor = {.database_direct_url = settings->database_direct_url,
-        .retention_s = settings->retention_s,
-        .stop = &ingest->stop};
+    const struct janitor_settings janitor = {
+        .database_url = settings->database_url, .retention_s = settings->retention_s, .stop = &ingest->stop};
     enum err e = janitor_start(&janitor, &ingest->janitor, detail);
     if (e != ERR_OK)
         return e;
@@ -170,8 +169,7 @@ static void set_feeds(struct ingest *ingest, const struct ingest_settings *setti
 static struct lead make_lead(const struct ingest_settings *settings)
 {
     return (struct lead){
-        .db = db_new(&(struct db_settings){
-            .url = settings->database_direct_url, .kind = DB_DIRECT, .name = "fairway ingest"}),
+        .db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway ingest"}),
         .network = settings->network,
         .locks = lock_numbers_of(&settings->network),
         .synchronous = settings->synchronous_failover,

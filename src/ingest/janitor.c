@@ -133,8 +133,7 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
 {
     struct janitor *janitor = NEW(struct janitor);
     *janitor = (struct janitor){
-        .db = db_new(&(struct db_settings){.url = settings->database_direct_url,
-            .kind = DB_DIRECT,
+        .db = db_new(&(struct db_settings){.url = settings->database_url,
             .name = "fairway janitor",
             .connect_timeout_s = JANITOR_CONNECT_S,
             .statement_timeout_ms = JANITOR_STATEMENT_MS,

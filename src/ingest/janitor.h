@@ -13,9 +13,9 @@
 struct janitor;
 
 struct janitor_settings {
-    const char *database_direct_url; /* copied */
-    int64_t retention_s;             /* of settled leases and of ledgers */
-    const struct stop *stop;         /* borrowed; ends the thread */
+    const char *database_url; /* copied */
+    int64_t retention_s;      /* of settled leases and of ledgers */
+    const struct stop *stop;  /* borrowed; ends the thread */
 };
 
 /* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: it could not be

@@ -62,24 +62,19 @@ static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
 
 static enum err begin(struct ledger_tx *tx, struct detail *detail)
 {
-    struct db_statement statements[DB_BEGIN_STATEMENTS + 4];
+    const struct db_statement statements[] = {DB_BEGIN, DB_SQL(sql_lock, DB_I64(tx->lead->locks.ledger)),
+        DB_SQL0(sql_cursor), submission_statement(), funds_statement()};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    size_t first = db_begin_statements(tx->lead->db, statements), count = first;
-    const struct db_param lock = DB_I64(tx->lead->locks.ledger);
-    statements[count++] = (struct db_statement){sql_lock, &lock, 1};
-    statements[count++] = DB_SQL0(sql_cursor);
-    statements[count++] = submission_statement();
-    statements[count++] = funds_statement();
-    enum err e = db_run(tx->lead->db, statements, count, rows, detail);
+    enum err e = db_run(tx->lead->db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
-        e = check_lead(tx->lead, rows[first], rows[first + 1], detail);
+        e = check_lead(tx->lead, rows[1], rows[2], detail);
     if (e == ERR_OK)
-        read_hold(tx, rows[first + 1]);
+        read_hold(tx, rows[2]);
     if (e == ERR_OK)
-        e = submission_read(rows[first + 2], &tx->submission, detail);
+        e = submission_read(rows[3], &tx->submission, detail);
     if (e == ERR_OK)
-        e = funds_read(rows[first + 3], &tx->funds, detail);
-    for (size_t i = 0; i < count; i++)
+        e = funds_read(rows[4], &tx->funds, detail);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         db_rows_free(rows[i]);
     return e;
 }

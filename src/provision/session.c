@@ -7,11 +7,10 @@ static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid(
 
 static const char sql_backend[] = "SELECT pg_backend_pid()";
 
-struct session session_new(const char *database_direct_url, const struct network_id *network)
+struct session session_new(const char *database_url, const struct network_id *network)
 {
     return (struct session){
-        .db = db_new(&(struct db_settings){
-            .url = database_direct_url, .kind = DB_DIRECT, .name = "fairway provision"}),
+        .db = db_new(&(struct db_settings){.url = database_url, .name = "fairway provision"}),
         .lock = lock_numbers_of(network).provisioning,
     };
 }

@@ -16,7 +16,7 @@ struct session {
     int32_t backend; /* process id of the server process that holds the lock */
 };
 
-struct session session_new(const char *database_direct_url, const struct network_id *network);
+struct session session_new(const char *database_url, const struct network_id *network);
 void session_free(struct session *session);
 
 /* Takes the lock if this session does not have it. ERR_NOT_LEADER: another process has it. */

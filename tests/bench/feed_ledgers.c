@@ -130,13 +130,13 @@ int main(int argc, char **argv)
     if (log_set_level("warn") != ERR_OK)
         return 70;
     struct source source = {
-        .db = db_new(&(struct db_settings){.url = argv[1], .kind = DB_DIRECT, .name = "feed_ledgers"}),
+        .db = db_new(&(struct db_settings){.url = argv[1], .name = "feed_ledgers"}),
         .network = network_id_of(argv[2]),
         .ledger_ms = atoi(argv[3]),
         .bumped = strcmp(argv[4], "bumped") == 0,
     };
     const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
-    const struct ingest_settings settings = {.database_direct_url = argv[1],
+    const struct ingest_settings settings = {.database_url = argv[1],
         .feed = &feed,
         .network = source.network,
         .poll_ms = 5,

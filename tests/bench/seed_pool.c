@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     bool is_new;
     check(keyd_start(argv[1], KEYD_PROVISION, &settings, &secrets, &keyd, &detail), &detail, "key process");
     check(keyd_load(keyd, NULL, 0, &current, &is_new, &distribution, &detail), &detail, "master key");
-    struct db *db = db_new(&(struct db_settings){.url = argv[4], .kind = DB_DIRECT, .name = "seed_pool"});
+    struct db *db = db_new(&(struct db_settings){.url = argv[4], .name = "seed_pool"});
     check(pool_seed_network(db, argv[5], &distribution, &detail), &detail, "network");
     check(pool_seed_accounts(db, keyd, 0, strtoul(argv[6], NULL, 10), NULL, &detail), &detail, "accounts");
     check(db_query(db, DB_SQL0("ANALYZE fairway.channel_accounts"), NULL, &detail), &detail, "analyze");

@@ -60,10 +60,6 @@ check_settings() {
         '' | *[!0-9]*) fail 64 "${each%%=*} must be a number, not \"${each#*=}\"" ;;
         esac
     done
-    # migrate would change the direct URL's database
-    if [ -n "$own_database" ] && [ -n "${DATABASE_DIRECT_URL:-}" ]; then
-        fail 64 "DATABASE_DIRECT_URL is set without DATABASE_URL: set both, or none"
-    fi
 }
 
 # ---- stopping
@@ -216,7 +212,7 @@ ask_rpc() { # METHOD MEMBER
 
 # Prints the result of a query. Prints nothing when the database has no such table yet, or cannot be reached.
 ask_database() {
-    PGCONNECT_TIMEOUT=5 psql -X -w -qtA "${DATABASE_DIRECT_URL:-$DATABASE_URL}" -c "$1" 2>/dev/null || true
+    PGCONNECT_TIMEOUT=5 psql -X -w -qtA "$DATABASE_URL" -c "$1" 2>/dev/null || true
 }
 
 # Fails with advice, when the database has the ledgers and keys of another network.

@@ -97,7 +97,7 @@ test('the help of a command shows its usage and the options that it reads', TIME
     ['hold', 'usage: fairway hold REASON\n', ['show', 'ledger-seconds'], ['RPC_URL', 'port']],
     ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port', 'show']],
     ['serve', 'usage: fairway serve\n', ['port', 'auth', 'lease-retention-days', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],
-    ['locks', 'usage: fairway locks\n', ['DATABASE_DIRECT_URL'], ['start-timeout', 'RPC_URL']],
+    ['locks', 'usage: fairway locks\n', ['DATABASE_URL'], ['start-timeout', 'RPC_URL']],
     ['keygen', 'usage: fairway keygen FILE\n', ['log-level'], ['DATABASE_URL']],
   ]) {
     const { code, out } = await run([command, '--help'], {}, { PATH: process.env.PATH });
@@ -162,8 +162,6 @@ test('a login that the server refuses ends the start at once, with the reason', 
     await refused({ DATABASE_URL: database.href }, 78, /DATABASE_URL: the server has no such database \(SQLSTATE 3D000\)/, args);
   }
   await refused({ DATABASE_URL: role.href }, 78, /DATABASE_URL: the server (refuses the password|does not admit this user)/);
-  await refused({ DATABASE_DIRECT_URL: password.href }, 78, /DATABASE_DIRECT_URL: the server refuses the password/);
-  await refused({ DATABASE_URL: password.href, DATABASE_DIRECT_URL: url.href }, 78, /DATABASE_URL: the server refuses the password/);
 });
 
 test('a parameter of the URL that libpq does not know is named', TIMEOUT, async () => {
@@ -194,20 +192,6 @@ test('an RPC whose answer is not HTTP is waited for, like one that is unavailabl
   assert.match(error, /the server of RPC_URL closed the connection without an answer/);
 });
 
-test('options of wallet-backend that have no effect are named in one warning', TIMEOUT, async () => {
-  const service = serve({ KMS_KEY_ARN: 'arn:aws:kms', AWS_REGION: 'us-east-2',
-    CHANNEL_ACCOUNT_SIGNATURE_KMS_KEY: 'x', DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER: 'KMS', TRACKER_DSN: 'https://secret@host' });
-  await until(() => service.url, 20_000, `it listens:\n${service.log}`);
-  await service.kill();
-  const lines = service.log.split('\n').filter(line => line.includes('wallet-backend'));
-  assert.equal(lines.length, 1, service.log);
-  assert.match(lines[0], /level=warn/);
-  for (const name of ['KMS_KEY_ARN', 'AWS_REGION', 'CHANNEL_ACCOUNT_SIGNATURE_KMS_KEY',
-    'DISTRIBUTION_ACCOUNT_SIGNATURE_PROVIDER', 'TRACKER_DSN'])
-    assert.ok(lines[0].includes(name), lines[0]);
-  assert.doesNotMatch(lines[0], /arn:|secret/);
-});
-
 test('serve logs its settings once, without secrets, and warns of a small pool; SIGHUP does not end it', TIMEOUT, async () => {
   const secret = fs.readFileSync(world.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, 'utf8');
   const { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...rest } = world.env;
@@ -230,9 +214,8 @@ test('serve logs its settings once, without secrets, and warns of a small pool; 
   assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
-/** PgBouncer in transaction mode in front of the world's PostgreSQL; its URL, or null where there is none. */
-async function startPooler(t, settings) {
-  const program = process.env.FAIRWAY_PGBOUNCER ?? 'pgbouncer';
+/** Starts PgBouncer in front of the world's PostgreSQL and returns its URL, or null where there is none. */
+async function startPooler(t, mode) {
   const folder = fs.mkdtempSync(path.join(world.folder, 'pooler-'));
   const probe = net.createServer().listen(0, '127.0.0.1');
   await new Promise(resolve => probe.on('listening', resolve));
@@ -243,9 +226,9 @@ async function startPooler(t, settings) {
   url.hostname = '127.0.0.1';
   fs.writeFileSync(path.join(folder, 'users'), `"${server.username}" "${decodeURIComponent(server.password)}"\n`, { mode: 0o644 });
   fs.writeFileSync(path.join(folder, 'ini'), `[databases]\n* = host=127.0.0.1 port=${server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1
-listen_port = ${port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = ${folder}/users\nserver_reset_query =\n${settings}\n`, { mode: 0o644 });
+listen_port = ${port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = ${folder}/users\nserver_reset_query =\npool_mode = ${mode}\n`, { mode: 0o644 });
   fs.chmodSync(folder, 0o755);
-  const child = spawn(program, ['-q', ...(process.getuid() === 0 ? ['-u', 'nobody'] : []), path.join(folder, 'ini')], { stdio: 'ignore' });
+  const child = spawn('pgbouncer', ['-q', ...(process.getuid() === 0 ? ['-u', 'nobody'] : []), path.join(folder, 'ini')], { stdio: 'ignore' });
   const failed = await new Promise(resolve => {
     child.on('error', resolve);
     child.on('spawn', () => resolve(null));
@@ -257,27 +240,12 @@ listen_port = ${port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file =
   return url.href;
 }
 
-for (const settings of ['pool_mode = transaction\ndefault_pool_size = 1', 'pool_mode = transaction\ndefault_pool_size = 5',
-  'pool_mode = transaction\ndefault_pool_size = 5\nserver_round_robin = 1'])
-  test(`a transaction pooler without DATABASE_DIRECT_URL is recognized (${settings.replaceAll('\n', ', ')})`, TIMEOUT, async t => {
-    const url = await startPooler(t, settings);
+for (const mode of ['transaction', 'session'])
+  test(`DL13 PgBouncer is refused by name (pool_mode = ${mode})`, TIMEOUT, async t => {
+    const url = await startPooler(t, mode);
     if (url === null)
       return t.skip('no pgbouncer');
-    const words = /DATABASE_URL leads through a transaction pooler \(PgBouncer\?\): set DATABASE_DIRECT_URL to the address of PostgreSQL itself/;
-    for (const args of [['serve'], ['migrate'], ['hold', '--show']])
+    const words = /DATABASE_URL leads through a connection pooler \(PgBouncer\?\): set it to the address of PostgreSQL itself/;
+    for (const args of [['serve'], ['migrate'], ['ensure-accounts'], ['accounts'], ['locks'], ['hold', '--show']])
       await refused({ DATABASE_URL: url }, 78, words, args);
-    await refused({ DATABASE_DIRECT_URL: url }, 78, /DATABASE_DIRECT_URL leads through a transaction pooler/);
-    if (settings.includes('= 5') && !settings.includes('robin')) {
-      const service = serve({ DATABASE_URL: url, DATABASE_DIRECT_URL: world.env.DATABASE_URL });
-      await service.ready();
-      assert.deepEqual(await service.kill(), { code: 0, signal: null });
-    }
   });
-
-test('a pooler in session mode is not taken for a transaction pooler', TIMEOUT, async t => {
-  const url = await startPooler(t, 'pool_mode = session\ndefault_pool_size = 30');
-  if (url === null)
-    return t.skip('no pgbouncer');
-  const { code, error } = await run(['hold', '--show'], { DATABASE_URL: url });
-  assert.equal(code, 0, error);
-});

@@ -102,12 +102,6 @@ test('a connection lost at any statement of the start is reopened', { timeout: 6
   t.diagnostic(`${lines.length} of ${lines.length} points`);
 });
 
-test('one database may have two addresses', { timeout: 600_000 }, async () => {
-  const service = start({ DATABASE_DIRECT_URL: `${world.env.DATABASE_URL}?connect_timeout=4` });
-  await service.ready();
-  assert.deepEqual(await service.kill(), { code: 0, signal: null });
-});
-
 test('permanent errors end the start at once', { timeout: 600_000 }, async () => {
   await world.sql('CREATE DATABASE without_schema');
   const url = new URL(world.env.DATABASE_URL);
@@ -115,7 +109,6 @@ test('permanent errors end the start at once', { timeout: 600_000 }, async () =>
   for (const [env, words] of [
     [{ DATABASE_URL: url.href }, /run fairway migrate/],
     [{ NETWORK_PASSPHRASE: 'another network' }, /serves the network .*, but NETWORK_PASSPHRASE is/],
-    [{ DATABASE_URL: url.href, DATABASE_DIRECT_URL: world.env.DATABASE_URL }, /DATABASE_URL and DATABASE_DIRECT_URL lead to different databases/],
   ]) {
     const service = start(env);
     let ended;

@@ -204,7 +204,7 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
 static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
 {
     (void)state;
-    struct db *old = test_db_open(&service.db, DB_DIRECT);
+    struct db *old = test_db_open(&service.db);
     assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
     assert_int_equal(db_begin(old, NULL), ERR_OK);
     assert_int_equal(

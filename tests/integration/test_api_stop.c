@@ -184,8 +184,8 @@ static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **s
 {
     (void)state;
     static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
-    struct db *holder = db_new(&(struct db_settings){
-        .url = service.db.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 30000});
+    struct db *holder = db_new(
+        &(struct db_settings){.url = service.db.url, .name = "holder", .idle_transaction_timeout_ms = 30000});
     AUTO_RESPONSE leased = {0}, ended = {0};
     unsigned waited = 0, queued = 0, asked = 0;
     int fds[3 * WAITING];

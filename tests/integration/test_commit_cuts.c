@@ -80,7 +80,7 @@ static void take(struct lead *lead)
 static struct lead lead_at(const char *url)
 {
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    return (struct lead){.db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "cut"}),
+    return (struct lead){.db = db_new(&(struct db_settings){.url = url, .name = "cut"}),
         .network = network,
         .locks = lock_numbers_of(&network),
         .ledger_seconds = 5};
@@ -232,8 +232,7 @@ static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_i
     test_pool_open(&pool, ACCOUNTS);
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(&pool.test, proxy);
-    struct db *mine = pool.db,
-              *through = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "cut"});
+    struct db *mine = pool.db, *through = db_new(&(struct db_settings){.url = url, .name = "cut"});
     unsigned answered = 0, count = cuts();
     for (unsigned i = 1; i <= count; i++) {
         struct asked asked;

@@ -43,13 +43,12 @@ static int close_database(void **state)
     return test_pg_stop(state);
 }
 
-static struct db *open_through(unsigned port, enum db_kind kind)
+static struct db *open_through(unsigned port)
 {
     AUTO_FREE char *credentials = mem_copy_text(test_pg_url());
     *strchr(credentials, '@') = '\0';
     AUTO_FREE char *url = mem_format("%s@127.0.0.1:%u/%s", credentials, port, database.name);
     return db_new(&(struct db_settings){.url = url,
-        .kind = kind,
         .name = "fairway failing",
         .connect_timeout_s = 2,
         .statement_timeout_ms = STATEMENT_TIMEOUT_MS});
@@ -75,7 +74,7 @@ static int empty_table(void **state)
 /* Runs a transaction up to COMMIT on a pooled connection, so that the proxy sees the text of COMMIT. */
 static struct db *about_to_commit(enum proxy_fault fault)
 {
-    struct db *db = open_through(proxy_port(proxy), DB_POOLED);
+    struct db *db = open_through(proxy_port(proxy));
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
     proxy_arm(proxy, fault, "COMMIT");
@@ -133,7 +132,7 @@ static enum err insert_and_count(struct db *db, void *context)
 static void a_transaction_is_not_retried_after_an_unknown_outcome(void **state)
 {
     (void)state;
-    struct db *db = open_through(proxy_port(proxy), DB_POOLED);
+    struct db *db = open_through(proxy_port(proxy));
     int tries = 0;
     assert_int_equal(db_transaction(db, insert_and_count, &tries, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(tries, 1);
@@ -158,7 +157,7 @@ PGresult *PQgetResult(PGconn *conn)
 static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state)
 {
     (void)state;
-    struct db *db = open_through(test_pg_port(), DB_DIRECT);
+    struct db *db = open_through(test_pg_port());
     static const char sql[] = "SELECT 1";
     assert_int_equal(db_connect(db, &detail), ERR_OK);
     lost_result = 1; /* of the preparation: the server has the statement */
@@ -170,7 +169,7 @@ static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state
 static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **state)
 {
     (void)state;
-    struct db *db = open_through(test_pg_port(), DB_POOLED);
+    struct db *db = open_through(test_pg_port());
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
     lost_result = 1;
@@ -183,16 +182,14 @@ static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **s
 static void DX7_a_silent_network_times_out(void **state)
 {
     (void)state;
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *db = open_through(proxy_port(proxy), kind);
-        assert_int_equal(db_connect(db, &detail), ERR_OK);
-        proxy_arm(proxy, PROXY_SILENT, "into silence");
-        int64_t start_ms = clock_ms();
-        assert_int_equal(run(db, "SELECT 'into silence'"), ERR_DATABASE_UNAVAILABLE);
-        assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
-        assert_int_equal(run(db, "SELECT 1"), ERR_OK);
-        db_free(db);
-    }
+    struct db *db = open_through(proxy_port(proxy));
+    assert_int_equal(db_connect(db, &detail), ERR_OK);
+    proxy_arm(proxy, PROXY_SILENT, "into silence");
+    int64_t start_ms = clock_ms();
+    assert_int_equal(run(db, "SELECT 'into silence'"), ERR_DATABASE_UNAVAILABLE);
+    assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
+    assert_int_equal(run(db, "SELECT 1"), ERR_OK);
+    db_free(db);
 }
 
 static void a_large_request_to_a_silent_server_times_out(void **state)
@@ -201,7 +198,7 @@ static void a_large_request_to_a_silent_server_times_out(void **state)
     const size_t len = 24 << 20; /* more than all buffers together */
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
     struct proxy *stuck = proxy_new(test_pg_port()); /* its only connection stays full */
-    struct db *db = open_through(proxy_port(stuck), DB_POOLED);
+    struct db *db = open_through(proxy_port(stuck));
     proxy_arm(stuck, PROXY_SILENT, "octet_length");
     int64_t start_ms = clock_ms();
     assert_int_equal(
@@ -215,47 +212,42 @@ static void a_large_request_to_a_silent_server_times_out(void **state)
 static void DX7_a_stopped_server_times_out(void **state)
 {
     (void)state;
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *open = open_through(test_pg_port(), kind), *closed = open_through(test_pg_port(), kind);
-        assert_int_equal(db_connect(open, &detail), ERR_OK);
-        test_pg_freeze();
-        int64_t start_ms = clock_ms();
-        assert_int_equal(run(open, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
-        assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
-        start_ms = clock_ms();
-        assert_int_equal(db_connect(closed, &detail), ERR_DATABASE_UNAVAILABLE);
-        assert_in_range(clock_ms() - start_ms, 1000, slower(CONNECT_BOUND_MS));
-        test_pg_thaw();
-        assert_int_equal(run(open, "SELECT 1"), ERR_OK);
-        assert_int_equal(run(closed, "SELECT 1"), ERR_OK);
-        db_free(open);
-        db_free(closed);
-    }
+    struct db *open = open_through(test_pg_port()), *closed = open_through(test_pg_port());
+    assert_int_equal(db_connect(open, &detail), ERR_OK);
+    test_pg_freeze();
+    int64_t start_ms = clock_ms();
+    assert_int_equal(run(open, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+    assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
+    start_ms = clock_ms();
+    assert_int_equal(db_connect(closed, &detail), ERR_DATABASE_UNAVAILABLE);
+    assert_in_range(clock_ms() - start_ms, 1000, slower(CONNECT_BOUND_MS));
+    test_pg_thaw();
+    assert_int_equal(run(open, "SELECT 1"), ERR_OK);
+    assert_int_equal(run(closed, "SELECT 1"), ERR_OK);
+    db_free(open);
+    db_free(closed);
 }
 
 static void DX7_the_connection_recovers_after_a_server_crash(void **state)
 {
     (void)state;
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *in_transaction = open_through(test_pg_port(), kind),
-                  *idle = open_through(test_pg_port(), kind);
-        test_db_exec(&database, "TRUNCATE public.t");
-        assert_int_equal(run(idle, "INSERT INTO public.t VALUES (1)"), ERR_OK);
-        assert_int_equal(db_begin(in_transaction, &detail), ERR_OK);
-        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (2)"), ERR_OK);
-        test_pg_kill();
-        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (3)"), ERR_DATABASE_UNAVAILABLE);
-        assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
-        assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
-        test_pg_restart();
-        assert_int_equal(run(idle, "SELECT 1"), ERR_OK);
-        assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (4)"), ERR_DATABASE_UNAVAILABLE);
-        db_rollback(in_transaction);
-        assert_int_equal(run(in_transaction, "SELECT 1"), ERR_OK);
-        assert_int_equal(rows_in_t(), 1);
-        db_free(in_transaction);
-        db_free(idle);
-    }
+    struct db *in_transaction = open_through(test_pg_port()), *idle = open_through(test_pg_port());
+    test_db_exec(&database, "TRUNCATE public.t");
+    assert_int_equal(run(idle, "INSERT INTO public.t VALUES (1)"), ERR_OK);
+    assert_int_equal(db_begin(in_transaction, &detail), ERR_OK);
+    assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (2)"), ERR_OK);
+    test_pg_kill();
+    assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (3)"), ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+    assert_int_equal(run(idle, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+    test_pg_restart();
+    assert_int_equal(run(idle, "SELECT 1"), ERR_OK);
+    assert_int_equal(run(in_transaction, "INSERT INTO public.t VALUES (4)"), ERR_DATABASE_UNAVAILABLE);
+    db_rollback(in_transaction);
+    assert_int_equal(run(in_transaction, "SELECT 1"), ERR_OK);
+    assert_int_equal(rows_in_t(), 1);
+    db_free(in_transaction);
+    db_free(idle);
 }
 
 static bool notified_within(struct db *db, int timeout_ms)
@@ -268,7 +260,7 @@ static bool notified_within(struct db *db, int timeout_ms)
 static void a_notification_ends_the_wait(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 1000)); /* a new session: a notification may have been missed */
     int64_t start_ms = clock_ms();
@@ -294,7 +286,7 @@ static void a_readable_wake_fd_ends_the_wait(void **state)
     (void)state;
     int wake[2];
     bool notified;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     assert_int_equal(pipe(wake), 0);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 0));
@@ -311,7 +303,7 @@ static void a_readable_wake_fd_ends_the_wait(void **state)
 static void the_next_session_listens_again(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     bool notified;
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_int_equal(db_listen(db, "other_channel", &detail), ERR_OK);
@@ -331,7 +323,7 @@ static void the_next_session_listens_again(void **state)
 static void listening_begins_when_the_server_becomes_available(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     test_pg_kill();
     assert_int_equal(db_listen(db, "released", &detail), ERR_DATABASE_UNAVAILABLE);
     test_pg_restart();

@@ -38,7 +38,7 @@ static int open_database(void **state)
         "CREATE FUNCTION evil.wrong(int8, int8) RETURNS bool LANGUAGE sql AS 'SELECT false';"
         "CREATE OPERATOR evil.= (LEFTARG = int8, RIGHTARG = int8, FUNCTION = evil.wrong);"
         "CREATE FUNCTION evil.set_config(text, text, bool) RETURNS text LANGUAGE sql AS 'SELECT $2';"
-        "CREATE TABLE public.t (n int8); CREATE TABLE public.seen (value text)");
+        "CREATE TABLE public.t (n int8)");
     return 0;
 }
 
@@ -49,15 +49,13 @@ static int close_database(void **state)
     return test_pg_stop(state);
 }
 
-#define FOR_BOTH_KINDS(db)                                                                                   \
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
-        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+#define WITH_CONNECTION(db) for (struct db *db = test_db_open(&database); db != NULL; db_free(db), db = NULL)
 
-static struct db *open_as(const char *user, enum db_kind kind)
+static struct db *open_as(const char *user)
 {
     AUTO_FREE char *url =
         mem_format("postgresql://%s:p@127.0.0.1:%u/%s", user, test_pg_port(), database.name);
-    return db_new(&(struct db_settings){.url = url, .kind = kind, .name = "fairway hostile"});
+    return db_new(&(struct db_settings){.url = url, .name = "fairway hostile"});
 }
 
 static const char sql_settings[] =
@@ -80,13 +78,11 @@ static void check_settings(struct db *db)
 static void DL12_a_transaction_has_its_settings_whatever_the_role_defaults(void **state)
 {
     (void)state;
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *db = open_as("fairway_hostile", kind);
-        assert_int_equal(db_begin(db, &detail), ERR_OK);
-        check_settings(db);
-        assert_int_equal(db_commit(db, &detail), ERR_OK);
-        db_free(db);
-    }
+    struct db *db = open_as("fairway_hostile");
+    assert_int_equal(db_begin(db, &detail), ERR_OK);
+    check_settings(db);
+    assert_int_equal(db_commit(db, &detail), ERR_OK);
+    db_free(db);
 }
 
 /* The server also sends keepalives, so that locks of a dead host are released in half a minute. */
@@ -95,7 +91,7 @@ static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
     (void)state;
     static const char sql[] = "SELECT string_agg(concat_ws(' ', name, setting), ', ' ORDER BY name)"
                               " FROM pg_settings WHERE name LIKE 'tcp!_%' ESCAPE '!'";
-    struct db *db = open_as("fairway_hostile", DB_DIRECT);
+    struct db *db = open_as("fairway_hostile");
     AUTO_ROWS rows = NULL;
     assert_int_equal(db_query(db, DB_SQL0(sql), &rows, &detail), ERR_OK);
     assert_string_equal(db_text(rows, 0, 0), "tcp_keepalives_count 3, tcp_keepalives_idle 10,"
@@ -106,11 +102,9 @@ static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
 static void DL12_a_single_statement_has_the_settings_whatever_the_role_defaults(void **state)
 {
     (void)state;
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *db = open_as("fairway_hostile", kind);
-        check_settings(db);
-        db_free(db);
-    }
+    struct db *db = open_as("fairway_hostile");
+    check_settings(db);
+    db_free(db);
 }
 
 static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
@@ -124,7 +118,7 @@ static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
     AUTO_FREE char *url =
         mem_format("postgresql://fairway_hostile:p@127.0.0.1:%u/%s", test_pg_port(), database.name);
     AUTO_ROWS rows = NULL;
-    struct db *db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "fairway hostile"});
+    struct db *db = db_new(&(struct db_settings){.url = url, .name = "fairway hostile"});
     assert_int_equal(db_query(db, DB_SQL0(sql), &rows, &detail), ERR_OK);
     assert_string_equal(db_text(rows, 0, 0), "force_generic_plan off off off off off 0");
     db_free(db);
@@ -134,52 +128,15 @@ static void DL12_values_are_the_same_under_hostile_defaults(void **state)
 {
     (void)state;
     static const uint8_t bytes[] = {0, 0xff, '\\'};
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *db = open_as("fairway_hostile", kind);
-        AUTO_ROWS rows = NULL;
-        assert_int_equal(
-            db_query(db,
-                DB_SQL("SELECT $1, extract(epoch FROM date_trunc('day', to_timestamp($2)))::int8",
-                    DB_BYTEA(BYTES_OF(bytes)), DB_I64(1700000000)),
-                &rows, &detail),
-            ERR_OK);
-        assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(bytes)));
-        assert_int_equal(db_i64(rows, 0, 1), 1699920000); /* midnight in UTC */
-        db_free(db);
-    }
-}
-
-static void DL13_a_pooled_connection_leaves_nothing_in_the_session(void **state)
-{
-    (void)state;
-    struct db *db = open_as("fairway_hostile", DB_POOLED);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(
-            db_query(db, DB_SQL("INSERT INTO public.t VALUES ($1)", DB_I64(i)), NULL, &detail), ERR_OK);
-        assert_int_equal(db_begin(db, &detail), ERR_OK);
-        assert_int_equal(
-            db_query(db, DB_SQL("INSERT INTO public.t VALUES ($1)", DB_I64(i)), NULL, &detail), ERR_OK);
-        if (i == 1)
-            db_rollback(db);
-        else
-            assert_int_equal(db_commit(db, &detail), ERR_OK);
-    }
-    /* The script runs in the same session, without fairway's settings. */
-    assert_int_equal(
-        session_run_script(db,
-            "INSERT INTO public.seen SELECT pg_catalog.concat_ws('/',"
-            " pg_catalog.current_setting('search_path'), pg_catalog.current_setting('synchronous_commit'),"
-            " pg_catalog.current_setting('TimeZone'), pg_catalog.current_setting('statement_timeout'),"
-            " pg_catalog.current_setting('lock_timeout'), pg_catalog.current_setting('jit'),"
-            " pg_catalog.current_setting('transaction_isolation'),"
-            " (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements),"
-            " (SELECT pg_catalog.count(*) FROM pg_catalog.pg_listening_channels()))",
-            5000, &detail),
-        ERR_OK);
+    struct db *db = open_as("fairway_hostile");
     AUTO_ROWS rows = NULL;
-    assert_int_equal(db_query(db, DB_SQL0("SELECT value FROM public.seen"), &rows, &detail), ERR_OK);
-    assert_string_equal(
-        db_text(rows, 0, 0), "evil, public, pg_catalog/off/America/New_York/1s/10ms/on/serializable/0/0");
+    assert_int_equal(db_query(db,
+                         DB_SQL("SELECT $1, extract(epoch FROM date_trunc('day', to_timestamp($2)))::int8",
+                             DB_BYTEA(BYTES_OF(bytes)), DB_I64(1700000000)),
+                         &rows, &detail),
+        ERR_OK);
+    assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(bytes)));
+    assert_int_equal(db_i64(rows, 0, 1), 1699920000); /* midnight in UTC */
     db_free(db);
 }
 
@@ -212,7 +169,7 @@ static void add_one(struct db *db, int64_t n, enum err expected)
 static void a_direct_connection_prepares_each_statement_once(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     for (int n = 0; n < 5; n++)
         add_one(db, n, ERR_OK);
     assert_int_equal(prepared_count(db), 1);
@@ -225,7 +182,7 @@ static void a_direct_connection_prepares_each_statement_once(void **state)
 static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement statement = {"SELECT $1 + 1 -- twice", &one, 1};
     struct db_rows *rows[2];
@@ -241,7 +198,7 @@ static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
 static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement later = {"SELECT $1 + 1 -- later", &one, 1};
     const struct db_statement statements[] = {DB_SQL0("SELECT 1 / 0"), later};
@@ -254,7 +211,7 @@ static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
 static void deallocated_statements_are_prepared_again(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     add_one(db, 1, ERR_OK);
     assert_int_equal(session_run_script(db, "DEALLOCATE ALL", 5000, &detail), ERR_OK);
     add_one(db, 1, ERR_SERIALIZATION);
@@ -272,7 +229,7 @@ static enum err select_all(struct db *db, void *context)
 static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
 {
     (void)state;
-    struct db *db = test_db_open(&database, DB_DIRECT);
+    struct db *db = test_db_open(&database);
     int tries = 0;
     assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
     test_db_exec(&database, "ALTER TABLE public.t ADD COLUMN more int8");
@@ -284,7 +241,7 @@ static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
 static void a_connection_closed_while_idle_is_reopened_without_an_error(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         int64_t before = backend(db);
         AUTO_FREE char *terminate = mem_format("SELECT pg_terminate_backend(%d)", (int)before);
@@ -305,19 +262,17 @@ static void a_server_that_takes_no_writes_is_unavailable(void **state)
     test_db_exec(&database,
         "DROP ROLE IF EXISTS fairway_reader; CREATE ROLE fairway_reader LOGIN PASSWORD 'p';"
         "ALTER ROLE fairway_reader SET default_transaction_read_only = on");
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *db = open_as("fairway_reader", kind);
-        assert_int_equal(db_connect(db, &detail), ERR_DATABASE_UNAVAILABLE);
-        assert_non_null(strstr(detail.text, "read-only"));
-        db_free(db);
-    }
+    struct db *db = open_as("fairway_reader");
+    assert_int_equal(db_connect(db, &detail), ERR_DATABASE_UNAVAILABLE);
+    assert_non_null(strstr(detail.text, "read-only"));
+    db_free(db);
     test_db_exec(&database, "DROP ROLE fairway_reader");
 }
 
 static void a_session_that_became_read_only_is_closed(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         int64_t before = backend(db);
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -352,7 +307,7 @@ static void no_detail_contains_the_password(void **state)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         AUTO_FREE char *url = mem_format(urls[i], test_pg_port());
 #pragma GCC diagnostic pop
-        struct db *db = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "leaky"});
+        struct db *db = db_new(&(struct db_settings){.url = url, .name = "leaky"});
         enum err e = db_connect(db, &detail);
         assert_true(e == ERR_DATABASE_UNAVAILABLE || e == ERR_CONFIG);
         assert_true(strlen(detail.text) > 20);
@@ -379,7 +334,6 @@ int main(void)
         cmocka_unit_test(DL12_a_single_statement_has_the_settings_whatever_the_role_defaults),
         cmocka_unit_test(DX10_no_plan_of_a_session_depends_on_statistics),
         cmocka_unit_test(DL12_values_are_the_same_under_hostile_defaults),
-        cmocka_unit_test(DL13_a_pooled_connection_leaves_nothing_in_the_session),
         cmocka_unit_test(a_direct_connection_prepares_each_statement_once),
         cmocka_unit_test(the_same_statement_twice_in_one_run_is_prepared_once),
         cmocka_unit_test(a_statement_after_a_failed_one_can_be_prepared_later),

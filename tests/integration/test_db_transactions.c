@@ -47,9 +47,7 @@ static int empty_tables(void **state)
     return 0;
 }
 
-#define FOR_BOTH_KINDS(db)                                                                                   \
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
-        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+#define WITH_CONNECTION(db) for (struct db *db = test_db_open(&database); db != NULL; db_free(db), db = NULL)
 
 static enum err run(struct db *db, const char *sql)
 {
@@ -63,7 +61,7 @@ static int64_t rows_in_t(void)
 
 static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
 {
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         empty_tables(state);
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -82,7 +80,7 @@ static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
 static void statements_of_one_run_are_one_transaction(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         const struct db_statement statements[] = {DB_SQL0("INSERT INTO public.t VALUES (7) RETURNING n"),
             DB_SQL0("INSERT INTO public.t VALUES (1)"), DB_SQL0("INSERT INTO public.t VALUES (8)")};
@@ -101,16 +99,13 @@ static void statements_of_one_run_are_one_transaction(void **state)
 static void BEGIN_is_sent_with_the_first_statements(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
-        struct db_statement statements[DB_BEGIN_STATEMENTS + 1];
-        struct db_rows *rows[DB_BEGIN_STATEMENTS + 1];
-        size_t count = db_begin_statements(db, statements);
-        assert_true(count <= DB_BEGIN_STATEMENTS);
-        statements[count] = DB_SQL0("INSERT INTO public.t VALUES (3)");
-        assert_int_equal(db_run(db, statements, count + 1, rows, &detail), ERR_OK);
-        for (size_t i = 0; i <= count; i++)
-            db_rows_free(rows[i]);
+        const struct db_statement statements[] = {DB_BEGIN, DB_SQL0("INSERT INTO public.t VALUES (3)")};
+        struct db_rows *rows[2];
+        assert_int_equal(db_run(db, statements, 2, rows, &detail), ERR_OK);
+        db_rows_free(rows[0]);
+        db_rows_free(rows[1]);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (4)"), ERR_OK);
         assert_int_equal(rows_in_t(), 2);
         db_rollback(db);
@@ -120,7 +115,7 @@ static void BEGIN_is_sent_with_the_first_statements(void **state)
 
 static void run_commit_commits_all_or_nothing(void **state)
 {
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         empty_tables(state);
         struct db_rows *rows[2];
@@ -168,7 +163,7 @@ static void each_SQLSTATE_maps_to_its_error(void **state)
         {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '25006'; END $$", ERR_DATABASE_UNAVAILABLE, "25006"},
         {"SELECT pg_terminate_backend(pg_backend_pid())", ERR_DATABASE_UNAVAILABLE, "57P01"},
     };
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
             struct db_rows *rows = NULL;
@@ -184,7 +179,7 @@ static void each_SQLSTATE_maps_to_its_error(void **state)
 static void a_deferred_constraint_fails_the_COMMIT(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.child VALUES (99)"), ERR_OK);
@@ -197,7 +192,7 @@ static void a_deferred_constraint_fails_the_COMMIT(void **state)
 static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
@@ -211,7 +206,7 @@ static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
 static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
@@ -231,12 +226,11 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
 static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
-        struct db_statement statements[DB_BEGIN_STATEMENTS + 1];
-        size_t count = db_begin_statements(db, statements);
-        statements[count] = DB_SQL0("SELECT pg_terminate_backend(pg_backend_pid())");
-        assert_int_equal(db_run(db, statements, count + 1, NULL, &detail), ERR_DATABASE_UNAVAILABLE);
+        const struct db_statement statements[] = {
+            DB_BEGIN, DB_SQL0("SELECT pg_terminate_backend(pg_backend_pid())")};
+        assert_int_equal(db_run(db, statements, 2, NULL, &detail), ERR_DATABASE_UNAVAILABLE);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (5)"), ERR_DATABASE_UNAVAILABLE);
         db_rollback(db);
         assert_int_equal(rows_in_t(), 2);
@@ -248,7 +242,7 @@ static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
 static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
         assert_int_equal(run(db, "INSERT INTO public.t VALUES (3)"), ERR_OK);
@@ -299,25 +293,23 @@ static void *run_locker(void *context)
 
 static void a_deadlock_is_retried(void **state)
 {
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        empty_tables(state);
-        pthread_barrier_t barrier;
-        pthread_barrier_init(&barrier, NULL, 2);
-        struct locker lockers[2] = {{.order = {1, 2}}, {.order = {2, 1}}};
-        for (int i = 0; i < 2; i++) {
-            lockers[i].barrier = &barrier;
-            lockers[i].db = test_db_open(&database, kind);
-            assert_int_equal(pthread_create(&lockers[i].thread, NULL, run_locker, &lockers[i]), 0);
-        }
-        for (int i = 0; i < 2; i++) {
-            pthread_join(lockers[i].thread, NULL);
-            assert_int_equal(lockers[i].e, ERR_OK);
-            db_free(lockers[i].db);
-        }
-        assert_true(lockers[0].tries + lockers[1].tries >= 3); /* on a busy machine both may be victims */
-        assert_int_equal(test_db_number(&database, "SELECT sum(v)::int8 FROM public.t"), 4);
-        pthread_barrier_destroy(&barrier);
+    empty_tables(state);
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, 2);
+    struct locker lockers[2] = {{.order = {1, 2}}, {.order = {2, 1}}};
+    for (int i = 0; i < 2; i++) {
+        lockers[i].barrier = &barrier;
+        lockers[i].db = test_db_open(&database);
+        assert_int_equal(pthread_create(&lockers[i].thread, NULL, run_locker, &lockers[i]), 0);
     }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(lockers[i].thread, NULL);
+        assert_int_equal(lockers[i].e, ERR_OK);
+        db_free(lockers[i].db);
+    }
+    assert_true(lockers[0].tries + lockers[1].tries >= 3); /* on a busy machine both may be victims */
+    assert_int_equal(test_db_number(&database, "SELECT sum(v)::int8 FROM public.t"), 4);
+    pthread_barrier_destroy(&barrier);
 }
 
 static enum err fail_with_serialization(struct db *db, void *context)
@@ -353,7 +345,7 @@ static enum err insert_one(struct db *db, void *context)
 
 static void a_transaction_is_run_at_most_five_times(void **state)
 {
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         int tries = 0;
         empty_tables(state);
@@ -376,7 +368,7 @@ static void only_a_serialization_failure_is_retried(void **state)
         ERR_TABLE(X)
 #undef X
     };
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         empty_tables(state);
         for (size_t i = 1; i < ARRAY_LEN(errors); i++) {
@@ -390,18 +382,15 @@ static void only_a_serialization_failure_is_retried(void **state)
 /* Runs test with a connection that has short limits and one that holds a lock on row 1. */
 static void with_short_limits(void (*test)(struct db *db, struct db *holder))
 {
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-        struct db *holder = test_db_open(&database, DB_DIRECT);
-        struct db *db = db_new(&(struct db_settings){.url = database.url,
-            .kind = kind,
-            .name = "fairway short",
-            .statement_timeout_ms = 300,
-            .lock_timeout_ms = 100,
-            .idle_transaction_timeout_ms = 200});
-        test(db, holder);
-        db_free(db);
-        db_free(holder);
-    }
+    struct db *holder = test_db_open(&database);
+    struct db *db = db_new(&(struct db_settings){.url = database.url,
+        .name = "fairway short",
+        .statement_timeout_ms = 300,
+        .lock_timeout_ms = 100,
+        .idle_transaction_timeout_ms = 200});
+    test(db, holder);
+    db_free(db);
+    db_free(holder);
 }
 
 static void wait_for_lock(struct db *db, struct db *holder)

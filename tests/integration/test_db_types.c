@@ -29,15 +29,13 @@ static int close_database(void **state)
     return test_pg_stop(state);
 }
 
-#define FOR_BOTH_KINDS(db)                                                                                   \
-    for (enum db_kind kind = DB_POOLED; kind <= DB_DIRECT; kind++)                                           \
-        for (struct db *db = test_db_open(&database, kind); db != NULL; db_free(db), db = NULL)
+#define WITH_CONNECTION(db) for (struct db *db = test_db_open(&database); db != NULL; db_free(db), db = NULL)
 
 static void single_values_are_returned_unchanged(void **state)
 {
     (void)state;
     static const uint8_t bytes[] = {0, 1, 0xff, '\\', '\''};
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         assert_int_equal(db_query(db,
@@ -60,7 +58,7 @@ static void single_values_are_returned_unchanged(void **state)
 static void empty_is_not_null(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         const struct bytes empty = {(const uint8_t *)"", 0};
@@ -89,7 +87,7 @@ static void arrays_keep_order_and_nulls(void **state)
     const bool bools[] = {true, false, true};
     const char *const texts[] = {"a", NULL, ""};
     const struct bytes byteas[] = {{(const uint8_t *)"\0z", 2}, {NULL, 0}, {(const uint8_t *)"", 0}};
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         assert_int_equal(db_query(db,
@@ -116,7 +114,7 @@ static void arrays_keep_order_and_nulls(void **state)
 static void empty_arrays_are_empty_and_typed(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         assert_int_equal(db_query(db,
@@ -139,7 +137,7 @@ static void a_null_may_stand_where_a_value_stood_before(void **state)
     static const char sql[] = "SELECT coalesce($1, 7::int8)";
     const struct db_param params[] = {DB_I64(3), DB_NONE, DB_I64(4)};
     const int64_t expected[] = {3, 7, 4};
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         for (size_t i = 0; i < 3; i++) {
             AUTO_ROWS rows = NULL;
@@ -153,7 +151,7 @@ static void the_affected_rows_are_counted(void **state)
 {
     (void)state;
     test_db_exec(&database, "CREATE TABLE public.counted (n int8)");
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS inserted = NULL;
         AUTO_ROWS deleted = NULL;
@@ -177,7 +175,7 @@ static void large_values_are_sent_and_returned(void **state)
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
     for (size_t i = 0; i < len; i++)
         data[i] = (uint8_t)(i * 2654435761u >> 13);
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         struct db_param param = DB_BYTEA(((struct bytes){data, len}));
         const struct db_statement one = {"SELECT $1", &param, 1};
@@ -232,7 +230,7 @@ static void read_next_column(const struct db_rows *rows)
 static void reading_a_column_of_another_type_ends_the_process(void **state)
 {
     (void)state;
-    FOR_BOTH_KINDS(db)
+    WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         assert_int_equal(db_query(db, DB_SQL0("SELECT 1::int4, NULL::int4"), &rows, &detail), ERR_OK);

@@ -246,7 +246,7 @@ static void DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often
     struct client client = {0};
     struct asked asked;
     test_engine_open(&engine, 2, 2);
-    struct db *stopped = test_db_open(&engine.pool.test, DB_DIRECT);
+    struct db *stopped = test_db_open(&engine.pool.test);
     assert_int_equal(db_begin(stopped, NULL), ERR_OK);
     test_lock_key(stopped);
     ask(&engine.pool, &asked);
@@ -283,7 +283,7 @@ struct network {
 static void *close_ledgers(void *context)
 {
     struct network *network = context;
-    struct db *db = test_db_open(&network->engine->pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&network->engine->pool.test);
     for (size_t answered = 0; answered < MANY; clock_sleep_ms(2)) {
         const struct lease *leases[MANY];
         size_t count = 0;

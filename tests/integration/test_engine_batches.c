@@ -304,7 +304,7 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
     const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *through = mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(proxy), path);
-    test_engine_start_through(&engine, through, url, 1);
+    test_engine_start(&engine, through, 1);
     proxy_arm(proxy, PROXY_SILENT_AFTER, "fairway.record_fee_bumps");
     for (size_t i = 0; i < BUMPERS; i++)
         bump_submit(&engine, &bumpers[i]);

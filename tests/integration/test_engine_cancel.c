@@ -64,7 +64,7 @@ static void a_ticket_whose_key_is_locked_can_be_cancelled(void **state)
     struct client client = {0};
     struct asked asked;
     test_engine_open(&engine, 1, 2);
-    struct db *holder = test_db_open(&engine.pool.test, DB_DIRECT);
+    struct db *holder = test_db_open(&engine.pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     test_lock_key(holder);
     ask(&engine.pool, &asked);

@@ -33,7 +33,7 @@ static void silenced_open(struct silenced *silenced, size_t accounts)
     const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
     AUTO_FREE char *through =
         mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(silenced->proxy), path);
-    test_engine_start_through(&silenced->engine, through, url, 1);
+    test_engine_start(&silenced->engine, through, 1);
     silenced->first = (struct client){0};
     client_submit(&silenced->engine, &silenced->first);
     client_lease(&silenced->first, 3000);

@@ -124,7 +124,7 @@ struct contest {
 static struct db *lock_row(const struct test_engine *engine, size_t requests)
 {
     AUTO_ROWS rows = NULL;
-    struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
+    struct db *holder = test_db_open(&engine->pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder,
@@ -305,7 +305,7 @@ static void DL7_a_locked_row_of_waiting_requests_delays_grants_only_briefly(void
     lease = client_lease(&first, SOON_MS);
     client_submit(&engine, &second);
     clock_sleep_ms(200);
-    struct db *holder = test_db_open(&engine.pool.test, DB_DIRECT);
+    struct db *holder = test_db_open(&engine.pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.waiting FOR UPDATE"), NULL, NULL), ERR_OK);

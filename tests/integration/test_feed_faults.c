@@ -188,7 +188,7 @@ static struct ingest *start(struct gap_world *world)
 {
     struct ingest *ingest;
     const struct feed feed = ledger_feed_source(world->feed);
-    const struct ingest_settings settings = {.database_direct_url = world->db.url,
+    const struct ingest_settings settings = {.database_url = world->db.url,
         .feed = &feed,
         .network = world->network,
         .poll_ms = 20,

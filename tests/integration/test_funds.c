@@ -40,7 +40,7 @@ static struct ingest *start(struct world *world)
 {
     struct ingest *ingest;
     const struct feed feed = ledger_feed_source(world->feed);
-    const struct ingest_settings settings = {.database_direct_url = world->db.url,
+    const struct ingest_settings settings = {.database_url = world->db.url,
         .feed = &feed,
         .network = network_id_of(BUILT_PASSPHRASE),
         .poll_ms = 20,

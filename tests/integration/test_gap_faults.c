@@ -300,7 +300,7 @@ static void DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void 
 static void DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read(void **state)
 {
     struct gap_world *world = *state;
-    struct db *grant = test_db_open(&world->db, DB_DIRECT);
+    struct db *grant = test_db_open(&world->db);
     unsigned before = ledger_feed_requests(world->feed);
     assert_int_equal(db_begin(grant, NULL), ERR_OK);
     assert_int_equal(
@@ -351,7 +351,7 @@ static void try_grant(void *context)
 static void DR5_no_lease_is_granted_while_accounts_are_read(void **state)
 {
     struct gap_world *world = *state;
-    struct attempt attempt = {.world = world, .db = test_db_open(&world->db, DB_DIRECT)};
+    struct attempt attempt = {.world = world, .db = test_db_open(&world->db)};
     gap_account(world, 6, "active");
     try_grant(&attempt);
     assert_int_equal(attempt.e, ERR_OK);

@@ -108,7 +108,7 @@ static const char sql_buffers[] =
 
 static struct db *begin(void)
 {
-    struct db *db = test_db_open(&pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&pool.test);
     assert_int_equal(db_begin(db, NULL), ERR_OK);
     return db;
 }
@@ -393,7 +393,7 @@ static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
 {
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
-    struct db *db = test_db_open(&test, DB_DIRECT);
+    struct db *db = test_db_open(&test);
     ledger_row(&test, 1);
     seed_ledgers(&test, "2 hours");
     assert_int_equal(step(db, RETENTION_LEDGERS, 7300), 0);
@@ -410,7 +410,7 @@ static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
 static void a_step_does_nothing_while_another_replica_runs_one(void **state)
 {
     (void)state;
-    struct db *one = begin(), *other = test_db_open(&pool.test, DB_DIRECT);
+    struct db *one = begin(), *other = test_db_open(&pool.test);
     static const enum retention steps[] = {RETENTION_PARTITIONS, RETENTION_HISTORY, RETENTION_LEDGERS};
     assert_int_equal(step(one, RETENTION_PARTITIONS, 0), 0);
     const int64_t begun_ms = clock_ms();

@@ -50,7 +50,7 @@ static int set_up(void **state)
     test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
     world->next = POOL_SEED_LEDGER;
     world->feed = ledger_feed_new(world->next, 0);
-    world->lead = (struct lead){.db = test_db_open(&world->pool.test, DB_DIRECT),
+    world->lead = (struct lead){.db = test_db_open(&world->pool.test),
         .network = world->pool.settings.network,
         .locks = lock_numbers_of(&world->pool.settings.network),
         .ledger_seconds = 5};
@@ -329,7 +329,7 @@ static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
     struct world *world = *state;
     AUTO_ROWS rows = NULL;
     int64_t until_s;
-    struct db *in_flight = test_db_open(&world->pool.test, DB_DIRECT);
+    struct db *in_flight = test_db_open(&world->pool.test);
     assert_int_equal(db_begin(in_flight, NULL), ERR_OK);
     assert_int_equal(
         db_query(in_flight, DB_SQL0("SELECT pg_advisory_xact_lock_shared(hashtext('fairway grants'))"), &rows,

@@ -229,7 +229,7 @@ static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state
     struct test_pool *pool = *state;
     struct asked asked[2];
     /* another replica has locked the key and stopped */
-    struct db *stalled = test_db_open(&pool->test, DB_DIRECT);
+    struct db *stalled = test_db_open(&pool->test);
     assert_int_equal(db_begin(stalled, NULL), ERR_OK);
     uint8_t name[] = "idempotency\0\0a"; /* purpose, client and key */
     const struct hash number = sha256((struct bytes){name, sizeof name - 1});
@@ -285,7 +285,7 @@ static void DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_leas
     AUTO_FREE char *through =
         mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
     struct test_pool replica = *pool;
-    replica.db = db_new(&(struct db_settings){.url = through, .kind = DB_POOLED, .name = "through a proxy"});
+    replica.db = db_new(&(struct db_settings){.url = through, .name = "through a proxy"});
     proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
     ask_keyed(pool, &asked, "a", "body");
     enum err e = test_pool_grant(&replica, &asked, 1, &detail);
@@ -422,7 +422,7 @@ static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_i
     pthread_barrier_init(&barrier, NULL, REPLICAS);
     for (size_t i = 0; i < REPLICAS; i++) {
         racers[i] = (struct racer){.replica = *pool, .barrier = &barrier, .includes = i == 0};
-        racers[i].replica.db = test_db_open(&pool->test, i % 2 == 0 ? DB_DIRECT : DB_POOLED);
+        racers[i].replica.db = test_db_open(&pool->test);
     }
     for (size_t i = 0; i < REPLICAS; i++)
         assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);

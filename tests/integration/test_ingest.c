@@ -265,7 +265,7 @@ static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(
     struct public_key key = built_key(1), other = built_key(2);
     struct network network;
     struct detail detail;
-    struct db *db = test_db_open(&world->db, DB_DIRECT);
+    struct db *db = test_db_open(&world->db);
     assert_int_equal(network_read(db, &network, NULL), ERR_OK);
     assert_null(network.passphrase);
     assert_int_equal(network_bind(db, "one", &key, NULL), ERR_OK);

@@ -37,7 +37,7 @@ static struct network_id network;
 
 static struct lead new_lead(const struct world *world)
 {
-    return (struct lead){.db = test_db_open(&world->db, DB_DIRECT),
+    return (struct lead){.db = test_db_open(&world->db),
         .network = network,
         .locks = lock_numbers_of(&network),
         .ledger_seconds = 5};

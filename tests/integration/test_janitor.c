@@ -93,7 +93,7 @@ static void a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead
 static void a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers(void **state)
 {
     struct ingest_world *world = *state;
-    struct db *holder = test_db_open(&world->db, DB_DIRECT);
+    struct db *holder = test_db_open(&world->db);
     seed_old_leases(world);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),

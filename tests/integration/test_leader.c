@@ -34,7 +34,7 @@ static struct lead lead_by(struct db *db)
 static struct lead lead_of(const struct ingest_world *world)
 {
     return lead_by(
-        db_new(&(struct db_settings){.url = world->db.serve_url, .kind = DB_DIRECT, .name = "fairway test"}));
+        db_new(&(struct db_settings){.url = world->db.serve_url, .name = "fairway test"}));
 }
 
 /* A leader after SIGSTOP: its session has the lock, and it does nothing. */
@@ -119,7 +119,7 @@ static struct db *as_another_role(const struct ingest_world *world)
         world->db.name);
     AUTO_FREE char *url =
         mem_format("postgresql://other_%s:x@127.0.0.1:%u/%s", world->db.name, test_pg_port(), world->db.name);
-    return db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "fairway test"});
+    return db_new(&(struct db_settings){.url = url, .name = "fairway test"});
 }
 
 static void drop_another_role(const struct ingest_world *world)

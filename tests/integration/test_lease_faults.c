@@ -78,29 +78,26 @@ static void DL6_a_fault_at_each_step_in_the_database_leaves_nothing(void **state
 {
     struct test_pool *pool = *state;
     struct db *mine = pool->db;
-    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-        for (int kind = DB_POOLED; kind <= DB_DIRECT; kind++) {
-            struct asked asked;
-            struct detail detail = {0};
-            pool->db = db_new(&(struct db_settings){.url = pool->test.url,
-                .kind = (enum db_kind)kind,
-                .name = "faults",
-                .statement_timeout_ms = 2000});
-            ask(pool, &asked);
-            test_db_exec(&pool->test, faults[i].install);
-            enum err e = test_pool_grant(pool, &asked, 1, &detail);
-            if (e != faults[i].expected ||
-                (faults[i].detail != NULL && strstr(detail.text, faults[i].detail) == NULL))
-                fail_msg("%s: %s %s", faults[i].name, err_code(e), detail.text);
-            assert_nothing_leased(pool);
-            test_db_exec(&pool->test, faults[i].remove);
-            assert_recovered(pool, &asked);
-            const struct lease *lease = &asked.grant.lease;
-            assert_int_equal(test_pool_include(mine, &lease, 1).released, 1);
-            test_db_exec(&pool->test, TEST_DELETE_LEASES);
-            asked_wipe(&asked);
-            db_free(pool->db);
-        }
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        struct asked asked;
+        struct detail detail = {0};
+        pool->db = db_new(
+            &(struct db_settings){.url = pool->test.url, .name = "faults", .statement_timeout_ms = 2000});
+        ask(pool, &asked);
+        test_db_exec(&pool->test, faults[i].install);
+        enum err e = test_pool_grant(pool, &asked, 1, &detail);
+        if (e != faults[i].expected ||
+            (faults[i].detail != NULL && strstr(detail.text, faults[i].detail) == NULL))
+            fail_msg("%s: %s %s", faults[i].name, err_code(e), detail.text);
+        assert_nothing_leased(pool);
+        test_db_exec(&pool->test, faults[i].remove);
+        assert_recovered(pool, &asked);
+        const struct lease *lease = &asked.grant.lease;
+        assert_int_equal(test_pool_include(mine, &lease, 1).released, 1);
+        test_db_exec(&pool->test, TEST_DELETE_LEASES);
+        asked_wipe(&asked);
+        db_free(pool->db);
+    }
     pool->db = mine;
 }
 
@@ -109,9 +106,8 @@ static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **st
     struct test_pool *pool = *state;
     struct asked asked;
     struct detail detail = {0};
-    struct db *mine = pool->db, *other = test_db_open(&pool->test, DB_DIRECT);
-    pool->db = db_new(&(struct db_settings){
-        .url = pool->test.url, .kind = DB_POOLED, .name = "faults", .lock_timeout_ms = 200});
+    struct db *mine = pool->db, *other = test_db_open(&pool->test);
+    pool->db = db_new(&(struct db_settings){.url = pool->test.url, .name = "faults", .lock_timeout_ms = 200});
     ask(pool, &asked);
     assert_int_equal(db_begin(other, &detail), ERR_OK);
     assert_int_equal(
@@ -166,7 +162,7 @@ static enum err grant_through(
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(pool, proxy);
     struct db *mine = pool->db;
-    pool->db = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "lease test"});
+    pool->db = db_new(&(struct db_settings){.url = url, .name = "lease test"});
     assert_int_equal(db_connect(pool->db, &detail), ERR_OK);
     proxy_arm(proxy, fault, text);
     enum err e = test_pool_grant(pool, asked, 1, &detail);
@@ -242,8 +238,8 @@ static void DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_
     struct asked asked;
     struct detail detail = {0};
     struct db *mine = pool->db;
-    pool->db = db_new(&(struct db_settings){
-        .url = pool->test.url, .kind = DB_POOLED, .name = "faults", .statement_timeout_ms = 300});
+    pool->db =
+        db_new(&(struct db_settings){.url = pool->test.url, .name = "faults", .statement_timeout_ms = 300});
     ask(pool, &asked);
     test_db_exec(&pool->test, FAULTY("PERFORM pg_sleep(2.5);") AT_COMMIT);
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
@@ -269,7 +265,7 @@ static void DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unkn
     AUTO_FREE char *close = mem_format("ALTER DATABASE %s ALLOW_CONNECTIONS false", pool->test.name);
     AUTO_FREE char *open = mem_format("ALTER DATABASE %s ALLOW_CONNECTIONS true", pool->test.name);
     struct test_db postgres = {.url = (char *)(uintptr_t)test_pg_url()};
-    pool->db = db_new(&(struct db_settings){.url = url, .kind = DB_POOLED, .name = "lease test"});
+    pool->db = db_new(&(struct db_settings){.url = url, .name = "lease test"});
     assert_int_equal(db_connect(pool->db, &detail), ERR_OK);
     proxy_arm(proxy, PROXY_CUT_AFTER, WITH_THE_COMMIT);
     test_db_exec(&postgres, close);

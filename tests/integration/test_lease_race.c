@@ -112,9 +112,7 @@ static void *grant_all(void *context)
 {
     struct granter *granter = context;
     struct test_pool replica = granter->race->pool;
-    replica.db = db_new(&(struct db_settings){.url = replica.test.url,
-        .kind = granter->seed % 2 == 0 ? DB_POOLED : DB_DIRECT,
-        .name = "racing replica"});
+    replica.db = db_new(&(struct db_settings){.url = replica.test.url, .name = "racing replica"});
     for (int i = 0; i < BATCHES; i++)
         if (grant_batch(granter->race, &replica, 1 + (size_t)rand_r(&granter->seed) % BATCH_MAX) == 0)
             clock_sleep_ms(LEDGER_MS);
@@ -163,7 +161,7 @@ static bool running(struct network *network)
 static void *close_ledgers(void *context)
 {
     struct race *race = context;
-    struct db *db = test_db_open(&race->pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&race->pool.test);
     for (; running(&race->network); clock_sleep_ms(LEDGER_MS))
         close_ledger(race, db);
     db_free(db);
@@ -173,7 +171,7 @@ static void *close_ledgers(void *context)
 static void *kill_sessions(void *context)
 {
     struct race *race = context;
-    struct db *db = test_db_open(&race->pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&race->pool.test);
     struct detail detail = {0};
     for (; running(&race->network); clock_sleep_ms(KILL_MS))
         check(db_query(db,
@@ -214,7 +212,7 @@ static enum err remember(struct db *db, const struct answer answers[], size_t co
 static void judge(const struct network *network)
 {
     struct test_db test = test_db_new(TEST_DB_EMPTY);
-    struct db *db = test_db_open(&test, DB_DIRECT);
+    struct db *db = test_db_open(&test);
     test_db_exec(&test, sql_history);
     assert_int_equal(remember(db, network->answers, network->count), ERR_OK);
     /* the constraint works: it refuses a second transaction of an account within the life of another */

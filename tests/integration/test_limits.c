@@ -112,9 +112,7 @@ static void *grant_all(void *context)
     struct replica *replica = context;
     struct storm *storm = replica->storm;
     struct test_pool pool = *storm->pool;
-    pool.db = db_new(&(struct db_settings){.url = pool.test.url,
-        .kind = replica->seed % 2 == 0 ? DB_POOLED : DB_DIRECT,
-        .name = "racing replica"});
+    pool.db = db_new(&(struct db_settings){.url = pool.test.url, .name = "racing replica"});
     for (int i = 0; i < BATCHES; i++) {
         struct asked asked[BATCH_MAX];
         struct detail detail = {0};
@@ -150,7 +148,7 @@ static int64_t number(struct db *db, const char *sql)
 static void *close_ledgers(void *context)
 {
     struct storm *storm = context;
-    struct db *db = test_db_open(&storm->pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&storm->pool->test);
     for (bool done = false; !done; clock_sleep_ms(LEDGER_MS)) {
         const struct lease *included[ACCOUNTS];
         struct lease copies[ACCOUNTS];
@@ -177,7 +175,7 @@ static void *close_ledgers(void *context)
 static void *kill_sessions(void *context)
 {
     struct storm *storm = context;
-    struct db *db = test_db_open(&storm->pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&storm->pool->test);
     for (bool done = false; !done; clock_sleep_ms(KILL_MS)) {
         number(db, "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
                    " WHERE application_name = 'racing replica' AND datname = current_database()"
@@ -279,7 +277,7 @@ static void DL8_a_share_of_the_pool_is_at_least_one_account(void **state)
 /* While it runs, its transaction has changed accounts and not committed, as a ledger transaction. */
 static struct db *open_writer(struct test_pool *pool, const char *sql)
 {
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     struct detail detail = {0};
     assert_int_equal(db_begin(db, NULL), ERR_OK);
     if (db_query(db, (struct db_statement){sql, NULL, 0}, NULL, &detail) != ERR_OK)

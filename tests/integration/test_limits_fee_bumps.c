@@ -110,7 +110,7 @@ static void lease_to_clients(struct test_pool *pool, struct asked asked[], size_
 static void *bid(void *context)
 {
     struct bidder *bidder = context;
-    struct db *db = test_db_open(&bidder->pool->test, bidder->seed % 2 == 0 ? DB_POOLED : DB_DIRECT);
+    struct db *db = test_db_open(&bidder->pool->test);
     int64_t next = (int64_t)bidder->seed << 32;
     for (int i = 0; i < BIDS; i++) {
         const size_t at = (size_t)rand_r(&bidder->seed) % bidder->lease_count;
@@ -173,7 +173,7 @@ static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recor
     struct test_pool *pool = *state;
     struct asked asked;
     test_pool_grant_all(pool, &asked, 1);
-    struct db *other = test_db_open(&pool->test, DB_DIRECT);
+    struct db *other = test_db_open(&pool->test);
     assert_int_equal(db_begin(other, NULL), ERR_OK);
     assert_int_equal(db_query(other,
                          DB_SQL0("SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"

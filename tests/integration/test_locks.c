@@ -26,7 +26,7 @@ static int open_database(void **state)
 {
     (void)state;
     database = test_db_new(TEST_DB_MIGRATED);
-    db = test_db_open(&database, DB_DIRECT);
+    db = test_db_open(&database);
     ledger_row(&database, 0);
     account_row(&database, 1, "active");
     return 0;
@@ -43,7 +43,6 @@ static int close_database(void **state)
 static struct db *session(const char *name)
 {
     struct db *other = db_new(&(struct db_settings){.url = database.url,
-        .kind = DB_DIRECT,
         .name = name,
         .lock_timeout_ms = 30000,
         .statement_timeout_ms = 30000,
@@ -214,7 +213,7 @@ static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **s
     test_db_execf(&database, "CREATE ROLE %s LOGIN PASSWORD 'x'", name);
     AUTO_FREE char *url =
         mem_format("postgresql://%s:x@127.0.0.1:%u/%s", name, test_pg_port(), database.name);
-    struct db *little = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "little"});
+    struct db *little = db_new(&(struct db_settings){.url = url, .name = "little"});
     struct db *holder = session("holder"), *waiter = session("waiter");
     pthread_t thread;
     begin(holder, DB_SQL0(sql_row));
@@ -265,7 +264,7 @@ static struct db *open_serving_role(const char *name)
         name, name, name);
     AUTO_FREE char *url =
         mem_format("postgresql://%s:x@127.0.0.1:%u/%s", name, test_pg_port(), database.name);
-    struct db *role = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "serving"});
+    struct db *role = db_new(&(struct db_settings){.url = url, .name = "serving"});
     assert_int_equal(db_connect(role, &detail), ERR_OK);
     return role;
 }
@@ -352,7 +351,7 @@ static void DX9_a_snapshot_in_another_database_keeps_nothing_here(void **state)
 {
     (void)state;
     struct test_db elsewhere = test_db_new(TEST_DB_EMPTY);
-    struct db *other = test_db_open(&elsewhere, DB_DIRECT);
+    struct db *other = test_db_open(&elsewhere);
     begin(other, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
     run(other, DB_SQL0("SELECT count(*) FROM pg_class"));
     add_ledger(POOL_ROWS_LEDGER + 1, 500);

@@ -49,7 +49,7 @@ static int open_database(void **state)
 {
     (void)state;
     database = test_db_new(TEST_DB_EMPTY);
-    db = test_db_open(&database, DB_DIRECT);
+    db = test_db_open(&database);
     memset(&detail, 0, sizeof detail);
     return 0;
 }
@@ -182,7 +182,7 @@ static void functions_are_not_for_everyone(void **state)
 static void check_requires_exactly_the_migrations_of_this_binary(void **state)
 {
     (void)state;
-    struct db *pooled = test_db_open(&database, DB_POOLED);
+    struct db *pooled = test_db_open(&database);
     assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
     assert_non_null(strstr(detail.text, "fairway migrate"));
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
@@ -214,7 +214,7 @@ static void several_processes_may_migrate_at_the_same_time(void **state)
     struct runner runners[8];
     size_t total = 0;
     for (size_t i = 0; i < ARRAY_LEN(runners); i++) {
-        runners[i] = (struct runner){.db = test_db_open(&database, DB_DIRECT), .list = two};
+        runners[i] = (struct runner){.db = test_db_open(&database), .list = two};
         assert_int_equal(db_connect(runners[i].db, &detail), ERR_OK);
     }
     for (size_t i = 0; i < ARRAY_LEN(runners); i++)
@@ -238,12 +238,11 @@ static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retr
     (void)state;
     const struct embedded_sql list[] = {
         two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
-    struct db *reader = test_db_open(&database, DB_DIRECT);
+    struct db *reader = test_db_open(&database);
     struct db *holder = db_new(&(struct db_settings){
-        .url = database.url, .kind = DB_DIRECT, .name = "holder", .idle_transaction_timeout_ms = 60000});
+        .url = database.url, .name = "holder", .idle_transaction_timeout_ms = 60000});
     struct runner runner = {.list = list,
-        .db = db_new(&(struct db_settings){
-            .url = database.url, .kind = DB_DIRECT, .name = "migrate", .lock_timeout_ms = 300})};
+        .db = db_new(&(struct db_settings){.url = database.url, .name = "migrate", .lock_timeout_ms = 300})};
     assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_OK);
     assert_int_equal(db_begin(holder, &detail), ERR_OK);
     assert_int_equal(read_first(holder), ERR_OK);
@@ -275,7 +274,7 @@ static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **st
                             "GRANT ALL ON ALL TABLES IN SCHEMA fairway TO fairway_small");
     AUTO_FREE char *url =
         mem_format("postgresql://fairway_small:p@127.0.0.1:%u/%s", test_pg_port(), database.name);
-    struct db *small = db_new(&(struct db_settings){.url = url, .kind = DB_DIRECT, .name = "small"});
+    struct db *small = db_new(&(struct db_settings){.url = url, .name = "small"});
     assert_int_equal(migrate_list(small, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
     db_free(small);
@@ -291,7 +290,7 @@ static void the_migrations_of_this_binary_are_applied_once(void **state)
     assert_int_equal(applied, embedded_migrations_count + embedded_functions_count);
     assert_int_equal(migrate_check(db, &detail), ERR_OK);
     struct test_db copy = test_db_new(TEST_DB_MIGRATED);
-    struct db *other = test_db_open(&copy, DB_POOLED);
+    struct db *other = test_db_open(&copy);
     assert_int_equal(migrate_check(other, &detail), ERR_OK);
     db_free(other);
     test_db_drop(&copy);

@@ -51,7 +51,7 @@ static struct db *hold_snapshot(struct test_pool *pool)
 {
     static const char *const statements[] = {"SET LOCAL idle_in_transaction_session_timeout = 0",
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM fairway.channel_accounts"};
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     struct detail detail = {0};
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     for (size_t i = 0; i < ARRAY_LEN(statements); i++) {

@@ -69,7 +69,7 @@ static void the_first_grants_of_a_day_make_its_partitions(void **state)
     pthread_barrier_init(&barrier, NULL, REPLICAS);
     for (size_t i = 0; i < REPLICAS; i++) {
         replicas[i] = (struct replica){.pool = *pool, .barrier = &barrier};
-        replicas[i].pool.db = test_db_open(&pool->test, i % 2 == 0 ? DB_DIRECT : DB_POOLED);
+        replicas[i].pool.db = test_db_open(&pool->test);
         for (size_t n = 0; n < ARRAY_LEN(replicas[i].asked); n++)
             ask(pool, &replicas[i].asked[n]);
         assert_int_equal(pthread_create(&replicas[i].thread, NULL, grant_two, &replicas[i]), 0);
@@ -108,7 +108,7 @@ static void set_zone(struct test_pool *pool, const char *zone)
     AUTO_FREE char *sql = mem_format("ALTER DATABASE %s SET timezone = '%s'", pool->test.name, zone);
     test_db_exec(&pool->test, sql);
     db_free(pool->db);
-    pool->db = test_db_open(&pool->test, DB_POOLED);
+    pool->db = test_db_open(&pool->test);
 }
 
 static void grant_keyed(struct test_pool *pool, struct asked *asked, const char *key)
@@ -260,10 +260,8 @@ static void a_lease_is_found_by_its_hash_in_every_time_zone(void **state)
 
 static struct db *janitor_session(const struct test_pool *pool)
 {
-    return db_new(&(struct db_settings){.url = pool->test.url,
-        .kind = DB_DIRECT,
-        .name = "fairway janitor",
-        .lock_timeout_ms = LOCK_TIMEOUT_MS});
+    return db_new(&(struct db_settings){
+        .url = pool->test.url, .name = "fairway janitor", .lock_timeout_ms = LOCK_TIMEOUT_MS});
 }
 
 struct housekeeping {
@@ -293,7 +291,7 @@ static void an_open_read_of_history_stops_housekeeping_and_no_grant(void **state
 {
     struct test_pool *pool = *state;
     struct db *reader = db_new(&(struct db_settings){
-        .url = pool->test.url, .kind = DB_DIRECT, .name = "reader", .idle_transaction_timeout_ms = 600000});
+        .url = pool->test.url, .name = "reader", .idle_transaction_timeout_ms = 600000});
     struct housekeeping house = {.db = janitor_session(pool)};
     int64_t longest_ms = 0;
     test_db_exec(&pool->test, "SELECT fairway.add_partitions(current_date - 3, current_date - 3)");
@@ -340,7 +338,7 @@ static size_t step(struct db *db, enum retention what)
 static void DX10_a_vacuum_of_a_day_does_not_stop_housekeeping(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *house = janitor_session(pool), *vacuum = test_db_open(&pool->test, DB_DIRECT);
+    struct db *house = janitor_session(pool), *vacuum = test_db_open(&pool->test);
     while (step(house, RETENTION_PARTITIONS) > 0)
         ;
     assert_int_equal(db_begin(vacuum, NULL), ERR_OK);
@@ -365,7 +363,7 @@ static void DX10_a_vacuum_of_a_day_does_not_stop_housekeeping(void **state)
 static void DX10_accounts_are_not_read_when_no_day_is_old(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *house = janitor_session(pool), *other = test_db_open(&pool->test, DB_DIRECT);
+    struct db *house = janitor_session(pool), *other = test_db_open(&pool->test);
     assert_int_equal(db_begin(other, NULL), ERR_OK);
     assert_int_equal(db_query(other, DB_SQL0("LOCK TABLE fairway.channel_accounts"), NULL, NULL), ERR_OK);
     assert_int_equal(step(house, RETENTION_HISTORY), 0);

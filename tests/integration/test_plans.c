@@ -40,7 +40,7 @@ static int64_t pages_of(struct db *db, const char *sql)
 /* The same for the second run in a session: the first one plans the statements of its functions. */
 static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
 {
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     pages_of(db, sql);
     const int64_t pages = pages_of(db, sql);
     db_free(db);
@@ -99,7 +99,7 @@ static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(vo
 static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     test_db_exec(&pool->test, "ANALYZE fairway.leases, fairway.idempotency_keys");
     pages_of(db, sql_keys);
     add_settled_leases(pool, "keyed", true);
@@ -127,7 +127,7 @@ static void DX10_a_lease_is_found_by_its_hash_in_a_few_pages(void **state)
     struct db *planned[ARRAY_LEN(statistics)]; /* with these statistics, while the tables are empty */
     for (size_t i = 0; i < ARRAY_LEN(statistics); i++) {
         test_db_exec(&pool->test, statistics[i]);
-        planned[i] = test_db_open(&pool->test, DB_DIRECT);
+        planned[i] = test_db_open(&pool->test);
         pages_of(planned[i], sql_recent);
     }
     pages_of(planned[0], sql_unknown);
@@ -136,7 +136,7 @@ static void DX10_a_lease_is_found_by_its_hash_in_a_few_pages(void **state)
     exec_unchecked(pool, "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
                          " SELECT sha256(hash), hash, granted_at, 200 FROM fairway.leases;");
     for (size_t i = 0; i < 2 * ARRAY_LEN(statistics); i++) {
-        struct db *db = i < ARRAY_LEN(statistics) ? planned[i] : test_db_open(&pool->test, DB_DIRECT);
+        struct db *db = i < ARRAY_LEN(statistics) ? planned[i] : test_db_open(&pool->test);
         if (i >= ARRAY_LEN(statistics))
             test_db_exec(&pool->test, statistics[i - ARRAY_LEN(statistics)]);
         pages_of(db, sql_recent);
@@ -249,7 +249,7 @@ static const char sql_record_bump[] =
 static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     test_db_exec(&pool->test, "ANALYZE fairway.fee_bumps");
     pages_of(db, sql_find_bumps);
     pages_of(db, sql_record_bump);
@@ -276,7 +276,7 @@ static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state
 /* Keeps a snapshot until it is freed. */
 static struct db *hold_snapshot(struct test_pool *pool)
 {
-    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
+    struct db *foreign = test_db_open(&pool->test);
     assert_int_equal(db_begin(foreign, NULL), ERR_OK);
     assert_int_equal(
         db_query(foreign, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
@@ -356,7 +356,7 @@ static void DX9_the_fees_of_a_limited_client_are_read_in_a_few_pages_under_an_ol
     struct db *foreign = hold_snapshot(pool);
     test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..6000 LOOP"
                               " UPDATE fairway.client_fees SET stroops = i; COMMIT; END LOOP; END $$");
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     pages_of(db, sql_record_limited);
     const int64_t record = pages_of(db, sql_record_limited),
                   read = planned_pages_of(pool, "SELECT * FROM fairway.fees_today('{a}')");

@@ -23,7 +23,7 @@ static int open_database(void **state)
 {
     (void)state;
     database = test_db_new(TEST_DB_MIGRATED);
-    db = test_db_open(&database, DB_POOLED);
+    db = test_db_open(&database);
     detail = (struct detail){0};
     return 0;
 }
@@ -352,7 +352,7 @@ static void *record_bump(void *context)
 static enum err record_while_it_ends(const char *verdict)
 {
     static const char sql_end[] = TEST_END_LEASES("'expired'", "NULL", "100", "true");
-    struct db *ledger = test_db_open(&database, DB_DIRECT);
+    struct db *ledger = test_db_open(&database);
     enum err e = ERR_INTERNAL;
     pthread_t thread;
     account_row(&database, 1, "active");

@@ -156,7 +156,7 @@ static void retirement_skips_an_account_that_a_grant_has_locked(void **state)
 {
     struct world *world = *state;
     ten_active(world, 0);
-    struct db *grant = test_db_open(&world->db, DB_DIRECT);
+    struct db *grant = test_db_open(&world->db);
     assert_int_equal(db_begin(grant, NULL), ERR_OK);
     assert_int_equal(
         db_query(

@@ -262,8 +262,8 @@ static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
     assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_OK);
     /* the row is locked: an operator's change waits */
-    struct db *other = db_new(&(struct db_settings){
-        .url = pool.test.url, .kind = DB_DIRECT, .name = "operator", .lock_timeout_ms = 200});
+    struct db *other =
+        db_new(&(struct db_settings){.url = pool.test.url, .name = "operator", .lock_timeout_ms = 200});
     const struct account_probe probe = fresh_probe();
     assert_int_equal(account_change_apply(other, &pool.accounts[1], CHANGE_RETIRE, &probe, &detail),
         ERR_DATABASE_UNAVAILABLE);
@@ -330,7 +330,7 @@ static void *grant_all(void *context)
 {
     (void)context;
     struct test_pool replica = pool;
-    replica.db = test_db_open(&pool.test, DB_POOLED);
+    replica.db = test_db_open(&pool.test);
     while (!is_over()) {
         struct asked asked[2];
         for (size_t i = 0; i < ARRAY_LEN(asked); i++)
@@ -351,7 +351,7 @@ static void *grant_all(void *context)
 static void *close_ledgers(void *context)
 {
     (void)context;
-    struct db *db = test_db_open(&pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&pool.test);
     while (!is_over()) {
         struct built_transaction transactions[ACCOUNTS];
         struct built_account accounts[ACCOUNTS];
@@ -416,7 +416,7 @@ static struct account_probe probe_network(size_t slot)
 static void *operate(void *context)
 {
     (void)context;
-    struct db *db = test_db_open(&pool.test, DB_DIRECT);
+    struct db *db = test_db_open(&pool.test);
     unsigned seed = 1;
     while (!is_over()) {
         size_t slot = (size_t)rand_r(&seed) % ACCOUNTS;

@@ -41,7 +41,7 @@ static int set_up(void **state)
     network = network_id_of(BUILT_PASSPHRASE);
     f->test = test_db_new(TEST_DB_MIGRATED);
     ledger_row(&f->test, 0);
-    f->db = test_db_open(&f->test, DB_DIRECT);
+    f->db = test_db_open(&f->test);
     *state = f;
     return 0;
 }
@@ -123,13 +123,10 @@ static int64_t count(struct fixture *f, const char *where)
             where);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
-    /* a connection identifies a prepared statement by the address of its text, so a text on the heap needs a
-     * connection of its own */
-    struct db *fresh = test_db_open(&f->test, DB_DIRECT);
-    assert_int_equal(db_query(fresh, DB_SQL0(sql), &rows, &detail), ERR_OK);
-    int64_t found = db_i64(rows, 0, 0);
-    db_free(fresh);
-    return found;
+    struct db *other = test_db_open(&f->test); /* f->db may have an open transaction */
+    assert_int_equal(db_query(other, DB_SQL0(sql), &rows, &detail), ERR_OK);
+    db_free(other);
+    return db_i64(rows, 0, 0);
 }
 
 static void a_confirmed_lease_releases_its_account_with_the_new_sequence_number(void **state)
@@ -315,7 +312,7 @@ static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void 
                       "client = CASE WHEN account COLLATE \"C\" <= (SELECT public_key FROM "
                       "fairway.channel_accounts ORDER BY public_key"
                       " COLLATE \"C\" LIMIT 1 OFFSET 4999) THEN 'b' ELSE 'a' END"));
-    struct db *other = test_db_open(&f->test, DB_DIRECT);
+    struct db *other = test_db_open(&f->test);
     assert_int_equal(db_begin(other, NULL), ERR_OK);
     assert_int_equal(db_query(other, DB_SQL0("SELECT fairway.lock_usage('{a}')"), NULL, NULL), ERR_OK);
     struct locker locker = {&f->test, other};
@@ -476,7 +473,7 @@ static void DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody(void **st
     struct hash hash;
     struct ledger ledger;
     struct detail detail = {0};
-    struct db *listener = test_db_open(&f->test, DB_DIRECT);
+    struct db *listener = test_db_open(&f->test);
     bool notified = false;
     leased(f, 1);
     const struct built_transaction transaction = {.hash = built_hash(1)};

@@ -91,7 +91,7 @@ static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
     assert_int_equal(seen, 20000 + ACCOUNTS);
     /* rows read for all pages together: each once, and one more for each page */
     db_free(pool->db);
-    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    pool->db = test_db_open(&pool->test);
     int64_t deadline_ms = clock_ms() + slower(10000), fetched;
     while ((fetched = test_db_number(&pool->test,
                 "SELECT idx_tup_fetch + seq_tup_read FROM"
@@ -106,7 +106,7 @@ static void the_pool_counts_are_right(void **state)
     struct test_pool *pool = *state;
     struct pool_counts status;
     struct test_db empty = test_db_new(TEST_DB_MIGRATED);
-    struct db *db = test_db_open(&empty, DB_DIRECT);
+    struct db *db = test_db_open(&empty);
     assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
     assert_int_equal(status.idle + status.leased + status.creating + status.retiring + status.quarantined, 0);
     account_row(&empty, 1, "active");
@@ -149,8 +149,7 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
         .usage = &(struct usage){0},
         .members = &(bool){false},
         .accounts = &account};
-    struct db *late =
-        db_new(&(struct db_settings){.url = pool->test.url, .kind = DB_DIRECT, .name = "late holder"});
+    struct db *late = db_new(&(struct db_settings){.url = pool->test.url, .name = "late holder"});
     assert_int_equal(grant_claim_begin(late, &claim, NULL), ERR_OK);
     assert_int_equal(claim.claimed, 1);
     test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
@@ -338,7 +337,7 @@ static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 {
     (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
-    struct db *db = test_db_open(&test, DB_DIRECT), *other = test_db_open(&test, DB_DIRECT);
+    struct db *db = test_db_open(&test), *other = test_db_open(&test);
     struct master_key_row rows[MASTER_KEY_ROWS_MAX],
         derived = {.key_id = "00112233445566aa", .derived = true};
     struct master_key_row file = {.key_id = "ffeeddccbbaa9988"}, bad = {.key_id = "FFEE"};

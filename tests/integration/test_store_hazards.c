@@ -29,7 +29,7 @@ static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **s
         AUTO_FREE char *set = mem_format("ALTER DATABASE %s SET timezone = '%s'", pool->test.name, zones[i]);
         test_db_exec(&pool->test, set);
         db_free(pool->db);
-        pool->db = test_db_open(&pool->test, i % 2 == 0 ? DB_POOLED : DB_DIRECT);
+        pool->db = test_db_open(&pool->test);
         test_pool_grant_all(pool, &asked[i], 1);
         /* read in a session with another time zone */
         AUTO_FREE char *look =
@@ -64,7 +64,7 @@ static void H15_updates_of_accounts_are_HOT(void **state)
     const size_t rounds = 100;
     cycle(pool, rounds);
     db_free(pool->db); /* a session reports its statistics when it ends */
-    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    pool->db = test_db_open(&pool->test);
     int64_t deadline_ms = clock_ms() + slower(10000), updates;
     while ((updates = test_db_number(&pool->test, "SELECT n_tup_upd FROM pg_stat_user_tables"
                                                   " WHERE relname = 'channel_accounts'")) <
@@ -87,8 +87,8 @@ static int64_t table_bytes(const struct test_pool *pool)
 static void H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small(void **state)
 {
     struct test_pool *pool = *state;
-    struct db *pin = db_new(&(struct db_settings){
-        .url = pool->test.url, .kind = DB_DIRECT, .name = "pin", .idle_transaction_timeout_ms = 1500});
+    struct db *pin = db_new(
+        &(struct db_settings){.url = pool->test.url, .name = "pin", .idle_transaction_timeout_ms = 1500});
     assert_int_equal(db_begin(pin, NULL), ERR_OK);
     assert_int_equal(
         db_query(pin, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
@@ -120,7 +120,7 @@ static void DX9_H15_few_updates_move_a_row_under_an_old_snapshot(void **state)
 {
     struct test_pool *pool = *state;
     const size_t rounds = 60;
-    struct db *foreign = test_db_open(&pool->test, DB_DIRECT);
+    struct db *foreign = test_db_open(&pool->test);
     assert_int_equal(
         db_query(foreign, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
             NULL, NULL),
@@ -131,7 +131,7 @@ static void DX9_H15_few_updates_move_a_row_under_an_old_snapshot(void **state)
     assert_int_equal(db_query(foreign, DB_SQL0("SELECT count(*) FROM pg_class"), NULL, NULL), ERR_OK);
     cycle(pool, rounds);
     db_free(pool->db); /* a session reports its statistics when it ends */
-    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    pool->db = test_db_open(&pool->test);
     for (int64_t end_ms = clock_ms() + slower(10000);
          updates(pool, "n_tup_upd") < (int64_t)(2 * rounds * ACCOUNTS); clock_sleep_ms(50))
         assert_int_not_equal(clock_left_ms(end_ms), 0);
@@ -179,7 +179,7 @@ static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
                               " AND lease_hash IS NULL");
     size_t retiring = (size_t)test_db_number(
         &pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'");
-    struct db *holder = test_db_open(&pool->test, DB_DIRECT);
+    struct db *holder = test_db_open(&pool->test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
@@ -203,7 +203,7 @@ static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
 static void *record_two_fee_bumps(void *context)
 {
     struct test_pool *pool = context;
-    struct db *db = test_db_open(&pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&pool->test);
     enum err e = db_query(db,
         DB_SQL0("SELECT fairway.record_fee_bumps(ARRAY[sha256('bump 1'), sha256('bump 2')],"
                 " ARRAY[sha256('first'), sha256('second')], '{100,100}', ARRAY[" FIRST_ACCOUNT
@@ -231,7 +231,7 @@ static void DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collatio
         "SELECT" TEST_LEASE("sha256('first')", FIRST_ACCOUNT, "2",
             "''") ";"
                   "SELECT" TEST_LEASE("sha256('second')", SECOND_ACCOUNT, "2", "''"));
-    struct db *ledger = test_db_open(&pool->test, DB_DIRECT);
+    struct db *ledger = test_db_open(&pool->test);
     assert_int_equal(db_begin(ledger, NULL), ERR_OK);
     assert_int_equal(db_query(ledger, DB_SQL0(LOCK(SECOND_ACCOUNT)), NULL, NULL), ERR_OK);
     assert_int_equal(pthread_create(&thread, NULL, record_two_fee_bumps, pool), 0);
@@ -255,7 +255,7 @@ struct watcher {
 static void *watch_rows(void *context)
 {
     struct watcher *watcher = context;
-    struct db *db = test_db_open(&watcher->pool->test, DB_DIRECT);
+    struct db *db = test_db_open(&watcher->pool->test);
     while (!__atomic_load_n(&watcher->over, __ATOMIC_SEQ_CST)) {
         AUTO_ROWS rows = NULL;
         if (db_query(db,

@@ -28,7 +28,7 @@ static int set_up(void **state)
     struct test_pool *pool = *state;
     db_free(pool->db);
     pool->db = db_new(&(struct db_settings){
-        .url = pool->test.url, .kind = DB_POOLED, .name = "synchronous", .statement_timeout_ms = TIMEOUT_MS});
+        .url = pool->test.url, .name = "synchronous", .statement_timeout_ms = TIMEOUT_MS});
     return 0;
 }
 
@@ -147,10 +147,9 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_reads_the_c
     struct ledger_committed committed;
     struct rpc_ledger named = ledger_feed_ledger(feed, POOL_SEED_LEDGER);
     test_db_exec(&pool->test, "DELETE FROM fairway.cursor; DELETE FROM fairway.ledgers");
-    struct lead lead = {.db = db_new(&(struct db_settings){.url = pool->test.url,
-                            .kind = DB_DIRECT,
-                            .name = "synchronous",
-                            .statement_timeout_ms = TIMEOUT_MS}),
+    struct lead lead = {
+        .db = db_new(&(struct db_settings){
+            .url = pool->test.url, .name = "synchronous", .statement_timeout_ms = TIMEOUT_MS}),
         .network = pool->settings.network,
         .locks = lock_numbers_of(&pool->settings.network),
         .ledger_seconds = 5};

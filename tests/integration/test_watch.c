@@ -196,7 +196,7 @@ static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
     struct waiter waiter;
     struct hash lease = built_hash(1), bump = built_hash(100);
     const struct public_key account = built_key(1);
-    struct db *db = test_db_open(&database, DB_POOLED);
+    struct db *db = test_db_open(&database);
     assert_int_equal(fee_bump_record_one(db, &bump, &lease, &account, 400), ERR_OK);
     db_free(db);
     begin(&waiter, 100, 60000);
@@ -213,7 +213,7 @@ static void a_lease_is_found_for_its_own_client_only(void **state)
         {.hash = built_hash(2), .client = ""}, {.hash = built_hash(1), .client = ""},
         {.hash = built_hash(4), .client = ""}, {.hash = built_hash(1), .client = "other"}};
     static const bool found[] = {false, true, true, false, false};
-    struct db *db = test_db_open(&database, DB_POOLED);
+    struct db *db = test_db_open(&database);
     assert_int_equal(lease_lookup(db, lookups, ARRAY_LEN(lookups), &detail), ERR_OK);
     for (size_t i = 0; i < ARRAY_LEN(lookups); i++) {
         assert_int_equal(lookups[i].found, found[i]);
@@ -231,7 +231,7 @@ static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
     (void)state;
     static const unsigned different[] = {1, MANY};
     const struct public_key account = built_key(1);
-    struct db *db = test_db_open(&database, DB_POOLED);
+    struct db *db = test_db_open(&database);
     struct hash lease = built_hash(1);
     for (unsigned n = 0; n < MANY; n++) {
         struct hash bump = built_hash(100 + n);
@@ -410,8 +410,8 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
     int64_t took_us[ROUNDS];
-    chain.lead = (struct lead){
-        .db = test_db_open(&database, DB_DIRECT), .network = network, .locks = lock_numbers_of(&network)};
+    chain.lead =
+        (struct lead){.db = test_db_open(&database), .network = network, .locks = lock_numbers_of(&network)};
     take_lead(&chain.lead);
     commit_next(&chain);
     for (unsigned i = 0; i < ROUNDS; i++) {

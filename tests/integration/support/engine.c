@@ -8,15 +8,8 @@ static int answers;
 
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads)
 {
-    test_engine_start_through(engine, database_url, database_url, threads);
-}
-
-void test_engine_start_through(
-    struct test_engine *engine, const char *database_url, const char *database_direct_url, unsigned threads)
-{
     struct detail detail = {0};
     const struct engine_settings settings = {.database_url = database_url,
-        .database_direct_url = database_direct_url,
         .threads = threads,
         .grant = engine->pool.settings,
         .keyd = engine->pool.keyd};
@@ -56,7 +49,7 @@ static void done(struct engine_ticket *ticket)
 struct db *block_grants(struct test_engine *engine)
 {
     struct detail detail = {0};
-    struct db *holder = test_db_open(&engine->pool.test, DB_DIRECT);
+    struct db *holder = test_db_open(&engine->pool.test);
     assert_int_equal(db_begin(holder, &detail), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE"), NULL, &detail),

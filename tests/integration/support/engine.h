@@ -22,9 +22,6 @@ struct client {
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads);
 /* Starts the engine again, with another key process or database; engine->engine must have been stopped. */
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads);
-/* The same, with a separate URL for grants. */
-void test_engine_start_through(
-    struct test_engine *engine, const char *database_url, const char *database_direct_url, unsigned threads);
 /* Stops the engine first unless engine->engine is NULL. */
 void test_engine_close(struct test_engine *engine);
 

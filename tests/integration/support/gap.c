@@ -16,9 +16,8 @@ struct gap_world *gap_world_new(void)
     world->network = network_id_of(GAP_NETWORK);
     world->db = test_db_new(TEST_DB_MIGRATED);
     world->feed = ledger_feed_new(GAP_CURSOR, 60);
-    world->lead = (struct lead){.db = test_db_open(&world->db, DB_DIRECT),
-        .network = world->network,
-        .locks = lock_numbers_of(&world->network)};
+    world->lead = (struct lead){
+        .db = test_db_open(&world->db), .network = world->network, .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
     take_lead(&world->lead);
     assert_int_equal(ledger_feed_commit(world->feed, &world->lead, &first, &committed, NULL), ERR_OK);
@@ -73,7 +72,7 @@ void gap_leased_many(struct gap_world *world, unsigned count)
             DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
     };
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    struct db *db = test_db_open(&world->db, DB_DIRECT);
+    struct db *db = test_db_open(&world->db);
     struct detail detail = {0};
     if (db_run(db, statements, ARRAY_LEN(statements), rows, &detail) != ERR_OK)
         fail_msg("%s", detail.text);

@@ -36,7 +36,7 @@ void ingest_world_feed(struct ingest_world *world, struct ledger_feed *feed)
 
 struct ingest_settings ingest_world_settings(const struct ingest_world *world)
 {
-    return (struct ingest_settings){.database_direct_url = world->db.serve_url,
+    return (struct ingest_settings){.database_url = world->db.serve_url,
         .feed = &world->source,
         .network = network_id_of(BUILT_PASSPHRASE),
         .poll_ms = POLL_MS,

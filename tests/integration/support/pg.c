@@ -129,17 +129,17 @@ static char *url_of(const char *database)
     return mem_format("%.*s/%s", (int)(slash - server_url), server_url, database);
 }
 
-static struct db *connection(const char *url, enum db_kind kind)
+static struct db *connection(const char *url)
 {
-    return db_new(&(struct db_settings){.url = url, .kind = kind, .name = "fairway test"});
+    return db_new(&(struct db_settings){.url = url, .name = "fairway test"});
 }
 
 static void exec(const char *url, const char *sql)
 {
     struct detail detail = {""};
     close_reader(); /* the SQL may drop its database, or change the settings of new sessions */
-    struct db *db = db_new(&(struct db_settings){
-        .url = url, .kind = DB_DIRECT, .name = "fairway test", .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
+    struct db *db = db_new(
+        &(struct db_settings){.url = url, .name = "fairway test", .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
     if (session_run_script(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
         give_up(sql, detail.text);
     db_free(db);
@@ -158,7 +158,7 @@ static void migrate_template(void)
     size_t applied;
     template = test_db_new(TEST_DB_EMPTY);
     exec(template.url, sql_role);
-    struct db *db = connection(template.url, DB_DIRECT);
+    struct db *db = connection(template.url);
     if (migrate(db, &applied, &detail) != ERR_OK)
         give_up("migrate", detail.text);
     db_free(db);
@@ -187,9 +187,9 @@ void test_db_drop(struct test_db *db)
     db->url = db->serve_url = NULL;
 }
 
-struct db *test_db_open(const struct test_db *db, enum db_kind kind)
+struct db *test_db_open(const struct test_db *db)
 {
-    return connection(db->url, kind);
+    return connection(db->url);
 }
 
 void test_db_exec(const struct test_db *db, const char *sql)
@@ -217,8 +217,7 @@ static bool read_again(const struct test_db *db, const char *sql, int64_t *numbe
     if (reader_url == NULL || strcmp(reader_url, db->url) != 0) {
         db_free(reader);
         free(reader_url);
-        reader =
-            connection(db->url, DB_POOLED); /* a direct one knows statements by the address of their text */
+        reader = connection(db->url);
         reader_url = mem_copy_text(db->url);
     }
     const bool done = read_number(reader, sql, number, NULL) == ERR_OK;
@@ -232,7 +231,7 @@ int64_t test_db_number(const struct test_db *db, const char *sql)
     int64_t number = 0;
     if (read_again(db, sql, &number))
         return number;
-    struct db *one = connection(db->url, DB_DIRECT);
+    struct db *one = connection(db->url);
     if (read_number(one, sql, &number, &detail) != ERR_OK)
         give_up(sql, detail.text);
     db_free(one);

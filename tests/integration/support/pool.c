@@ -28,7 +28,7 @@ void test_pool_open(struct test_pool *pool, size_t accounts)
             .limits = known.limits,
             .max_lease_fee_stroops = known.max_lease_fee_stroops,
             .ledger_seconds = 5}};
-    pool->db = test_db_open(&pool->test, DB_DIRECT);
+    pool->db = test_db_open(&pool->test);
     struct keyd *provision = keyd_loaded(KEYD_PROVISION);
     must(pool_seed_network(pool->db, KEYD_TEST_PASSPHRASE, &distribution, &detail), &detail, "network");
     must(pool_seed_accounts(pool->db, provision, 0, accounts, pool->accounts, &detail), &detail, "accounts");

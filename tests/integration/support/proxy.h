@@ -1,5 +1,5 @@
-/* A TCP proxy on a loopback port in front of the test server, for one connection at a time, which it breaks
- * on demand. */
+/* A TCP proxy on a loopback port in front of the test server, for up to four connections, which it breaks on
+ * demand. */
 #ifndef FAIRWAY_TESTS_PROXY_H
 #define FAIRWAY_TESTS_PROXY_H
 
@@ -19,7 +19,8 @@ struct proxy *proxy_new(unsigned target_port);
 void proxy_free(struct proxy *proxy);
 unsigned proxy_port(const struct proxy *proxy);
 
-/* The next data from the client that contains text triggers the fault, once. text is borrowed. */
+/* The next data from a client that contains text, or executes a prepared statement that does, triggers the
+ * fault on its connection, once. text is borrowed. */
 void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text);
 
 #endif

@@ -91,7 +91,6 @@ static void start_engine(struct service *service)
 {
     struct detail detail = {0};
     const struct engine_settings engine = {.database_url = service->db.serve_url,
-        .database_direct_url = service->db.serve_url,
         .grant = {.network = service->network,
             .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
                 .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
@@ -158,7 +157,7 @@ void service_start(struct service *service, size_t accounts)
         abort();
     service->network = network_id_of(SERVICE_PASSPHRASE);
     service->db = test_db_new(TEST_DB_MIGRATED);
-    service->sql = test_db_open(&service->db, DB_DIRECT);
+    service->sql = test_db_open(&service->db);
     service->keyd = start_keyd(service);
     make_accounts(service);
     test_db_exec(&service->db,

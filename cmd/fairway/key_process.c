@@ -1,0 +1,140 @@
+/* Starts the key process and has it load its keys. No key is ever in this process's memory (keys/secrets.h).
+ */
+#include "key_process.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "keys/secrets.h"
+#include "pool/master_keys.h"
+#include "pool/network.h"
+#include "retry.h"
+
+/* KEYD, or fairway-keyd in the directory of this program. */
+static char *keyd_path(const struct config *config)
+{
+    char self[PATH_MAX] = "";
+    const char *given = config_text(config, "KEYD");
+    if (given != NULL)
+        return mem_copy_text(given);
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = len > 0 ? strrchr(self, '/') : NULL;
+    if (slash != NULL)
+        *slash = '\0';
+    return mem_format("%s/fairway-keyd", self);
+}
+
+static enum err check_secrets(const struct keyd_secrets *secrets, struct detail *detail)
+{
+    if (secrets->master_key_fd < 0 && secrets->passphrase_fd < 0)
+        return detail_set(detail, ERR_CONFIG,
+            "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), or"
+            " set CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+    if (secrets->distribution_fd < 0)
+        return detail_set(detail, ERR_CONFIG,
+            "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret"
+            " seed (S...)");
+    return ERR_OK;
+}
+
+/* keyd would never sign a fee bump that costs more than a whole hour may. */
+static enum err read_budget(const struct config *config, struct keyd_budget *out, struct detail *detail)
+{
+    const uint64_t most = config_number(config, "MAX_FEE") + config_number(config, "MAX_RESOURCE_FEE"),
+                   hour = config_number(config, "KEYD_MAX_FEES_PER_HOUR");
+    if (hour < most)
+        return detail_set(detail, ERR_CONFIG,
+            "KEYD_MAX_FEES_PER_HOUR=%" PRIu64 " is below MAX_FEE + MAX_RESOURCE_FEE=%" PRIu64
+            ", the most that one fee bump may cost. Raise the first or lower one of the others",
+            hour, most);
+    *out = (struct keyd_budget){
+        .signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
+        .fee_stroops_per_hour = (int64_t)hour};
+    return ERR_OK;
+}
+
+enum err key_process_start(
+    const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail)
+{
+    AUTO_FREE char *program = keyd_path(config);
+    struct keyd_secrets secrets;
+    enum err e = read_budget(config, &out->limits.budget, detail);
+    if (e == ERR_OK)
+        e = secrets_open(&secrets, detail);
+    if (e == ERR_OK)
+        e = check_secrets(&secrets, detail);
+    return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);
+}
+
+/* A step that may run again after an error: it repeats an earlier try, or continues from it. */
+struct loading {
+    struct pool_access *out;
+    int64_t deadline_ms;
+    bool loaded; /* keyd accepts its keys only once */
+    bool is_new; /* the table had no row of the current master key when keys were loaded */
+    struct master_key_row current;
+};
+
+static enum err load_keyd(struct loading *loading, struct detail *detail)
+{
+    struct pool_access *out = loading->out;
+    enum err e = keyd_load(out->keyd, out->keys, out->key_count, &loading->current, &loading->is_new,
+        &out->distribution, detail);
+    out->limits.limits.distribution = out->distribution;
+    loading->loaded = e == ERR_OK;
+    if (e == ERR_OK && loading->is_new)
+        out->keys[out->key_count++] = loading->current;
+    return e;
+}
+
+/* If the session was lost, another process may have stored a key since: keyd must have every key in the
+ * table.
+ */
+static enum err check_key_rows(
+    const struct pool_access *out, const struct master_key_row rows[], size_t count, struct detail *detail)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+        while (k < out->key_count && !text_equal(out->keys[k].key_id, rows[i].key_id))
+            k++;
+        if (k == out->key_count)
+            return detail_set(detail, ERR_NOT_YET,
+                "another process stored master key %s during this start: start again", rows[i].key_id);
+    }
+    return ERR_OK;
+}
+
+/* The key's row is stored before the first seed is sealed under it. */
+static enum err try_load_keys(void *context, struct detail *detail)
+{
+    struct loading *loading = context;
+    struct pool_access *out = loading->out;
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
+    size_t count;
+    enum err e = master_keys_lock(out->db, (unsigned)clock_left_ms(loading->deadline_ms) / 1000, detail);
+    if (e == ERR_OK)
+        e = master_keys_read(out->db, rows, &count, detail);
+    if (e == ERR_OK && loading->loaded)
+        e = check_key_rows(out, rows, count, detail);
+    else if (e == ERR_OK) {
+        memcpy(out->keys, rows, count * sizeof rows[0]);
+        out->key_count = count;
+        e = load_keyd(loading, detail);
+    }
+    if (e == ERR_OK)
+        e = network_bind(out->db, out->passphrase, &out->distribution, detail);
+    if (e == ERR_OK && loading->is_new)
+        e = master_key_store(out->db, &loading->current, detail);
+    return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
+}
+
+enum err key_process_load(struct pool_access *out, int64_t deadline_ms, struct detail *detail)
+{
+    struct loading loading = {.out = out, .deadline_ms = deadline_ms};
+    return retry_until(try_load_keys, &loading, deadline_ms, detail);
+}
