@@ -332,14 +332,17 @@ DESTDIR ?=
 BINDIR := $(DESTDIR)$(PREFIX)/bin
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
+MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
 .PHONY: install
 install: build
-	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker
+	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker $(MANDIR)
 	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
 	sed 's#/usr/local/#$(PREFIX)/#g' docker/fairway.service >$(UNITDIR)/fairway.service
 	chmod 644 $(UNITDIR)/fairway.service
 	install -m 644 README.md $(DOCDIR)
-	install -m 644 docker/README.md docker/roles.sql $(DOCDIR)/docker
+	install -m 644 docker/README.md docker/options.md docker/roles.sql $(DOCDIR)/docker
+	$(FAIRWAY) --help=man >$(MANDIR)/fairway.1
+	chmod 644 $(MANDIR)/fairway.1
 
 # The container image. DOCKER=podman works too.
 DOCKER ?= docker

@@ -1,3 +1,5 @@
+/* The table of commands, and what they share: help, usage errors and exit codes. What a command does is in
+ * the file of its name. */
 #include "commands.h"
 
 #include <stdarg.h>
@@ -10,7 +12,7 @@
 
 #define ANY_NUMBER ((size_t)-1)
 
-static const struct command commands[] = {
+const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
         "Serves the API and ingests ledgers. On SIGTERM or SIGINT it answers open requests and ends. SIGHUP\n"
         "and a change of CLIENTS_FILE make it read the clients again.",
@@ -50,6 +52,14 @@ static const struct command commands[] = {
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
         4, cmd_token},
 };
+
+const size_t command_count = ARRAY_LEN(commands);
+
+const char command_exit_codes[] =
+    "0 done; 1 refused, or a check failed; 64 usage; 66 input cannot be read;\n"
+    "69 database or RPC unavailable; 70 internal error; 71 out of memory, threads or descriptors;\n"
+    "73 keygen: file not written; 74 output not printed; 75 not now, or outcome unknown: repeat;\n"
+    "78 configuration.\n";
 
 const struct command *command_find(const char *name)
 {
@@ -94,11 +104,7 @@ void command_help_all(FILE *to)
         fprintf(to, "      %s\n", commands[i].summary);
     }
     print_options(~0u, to);
-    fputs("\nExit codes: 0 done; 1 refused, or a check failed; 64 usage; 66 input cannot be read;\n"
-          "69 database or RPC unavailable; 70 internal error; 71 out of memory, threads or descriptors;\n"
-          "73 keygen: file not written; 74 output not printed; 75 not now, or outcome unknown: repeat;\n"
-          "78 configuration.\n",
-        to);
+    fprintf(to, "\nExit codes: %s", command_exit_codes);
 }
 
 int command_usage_error(const char *name, const char *format, ...)

@@ -20,6 +20,11 @@ struct command {
     int (*run)(const struct config *config); /* returns the exit code */
 };
 
+extern const struct command commands[];
+extern const size_t command_count;
+/* Lines with the exit codes of all commands. */
+extern const char command_exit_codes[];
+
 /* NULL: there is no such command. */
 const struct command *command_find(const char *name);
 

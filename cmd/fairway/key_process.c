@@ -1,8 +1,7 @@
-/* Starts the key process and has it load its keys. No key is ever in this process's memory (keys/secrets.h).
- */
+/* Starts the key process and has it load its keys. Passes on descriptors of secrets and never reads one
+ * (keys/secrets.h). */
 #include "key_process.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,30 +41,12 @@ static enum err check_secrets(const struct keyd_secrets *secrets, struct detail 
     return ERR_OK;
 }
 
-/* keyd would never sign a fee bump that costs more than a whole hour may. */
-static enum err read_budget(const struct config *config, struct keyd_budget *out, struct detail *detail)
-{
-    const uint64_t most = config_number(config, "MAX_FEE") + config_number(config, "MAX_RESOURCE_FEE"),
-                   hour = config_number(config, "KEYD_MAX_FEES_PER_HOUR");
-    if (hour < most)
-        return detail_set(detail, ERR_CONFIG,
-            "KEYD_MAX_FEES_PER_HOUR=%" PRIu64 " is below MAX_FEE + MAX_RESOURCE_FEE=%" PRIu64
-            ", the most that one fee bump may cost. Raise the first or lower one of the others",
-            hour, most);
-    *out = (struct keyd_budget){
-        .signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
-        .fee_stroops_per_hour = (int64_t)hour};
-    return ERR_OK;
-}
-
 enum err key_process_start(
     const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail)
 {
     AUTO_FREE char *program = keyd_path(config);
     struct keyd_secrets secrets;
-    enum err e = read_budget(config, &out->limits.budget, detail);
-    if (e == ERR_OK)
-        e = secrets_open(&secrets, detail);
+    enum err e = secrets_open(&secrets, detail);
     if (e == ERR_OK)
         e = check_secrets(&secrets, detail);
     return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);

@@ -4,8 +4,8 @@
 
 #include "pool_access.h"
 
-/* Starts fairway-keyd with out->limits, whose budget it reads first. Call it before this process opens a
- * socket. ERR_CONFIG: a secret is missing, or the budget allows no fee bump. */
+/* Starts fairway-keyd with out->limits. Call it before this process opens a socket. ERR_CONFIG: a secret is
+ * missing. */
 MUST_CHECK enum err key_process_start(
     const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail);
 /* Has it load its keys, and binds the database to the network and the distribution account. Retries until

@@ -15,6 +15,7 @@
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 #include "options.h"
+#include "pages.h"
 #include "version.h"
 
 static int run_loaded(const struct command *command, const struct config *config)
@@ -46,6 +47,22 @@ static int run(const struct command *command, int argc, char **argv)
     return code;
 }
 
+static void print_version(FILE *to)
+{
+    fprintf(to, "fairway %s (commit %s)\n", version_text(), version_commit());
+}
+
+static const struct {
+    const char *flag;
+    void (*print)(FILE *to);
+} pages[] = {
+    {"--help", command_help_all},
+    {"-h", command_help_all},
+    {"--help=markdown", pages_print_markdown},
+    {"--help=man", pages_print_man},
+    {"--version", print_version},
+};
+
 static int unexpected(const char *argument)
 {
     fprintf(stderr, "fairway: unexpected argument \"%s\" (see fairway --help)\n", argument);
@@ -73,16 +90,13 @@ int main(int argc, char **argv)
         command_help_all(stderr);
         return EX_USAGE;
     }
-    const bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
-    if (help || strcmp(argv[1], "--version") == 0) {
-        if (argc > 2)
-            return unexpected(argv[2]);
-        if (help)
-            command_help_all(stdout);
-        else
-            printf("fairway %s (commit %s)\n", version_text(), version_commit());
-        return EX_OK;
-    }
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (strcmp(argv[1], pages[i].flag) == 0) {
+            if (argc > 2)
+                return unexpected(argv[2]);
+            pages[i].print(stdout);
+            return EX_OK;
+        }
     const struct command *command = command_find(argv[1]);
     if (command != NULL)
         return run(command, argc - 1, argv + 1);

@@ -1,3 +1,5 @@
+/* Each option of fairway stands here once: name, default, meaning and bounds; below the table, the rules
+ * between options. No other file has a default. */
 #include "options.h"
 
 #include <inttypes.h>
@@ -14,18 +16,21 @@ enum {
         FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS, /* commands that start fairway-keyd and ask the RPC */
 };
 
-static const struct {
-    struct config_option option;
-    unsigned readers;
-} table[] = {
-    /* database */
+/* A row without a name begins a section. */
+#define SECTION(title)                                                                                       \
+    {                                                                                                        \
+        {NULL, CONFIG_TEXT, NULL, title, NULL, 0, 0}, 0                                                      \
+    }
+
+const struct option_row option_rows[] = {
+    SECTION("Database"),
     {{"DATABASE_URL", CONFIG_URL, NULL, "PostgreSQL itself, not a pooler", NULL, 0, 0}, WITH_DATABASE},
     {{"DATABASE_FAILOVER", CONFIG_TEXT, "asynchronous",
          "\"synchronous\": every commit waits for the standby that may be promoted, so a failover causes no "
          "hold; or \"asynchronous\"",
          NULL, 0, 0},
         WITH_POOL},
-    /* network */
+    SECTION("Network"),
     {{"RPC_URL", CONFIG_URL, NULL,
          "Stellar RPC, http or https; up to 8, with commas between them, are compared", NULL, 0, 0},
         WITH_POOL},
@@ -37,7 +42,7 @@ static const struct {
         WITH_POOL},
     {{"LEDGER_SECONDS", CONFIG_NUMBER, "6", "expected seconds between two ledgers", NULL, 1, 60},
         WITH_POOL | FOR_HOLD},
-    /* keys */
+    SECTION("Keys"),
     {{"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "file with the 32-byte master key (fairway keygen makes one)",
          NULL, 0, 0},
         WITH_POOL},
@@ -57,10 +62,11 @@ static const struct {
          KEYD_SIGNATURES_PER_SECOND_MIN, 1000000},
         WITH_POOL},
     {{"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, "100000000000",
-         "limit of what all fee bumps of an hour may cost, in stroops; more get 503", NULL, 200,
-         1000000000000000},
+         "limit of what all fee bumps of an hour may cost, in stroops; more get 503; at least MAX_FEE + "
+         "MAX_RESOURCE_FEE",
+         NULL, 200, 1000000000000000},
         WITH_POOL},
-    /* pool */
+    SECTION("Pool"),
     {{"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15",
          "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active",
          "NUMBER_CHANNEL_ACCOUNTS", 1, 100000},
@@ -68,27 +74,31 @@ static const struct {
     {{"ENGINE_THREADS", CONFIG_NUMBER, "2", "threads that grant leases, with one database connection each",
          NULL, 1, 16},
         FOR_SERVE},
-    /* fees, in stroops */
-    {{"BASE_FEE", CONFIG_NUMBER, "100", "stroops per operation that inner transactions offer", NULL, 100,
+    SECTION("Fees"),
+    {{"BASE_FEE", CONFIG_NUMBER, "100",
+         "stroops per operation that inner transactions offer; at most FEE_BUMP_BASE_FEE", NULL, 100,
          10000000},
         WITH_POOL},
     {{"FEE_BUMP_BASE_FEE", CONFIG_NUMBER, "10000", "stroops per operation that fee bumps offer", NULL, 100,
          100000000},
         WITH_POOL},
-    {{"MAX_FEE", CONFIG_NUMBER, "2000000", "largest fee of a fee bump in stroops, without the resource fee",
+    {{"MAX_FEE", CONFIG_NUMBER, "2000000",
+         "largest fee of a fee bump in stroops, without the resource fee; at least 2 x FEE_BUMP_BASE_FEE",
          NULL, 200, 1000000000000},
         WITH_POOL},
     {{"MAX_RESOURCE_FEE", CONFIG_NUMBER, "50000000",
          "largest resource fee of a Soroban transaction in stroops", NULL, 0, 1000000000000},
         WITH_POOL},
-    /* limits of the distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each */
+    SECTION("The distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each"),
     {{"LOW_BALANCE_PAYMENTS", CONFIG_NUMBER, "1000",
-         "warn when the distribution account can pay for fewer payments than this", NULL, 0, 1000000000},
+         "warn when the distribution account can pay for fewer payments than this; at least "
+         "MIN_BALANCE_PAYMENTS",
+         NULL, 0, 1000000000},
         WITH_POOL},
     {{"MIN_BALANCE_PAYMENTS", CONFIG_NUMBER, "100",
          "grant no lease when it can pay for fewer payments than this; 0: no limit", NULL, 0, 1000000000},
         WITH_POOL},
-    /* http */
+    SECTION("HTTP"),
     {{"PORT", CONFIG_NUMBER, "8001", "port of the API; 0: any free port", NULL, 0, 65535},
         FOR_SERVE | FOR_HEALTH},
     {{"LISTEN", CONFIG_TEXT, NULL,
@@ -133,13 +143,13 @@ static const struct {
          "      free port with PORT=0)",
          NULL, 0, 65535},
         FOR_SERVE | FOR_HEALTH},
-    /* ingestion */
-    {{"INGEST_POLL_MS", CONFIG_NUMBER, "500", "milliseconds between two requests for the next ledger", NULL,
-         20, 10000},
+    SECTION("Ingestion"),
+    {{"INGEST_POLL_MS", CONFIG_NUMBER, "500",
+         "milliseconds between two requests for the next ledger; at most LEDGER_SECONDS", NULL, 20, 10000},
         WITH_POOL},
     {{"LEASE_RETENTION_DAYS", CONFIG_NUMBER, "7", "days that settled leases are kept", NULL, 1, 90},
         WITH_INGESTION},
-    /* of one command */
+    SECTION("Flags of one command"),
     {{"STATE", CONFIG_FLAG, NULL,
          "list only accounts in this state: idle, leased, creating, retiring, retired or quarantined", NULL,
          0, 0},
@@ -154,21 +164,22 @@ static const struct {
     {{"AUDIENCE", CONFIG_FLAG, NULL, "passphrase of the network that the token is for", NULL, 0, 0},
         FOR_TOKEN},
     {{"IDEMPOTENCY_KEY", CONFIG_FLAG, NULL, "the request's Idempotency-Key", NULL, 0, 0}, FOR_TOKEN},
-    /* all commands */
+    SECTION("All commands"),
     {{"START_TIMEOUT", CONFIG_NUMBER, "60", "seconds to wait at start for database and RPC", NULL, 1, 3600},
         WITH_DATABASE & ~(unsigned)FOR_LOCKS},
     {{"LOG_LEVEL", CONFIG_TEXT, "info", "debug, info, warn or error", NULL, 0, 0},
         WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN},
 };
 
-_Static_assert(ARRAY_LEN(table) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");
+_Static_assert(ARRAY_LEN(option_rows) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");
+const size_t option_row_count = ARRAY_LEN(option_rows);
 
 size_t options_of(unsigned readers, struct config_option out[static OPTIONS_MAX])
 {
     size_t count = 0;
-    for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if ((table[i].readers & readers) != 0)
-            out[count++] = table[i].option;
+    for (size_t i = 0; i < ARRAY_LEN(option_rows); i++)
+        if ((option_rows[i].readers & readers) != 0)
+            out[count++] = option_rows[i].option;
     return count;
 }
 
@@ -194,6 +205,19 @@ static enum err check_fees(const struct config *config, struct detail *detail)
             " one costs at least %" PRIu64
             ". Set MAX_FEE to at least that or FEE_BUMP_BASE_FEE to at most %" PRIu64,
             max, bump, 2 * bump, max / 2);
+    return ERR_OK;
+}
+
+/* keyd would never sign a fee bump that costs more than a whole hour may. */
+static enum err check_budget(const struct config *config, struct detail *detail)
+{
+    const uint64_t most = config_number(config, "MAX_FEE") + config_number(config, "MAX_RESOURCE_FEE"),
+                   hour = config_number(config, "KEYD_MAX_FEES_PER_HOUR");
+    if (hour < most)
+        return detail_set(detail, ERR_CONFIG,
+            "KEYD_MAX_FEES_PER_HOUR=%" PRIu64 " is below MAX_FEE + MAX_RESOURCE_FEE=%" PRIu64
+            ", the most that one fee bump may cost. Raise the first or lower one of the others",
+            hour, most);
     return ERR_OK;
 }
 
@@ -225,7 +249,8 @@ static enum err check_ingestion(const struct config *config, struct detail *deta
 enum err options_check(const struct config *config, struct detail *detail)
 {
     enum err e;
-    if ((e = check_fees(config, detail)) != ERR_OK || (e = check_balance_limits(config, detail)) != ERR_OK)
+    if ((e = check_fees(config, detail)) != ERR_OK || (e = check_budget(config, detail)) != ERR_OK ||
+        (e = check_balance_limits(config, detail)) != ERR_OK)
         return e;
     return check_ingestion(config, detail);
 }

@@ -17,6 +17,13 @@ enum option_reader {
     FOR_TOKEN = 256
 };
 
+struct option_row {
+    struct config_option option; /* without a name: the title of a section, in help */
+    unsigned readers;
+};
+extern const struct option_row option_rows[];
+extern const size_t option_row_count;
+
 /* Refuses options that contradict each other. ERR_CONFIG: detail names both and what to change. */
 MUST_CHECK enum err options_check(const struct config *config, struct detail *detail);
 

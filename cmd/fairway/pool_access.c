@@ -25,6 +25,8 @@ static void read_limits(const struct config *config, struct pool_access *out)
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee,
+        .budget = {.signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
+            .fee_stroops_per_hour = (int64_t)config_number(config, "KEYD_MAX_FEES_PER_HOUR")},
         .network = out->network,
         .has_distribution = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL,
         .distribution = out->distribution};

@@ -59,6 +59,8 @@ const char *config_argument(const struct config *config, size_t i); /* NULL when
  * frees the text. */
 char *config_changes(const struct config *config);
 
+/* Returns the flag of an option without its dashes, database-url of DATABASE_URL; the caller frees it. */
+char *config_flag(const char *name);
 /* Prints the table as --help shows it. */
 void config_print(const struct config_option options[], size_t option_count, FILE *to);
 

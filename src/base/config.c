@@ -21,8 +21,7 @@ struct config {
     bool help;
 };
 
-/* DATABASE_URL -> database-url; new memory. */
-static char *flag_name(const char *name)
+char *config_flag(const char *name)
 {
     char *flag = mem_copy_text(name);
     for (char *at = flag; *at != '\0'; at++)
@@ -91,7 +90,7 @@ static bool has_flag(const struct config_option *option)
 static size_t find_flag(const struct config *config, const char *text, size_t len)
 {
     for (size_t i = 0; i < config->option_count; i++) {
-        AUTO_FREE char *flag = flag_name(config->options[i].name);
+        AUTO_FREE char *flag = config_flag(config->options[i].name);
         if (strlen(flag) == len && memcmp(flag, text, len) == 0)
             return i;
     }
@@ -299,7 +298,7 @@ void config_print(const struct config_option options[], size_t option_count, FIL
 {
     for (size_t i = 0; i < option_count; i++) {
         const struct config_option *option = &options[i];
-        AUTO_FREE char *flag = flag_name(option->name);
+        AUTO_FREE char *flag = config_flag(option->name);
         const size_t len = strlen(option->name);
         const bool is_file = len > 5 && text_equal(option->name + len - 5, "_FILE");
         if (!has_flag(option))

@@ -1,0 +1,138 @@
+/* Prints the tables of commands and options as pages: docker/options.md, and fairway(1) for man. Knows no
+ * option and no command by name. */
+#include "pages.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "commands.h"
+#include "options.h"
+#include "version.h"
+
+/* Texts are written for lines of a terminal: a page breaks its own lines, and troff reads '-', '\' and a '.'
+ * that begins a line. */
+static void print_text(const char *text, bool man, FILE *to)
+{
+    for (; *text != '\0'; text++)
+        if (*text == '\n') {
+            while (text[1] == ' ')
+                text++;
+            putc(' ', to);
+        } else if (man && (*text == '-' || *text == '\\')) {
+            fprintf(to, *text == '-' ? "\\-" : "\\e");
+        } else {
+            putc(*text, to);
+        }
+}
+
+static bool is_flag(const struct config_option *option)
+{
+    return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
+}
+
+static bool is_environment_only(const struct config_option *option)
+{
+    return option->kind == CONFIG_SECRET || option->kind == CONFIG_URL;
+}
+
+/* What the help text leaves to the other columns of the table. */
+static void print_bounds(const struct config_option *option, FILE *to)
+{
+    if (option->kind == CONFIG_NUMBER)
+        fprintf(to, ". %" PRIu64 " to %" PRIu64, option->min, option->max);
+    else if (option->kind == CONFIG_SWITCH)
+        fputs(". on or off", to);
+    if (is_environment_only(option))
+        fputs(". Environment only", to);
+}
+
+static void print_row(const struct option_row *row, FILE *to)
+{
+    const struct config_option *option = &row->option;
+    AUTO_FREE char *flag = config_flag(option->name);
+    fprintf(to, "| `%s%s`", is_flag(option) ? "--" : "", is_flag(option) ? flag : option->name);
+    if (option->alias != NULL)
+        fprintf(to, ", `%s`", option->alias);
+    fprintf(to, " | %s | ", option->fallback != NULL ? option->fallback : "");
+    print_text(option->help, false, to);
+    print_bounds(option, to);
+    fputs(" |", to);
+    for (size_t i = 0, named = 0; i < command_count; i++)
+        if ((commands[i].options & row->readers) != 0)
+            fprintf(to, "%s%s", named++ == 0 ? " " : ", ", commands[i].name);
+    fputs(" |\n", to);
+}
+
+void pages_print_markdown(FILE *to)
+{
+    fputs("# Options\n\n"
+          "`fairway --help=markdown` prints this page. An option is an environment variable and a flag of "
+          "the same\n"
+          "name (`MAX_BODY`, `--max-body`), which overrides the variable. One that says \"Environment only\" "
+          "has no flag,\n"
+          "because every user of the machine can read a command line; with `_FILE` after its name (unless it "
+          "ends so), it\n"
+          "names a file that has the value. The last column has the commands that read the option.\n",
+        to);
+    for (size_t i = 0; i < option_row_count; i++)
+        if (option_rows[i].option.name == NULL)
+            fprintf(to, "\n## %s\n\n| option | default | meaning | commands |\n| --- | --- | --- | --- |\n",
+                option_rows[i].option.help);
+        else
+            print_row(&option_rows[i], to);
+}
+
+static void print_man_commands(FILE *to)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        for (size_t k = 0; k < COMMAND_SYNOPSES && commands[i].synopsis[k] != NULL; k++) {
+            fprintf(to, "%s\n.B fairway ", k == 0 ? ".TP" : ".TQ");
+            print_text(commands[i].name, true, to);
+            print_text(commands[i].synopsis[k], true, to);
+            putc('\n', to);
+        }
+        print_text(commands[i].help, true, to);
+        putc('\n', to);
+    }
+}
+
+static void print_man_option(const struct config_option *option, FILE *to)
+{
+    AUTO_FREE char *flag = config_flag(option->name);
+    fputs(".TP\n.B ", to);
+    if (!is_environment_only(option)) {
+        fputs("\\-\\-", to);
+        print_text(flag, true, to);
+    }
+    if (!is_flag(option))
+        fprintf(to, "%s%s", is_environment_only(option) ? "" : ", ", option->name);
+    if (option->fallback != NULL)
+        fprintf(to, " [%s]", option->fallback);
+    putc('\n', to);
+    print_text(option->help, true, to);
+    print_bounds(option, to);
+    fputs(".\n", to);
+}
+
+void pages_print_man(FILE *to)
+{
+    fprintf(to,
+        ".TH FAIRWAY 1 \"\" \"fairway %s\"\n.SH NAME\n"
+        "fairway \\- signs Stellar transactions with leased channel accounts\n"
+        ".SH SYNOPSIS\n.B fairway\nCOMMAND [OPTION]...\n.SH COMMANDS\n",
+        version_text());
+    print_man_commands(to);
+    fputs(".SH OPTIONS\nFlag, environment variable and default. The flag overrides the variable.\n", to);
+    for (size_t i = 0; i < option_row_count; i++)
+        if (option_rows[i].option.name == NULL) {
+            fputs(".SS ", to);
+            print_text(option_rows[i].option.help, true, to);
+            putc('\n', to);
+        } else {
+            print_man_option(&option_rows[i].option, to);
+        }
+    fputs(".SH EXIT STATUS\n", to);
+    print_text(command_exit_codes, true, to);
+    putc('\n', to);
+}
