@@ -1,3 +1,5 @@
+/* Reads the options of authentication, and the clients again when their file has changed. Judges no token:
+ * that is auth/auth. */
 #include "authentication.h"
 
 #include "base/log.h"

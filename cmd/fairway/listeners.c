@@ -1,3 +1,5 @@
+/* Opens, drains and closes the listeners of serve, and counts the files that they may need. Handles no
+ * request. */
 #include "listeners.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Which errors of a start may pass, and how long to wait between two tries. Knows no step. */
 #include "retry.h"
 
 #include "base/clock.h"

@@ -19,6 +19,7 @@
 #include "sandbox/confine.h"
 #include "listeners.h"
 #include "pool/pool_counts.h"
+#include "pool/role.h"
 #include "pool_access.h"
 #include "systemd.h"
 #include "version.h"
@@ -57,6 +58,17 @@ static void compare_pool(const struct config *config, int64_t active)
         "active=%" PRId64 " NUM_CHANNEL_ACCOUNTS=%" PRIu64, active, wanted);
 }
 
+static void warn_of_rights(struct db *db)
+{
+    bool may_write;
+    struct detail detail;
+    if (role_may_write(db, &may_write, &detail) == ERR_OK && may_write)
+        log_warn("the database role owns the schema or may write its tables: a captured process could change "
+                 "seeds "
+                 "and leases; serve with the role fairway of docker/roles.sql",
+            NULL);
+}
+
 /* Logs once what runs, without secrets. */
 static void report(const struct config *config, const struct pool_access *access)
 {
@@ -68,6 +80,7 @@ static void report(const struct config *config, const struct pool_access *access
         version_text(), version_commit(), access->passphrase, counted ? counts.active : -1, changes);
     if (counted)
         compare_pool(config, counts.active);
+    warn_of_rights(access->db);
 }
 
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)

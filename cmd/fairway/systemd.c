@@ -1,3 +1,4 @@
+/* Sends states to the service manager, over a socket and without its library. Never waits for it. */
 #include "systemd.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The only file that is compiled again for each commit. */
 #include "version.h"
 
 #include "base/version.h"

@@ -1,3 +1,5 @@
+/* accounts release and retire: probes an account, and probes it again until the probe is recent enough.
+ * Writes no table: account_change does. */
 #include "provision/account_admin.h"
 
 #include "base/clock.h"

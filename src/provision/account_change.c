@@ -1,3 +1,4 @@
+/* Judges a probe of an account and writes the operator's change in one transaction. Asks no RPC. */
 #include "account_change.h"
 
 #include <inttypes.h>

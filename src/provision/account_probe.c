@@ -1,3 +1,5 @@
+/* What the network and the key process know of an account. Writes nothing, and what it has signed is never
+ * valid. */
 #include "account_probe.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Has the next provisioning transaction signed and stores it, in one transaction. Never sends it: provision.c
+ * sends what is stored. */
 #include "prepare.h"
 
 #include <inttypes.h>

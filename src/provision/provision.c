@@ -1,5 +1,6 @@
 /* A loop that reads the pool and takes the next action. It keeps no state that matters, so it continues from
- * whatever a crash left. */
+ * whatever a crash left. How a transaction ended is never decided here: only the ledger transaction does
+ * that. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,3 +1,5 @@
+/* Takes the provisioning lock, and checks in each transaction that its session still has it. Decides nothing.
+ */
 #include "session.h"
 
 #include "base/mem.h"

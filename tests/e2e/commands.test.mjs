@@ -225,6 +225,7 @@ test('serve logs its settings once, without secrets, and warns of a small pool; 
   assert.doesNotMatch(lines[0], /MAX_FEE|MASTER_KEY|PRIVATE_KEY/);
   assert.ok(!service.log.includes(secret) && !service.log.includes(new URL(world.env.DATABASE_URL).password));
   assert.match(service.log, /level=warn msg="fewer channel accounts are active than NUM_CHANNEL_ACCOUNTS[^"]*" active=3 NUM_CHANNEL_ACCOUNTS=4/);
+  assert.equal(service.log.split('the database role owns the schema or may write its tables').length, 2, 'one warning of a superuser');
   service.process.kill('SIGHUP');
   await until(() => /msg="clients read again" keys=1 reason=SIGHUP/.test(service.log), 5000, 'it reads the clients again');
   assert.equal((await service.get('/livez')).status, 200);

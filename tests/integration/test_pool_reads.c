@@ -13,6 +13,7 @@
 #include "pool/account_read.h"
 #include "support/fee_bump.h"
 #include "pool/pool_counts.h"
+#include "pool/role.h"
 #include "support/pool_rows.h"
 
 static struct test_db database;
@@ -385,6 +386,39 @@ static void after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state
     assert_int_equal(recorded(), 1);
 }
 
+static bool may_write(void)
+{
+    bool out = false;
+    assert_int_equal(role_may_write(db, &out, &detail), ERR_OK);
+    return out;
+}
+
+/* Runs the SQL as superuser; db has the role of the test from then on. */
+static void become(const char *sql)
+{
+    db_disconnect(db);
+    test_db_exec(&database, sql);
+    assert_int_equal(db_query(db, DB_SQL0("SET ROLE fairway_pool_reader"), NULL, &detail), ERR_OK);
+}
+
+static void a_role_that_only_reads_is_told_from_one_that_may_write_or_owns(void **state)
+{
+    (void)state;
+    assert_true(may_write()); /* a superuser */
+    become("CREATE ROLE fairway_pool_reader; GRANT USAGE ON SCHEMA fairway TO fairway_pool_reader;"
+           "GRANT SELECT ON ALL TABLES IN SCHEMA fairway TO fairway_pool_reader");
+    assert_false(may_write());
+    become("GRANT UPDATE ON fairway.channel_accounts TO fairway_pool_reader");
+    assert_true(may_write());
+    become("REVOKE UPDATE ON fairway.channel_accounts FROM fairway_pool_reader");
+    assert_false(may_write());
+    become("ALTER SCHEMA fairway OWNER TO fairway_pool_reader");
+    assert_true(may_write());
+    db_disconnect(db);
+    test_db_exec(&database, "ALTER SCHEMA fairway OWNER TO CURRENT_USER; DROP OWNED BY fairway_pool_reader;"
+                            "DROP ROLE fairway_pool_reader");
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
@@ -405,6 +439,7 @@ int main(void)
         TEST(no_fee_bump_is_recorded_after_the_lease_has_ended),
         TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease),
         TEST(after_a_ledger_rolled_back_its_lease_can_have_fee_bumps),
+        TEST(a_role_that_only_reads_is_told_from_one_that_may_write_or_owns),
     };
     return cmocka_run_group_tests_name("pool reads", tests, test_pg_start, test_pg_stop);
 }
