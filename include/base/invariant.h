@@ -6,7 +6,12 @@
 #ifndef FAIRWAY_BASE_INVARIANT_H
 #define FAIRWAY_BASE_INVARIANT_H
 
+#include <errno.h>
+#include <pthread.h>
+
 #define INVARIANT(condition) ((condition) ? (void)0 : invariant_broken(__FILE__, __LINE__, #condition))
+/* A thread holds the mutex; its caller says that it is this one. */
+#define INVARIANT_LOCKED(mutex) INVARIANT(pthread_mutex_trylock(mutex) == EBUSY)
 
 /* Logs it and aborts. */
 _Noreturn void invariant_broken(const char *file, int line, const char *condition);

@@ -1,5 +1,7 @@
 #include "connection_shares.h"
 
+#include "base/invariant.h"
+
 /* So many eighths of the connections, and at least one. */
 static unsigned limit_of(const struct connection_shares *shares, unsigned eighths)
 {
@@ -21,5 +23,5 @@ enum err connection_shares_take(struct connection_shares *shares, enum connectio
 
 void connection_shares_give(struct connection_shares *shares, enum connection_share share)
 {
-    atomic_fetch_sub(&shares->taken[share], 1);
+    INVARIANT(atomic_fetch_sub(&shares->taken[share], 1) > 0);
 }

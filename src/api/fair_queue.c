@@ -1,5 +1,6 @@
 #include "fair_queue.h"
 
+#include "base/invariant.h"
 #include "base/text.h"
 
 enum err fair_queue_add(struct fair_queue *queue, struct fair_item *item)
@@ -26,6 +27,7 @@ enum err fair_queue_add(struct fair_queue *queue, struct fair_item *item)
 struct fair_item *fair_queue_take(struct fair_queue *queue)
 {
     struct fair_item *item = queue->first;
+    INVARIANT((item == NULL) == (queue->count == 0));
     if (item == NULL)
         return NULL;
     queue->first = item->next;
@@ -50,6 +52,7 @@ struct fair_item *fair_queue_take_late(struct fair_queue *queue, int64_t now_ms)
         *end = item;
         end = &item->next;
     }
+    INVARIANT((queue->first == NULL) == (queue->count == 0));
     return late;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 
 bool bytes_equal(struct bytes a, struct bytes b)
@@ -36,12 +37,12 @@ void be64_put(uint8_t *at, uint64_t value)
 
 void buf_reserve(struct buf *buf, size_t more)
 {
+    INVARIANT(buf->len <= buf->cap);
     if (more <= buf->cap - buf->len)
         return;
     size_t cap = buf->cap < 256 ? 256 : buf->cap;
     while (cap - buf->len < more) {
-        if (cap > SIZE_MAX / 2)
-            abort();
+        INVARIANT(cap <= SIZE_MAX / 2);
         cap *= 2;
     }
     buf->data = mem_grow(buf->data, cap, 1);

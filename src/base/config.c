@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/secret_file.h"
 #include "base/text.h"
@@ -244,8 +245,7 @@ const char *config_text(const struct config *config, const char *name)
 uint64_t config_number(const struct config *config, const char *name)
 {
     uint64_t value;
-    if (text_to_u64(config_text(config, name), UINT64_MAX, &value) != ERR_OK)
-        abort();
+    INVARIANT(text_to_u64(config_text(config, name), UINT64_MAX, &value) == ERR_OK);
     return value;
 }
 
@@ -253,8 +253,7 @@ bool config_is_on(const struct config *config, const char *name)
 {
     bool on = false;
     const char *text = config_text(config, name);
-    if (text != NULL && !parse_switch(text, &on))
-        abort();
+    INVARIANT(text == NULL || parse_switch(text, &on));
     return on;
 }
 

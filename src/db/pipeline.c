@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "rows.h"
 
@@ -119,6 +120,7 @@ static enum err read_all(struct pipeline *pipeline, struct db_rows *rows[], stru
 enum err pipeline_run(struct db *db, const struct db_statement statements[], size_t count,
     struct pipeline_results *results, struct detail *detail)
 {
+    INVARIANT(db->conn != NULL);
     AUTO_FREE struct step *steps = NEW_ARRAY(2 * count, struct step);
     struct pipeline pipeline = {.db = db, .steps = steps};
     for (size_t i = 0; i < count && results->rows != NULL; i++)
@@ -127,6 +129,7 @@ enum err pipeline_run(struct db *db, const struct db_statement statements[], siz
     db->warned = false;
     if (!send_all(&pipeline, statements, count))
         return connection_lost(db, NULL, detail);
+    INVARIANT(pipeline.count <= 2 * count);
     enum err e = read_all(&pipeline, results->rows, detail);
     if (db->conn != NULL && (PQstatus(db->conn) != CONNECTION_OK || !PQexitPipelineMode(db->conn)))
         connection_lost(db, NULL, NULL);

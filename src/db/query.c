@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "connection.h"
 #include "pipeline.h"
@@ -31,7 +32,9 @@ enum err db_run(struct db *db, const struct db_statement statements[], size_t co
     enum err e = session_ready(db, detail);
     if (e != ERR_OK || count == 0)
         return e;
-    db->in_transaction |= statements[0].sql == db_sql_begin;
+    const bool begins = statements[0].sql == db_sql_begin;
+    INVARIANT(!begins || !db->in_transaction);
+    db->in_transaction |= begins;
     return pipeline_run(db, statements, count, &(struct pipeline_results){.rows = rows}, detail);
 }
 
@@ -122,6 +125,7 @@ enum err db_execute(
     enum err e = session_ready(db, detail);
     if (e != ERR_OK)
         return e;
+    INVARIANT(!db->in_transaction);
     db->in_transaction = true;
     struct pipeline_results results = {.rows = all_rows};
     e = pipeline_run(db, all, ARRAY_LEN(all), &results, detail);
@@ -168,6 +172,7 @@ enum err db_transaction(struct db *db, db_work work, void *context, struct detai
 {
     for (int tries = 1;; tries++) {
         enum err e = try_transaction(db, work, context, detail);
+        INVARIANT(!db->in_transaction);
         if (e != ERR_SERIALIZATION || tries == TRANSACTION_TRIES)
             return e;
         pause_randomly(tries);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -80,11 +81,13 @@ static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int6
 /* The mutex is held. */
 static struct ended take_ended(struct watch *watch)
 {
+    INVARIANT_LOCKED(&watch->mutex);
     struct ended ended = {NEW_ARRAY(watch->count, struct watch_ticket *), 0};
     const int64_t now_ms = clock_ms();
     size_t kept = 0;
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_ticket *ticket = watch->tickets[i];
+        INVARIANT(ticket->waits && (i == 0 || watch->tickets[i - 1]->number < ticket->number));
         if (is_over(watch, ticket, now_ms)) {
             ticket->waits = false;
             ended.tickets[ended.count++] = ticket;
@@ -292,6 +295,7 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
             watch->room = watch->room == 0 ? 64 : watch->room * 2;
             watch->tickets = mem_grow(watch->tickets, watch->room, sizeof watch->tickets[0]);
         }
+        INVARIANT(!ticket->waits);
         ticket->waits = true;
         ticket->arrived_ms = clock_ms();
         ticket->number = watch->submitted++;
@@ -308,6 +312,7 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
 static void remove_ticket(struct watch *watch, struct watch_ticket *ticket)
 {
     size_t low = 0;
+    INVARIANT_LOCKED(&watch->mutex);
     for (size_t high = watch->count; low < high;) {
         const size_t middle = low + (high - low) / 2;
         if (watch->tickets[middle]->number < ticket->number)
@@ -315,6 +320,7 @@ static void remove_ticket(struct watch *watch, struct watch_ticket *ticket)
         else
             high = middle;
     }
+    INVARIANT(low < watch->count && watch->tickets[low] == ticket);
     watch->count--;
     memmove(&watch->tickets[low], &watch->tickets[low + 1], (watch->count - low) * sizeof watch->tickets[0]);
     ticket->waits = false;
@@ -354,6 +360,7 @@ void watch_stop(struct watch *watch)
     set_flag(watch, &watch->stopping);
     pthread_join(watch->deadline_thread, NULL);
     pthread_join(watch->lookup_thread, NULL);
+    INVARIANT(watch->count == 0);
     db_free(watch->db);
     close(watch->wake_fd);
     pthread_cond_destroy(&watch->changed);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "base/mem.h"
@@ -66,6 +67,9 @@ bool connections_ending(const struct connections *connections)
 /* Under lock. */
 static void remove_record(struct connections *connections, struct connection *connection)
 {
+    INVARIANT_LOCKED(&connections->lock);
+    INVARIANT((connection->previous == NULL) == (connections->newest == connection));
+    INVARIANT((connection->next == NULL) == (connections->oldest == connection));
     *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
     *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
     peers_leave(connections->peers, connection->peer);
@@ -117,8 +121,9 @@ struct connection *connections_start(struct connections *connections, int fd)
 {
     pthread_mutex_lock(&connections->lock);
     struct connection *connection = connections->newest; /* the one that is searched for was just accepted */
-    while (connection->fd != fd)
+    while (connection != NULL && connection->fd != fd)
         connection = connection->next;
+    INVARIANT(connection != NULL && !connection->started);
     connection->started = true;
     pthread_mutex_unlock(&connections->lock);
     return connection;
@@ -133,10 +138,11 @@ bool connections_remove(struct connections *connections, struct connection *conn
         linger_add(&connections->lingering, connection->fd);
     pthread_mutex_unlock(&connections->lock);
     if (connection_phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
-        atomic_fetch_sub(&connections->ending, 1);
-    bool was_full = atomic_fetch_sub(&connections->open, 1) >= connections->max;
+        INVARIANT(atomic_fetch_sub(&connections->ending, 1) > 0);
+    const unsigned open = atomic_fetch_sub(&connections->open, 1);
+    INVARIANT(open > 0);
     free(connection);
-    return was_full || lingers;
+    return open >= connections->max || lingers;
 }
 
 /* Under lock. */
@@ -154,6 +160,7 @@ static struct connection *most_dispensable(struct connections *connections, uint
 {
     struct connection *longest = NULL;
     int64_t now = clock_ms();
+    INVARIANT_LOCKED(&connections->lock);
     for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
         uint64_t seen = atomic_load(&c->state);
         if (c->started && connection_dispensable(seen, now) &&

@@ -13,6 +13,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -131,6 +132,7 @@ void hangups_free(struct hangups *hangups)
 static void reserve(struct hangups *hangups, int fd)
 {
     const size_t needed = (size_t)fd + 1, old = hangups->room;
+    INVARIANT_LOCKED(&hangups->mutex);
     if (needed <= old)
         return;
     hangups->room = needed < 2 * old ? 2 * old : needed;
@@ -142,6 +144,7 @@ void hangups_watch(struct hangups *hangups, struct hangup *hangup)
 {
     pthread_mutex_lock(&hangups->mutex);
     reserve(hangups, hangup->fd);
+    INVARIANT(hangups->sockets[hangup->fd].hangup == NULL); /* one request at a time */
     hangups->sockets[hangup->fd].hangup = hangup;
     arm(hangups, hangup->fd);
     pthread_mutex_unlock(&hangups->mutex);
@@ -151,6 +154,7 @@ void hangups_unwatch(struct hangups *hangups, const struct hangup *hangup)
 {
     const bool is_callback = pthread_equal(pthread_self(), hangups->thread);
     pthread_mutex_lock(&hangups->mutex);
+    INVARIANT((size_t)hangup->fd < hangups->room);
     struct socket *socket = &hangups->sockets[hangup->fd];
     if (socket->hangup == hangup)
         socket->hangup = NULL;

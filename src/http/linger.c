@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 
 enum {
     LINGER_BYTES = 8 << 20
@@ -13,6 +14,7 @@ enum {
 
 static void drop(struct linger_list *linger, size_t i)
 {
+    INVARIANT(i < linger->count);
     close(linger->socket[i].fd);
     linger->socket[i] = linger->socket[--linger->count];
 }

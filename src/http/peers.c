@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 
 struct key {
@@ -94,9 +95,13 @@ bool peers_enter(struct peers *peers, const struct sockaddr *address, struct pee
 
 void peers_leave(struct peers *peers, struct peer *peer)
 {
-    if (peer == NULL || --peer->count > 0)
+    if (peer == NULL)
+        return;
+    INVARIANT(peer->count > 0);
+    if (--peer->count > 0)
         return;
     struct peer **at = find(peers, &peer->key);
+    INVARIANT(*at == peer);
     *at = peer->next;
     free(peer);
 }

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "reply.h"
@@ -32,14 +32,13 @@ void request_reply(struct http_request *request, int status, struct MHD_Response
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
-    enum request_phase now = atomic_load(&request->phase);
-    if (now == REPLIED || now == QUEUED)
-        log_fatal(EX_SOFTWARE, "a request was replied to twice", "request_id=%s", request->id);
+    INVARIANT(atomic_load(&request->phase) < REPLIED);
     if (request->hangup_watched)
         hangups_unwatch(server->hangups, &request->hangup);
     request->status = status;
     request->response = response;
     enum request_phase before = move(request, REPLIED);
+    INVARIANT(before < REPLIED); /* no other thread has replied meanwhile */
     /* While it is suspended, no other thread uses the connection. */
     if (before == SUSPENDED)
         MHD_resume_connection(connection);
@@ -51,7 +50,7 @@ static enum MHD_Result queue(struct http_request *request)
 {
     if (request->closes || atomic_load(&request->server->stage) != SERVING)
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
-    move(request, QUEUED);
+    INVARIANT(move(request, QUEUED) == REPLIED && request->response != NULL);
     if (!listener_phase(request->server->listener, request->peer, CONNECTION_REPLY))
         return MHD_NO;
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
@@ -83,7 +82,7 @@ static enum MHD_Result run_handler(struct http_request *request)
         return refuse(request, ERR_SHUTTING_DOWN);
     }
     atomic_fetch_add(&server->awaiting_reply, 1);
-    move(request, HANDLED);
+    INVARIANT(move(request, HANDLED) == ARRIVING);
     route->handler(request, route->context);
     atomic_fetch_sub(&server->in_handlers, 1);
     if (atomic_load(&request->phase) == REPLIED)
@@ -225,6 +224,8 @@ void request_end(
     struct http_request *request = *closure;
     if (request == NULL)
         return;
+    const enum request_phase phase = atomic_load(&request->phase);
+    INVARIANT(phase != HANDLED && phase != SUSPENDED); /* then it is the replying thread's */
     request_log(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     (void)!listener_phase(server->listener, request->peer, CONNECTION_IDLE); /* or it is closed */
     if (request->response != NULL)

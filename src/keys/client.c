@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/log.h"
 
 void client_init(struct keyd *keyd)
@@ -53,6 +54,7 @@ static bool take(struct keyd *keyd, int64_t deadline_ms)
 static void release(struct keyd *keyd)
 {
     pthread_mutex_lock(&keyd->mutex);
+    INVARIANT(keyd->busy);
     keyd->busy = false;
     pthread_cond_signal(&keyd->idle);
     pthread_mutex_unlock(&keyd->mutex);
@@ -112,6 +114,7 @@ enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **reque
         release(keyd);
         return e;
     }
+    INVARIANT(!keyd->open);
     keyd->deadline_ms = deadline_ms;
     buf_clear(&keyd->request);
     buf_add(&keyd->request, header, sizeof header);
