@@ -1,3 +1,4 @@
+/* Big-endian numbers and growing buffers. A buffer is never cut or checked for meaning here. */
 #include "base/bytes.h"
 
 #include <stdlib.h>

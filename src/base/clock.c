@@ -1,3 +1,4 @@
+/* The monotonic clock of this host, and waiting by it. No time of day is read here. */
 #include "base/clock.h"
 
 #include <limits.h>

@@ -1,3 +1,5 @@
+/* Reads options by a table of the program, and checks the form of each. What they mean together is checked
+ * by their users. */
 #include "base/config.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* The registry of errors: code, HTTP status, text. Which error a case is, is never decided here. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Formats and writes log lines. It allocates nothing and takes no lock, so any thread may log at any time. */
 #include "base/log.h"
 
 #include <stdarg.h>

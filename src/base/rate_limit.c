@@ -1,3 +1,4 @@
+/* A limit on how often something happens in a period. It never waits. */
 #include "base/rate_limit.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+/* Opens files that hold secrets, and refuses those that others may read. What a secret means is not known
+ * here. */
 #include "base/secret_file.h"
 
 #include <errno.h>

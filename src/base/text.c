@@ -1,3 +1,4 @@
+/* Hexadecimal, base64 and decimal numbers. Each value has one spelling; nothing else is decoded. */
 #include "base/text.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Starts threads. A thread that does not start ends the process. */
 #include "base/thread.h"
 
 #include <string.h>

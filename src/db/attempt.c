@@ -1,3 +1,4 @@
+/* Connects on a thread of its own. A caller never waits longer than its deadline. */
 #include "attempt.h"
 
 #include <pthread.h>

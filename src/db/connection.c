@@ -1,3 +1,4 @@
+/* One libpq connection: waiting, errors, the end. No SQL is written here. */
 #include "connection.h"
 
 #include <errno.h>

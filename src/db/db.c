@@ -1,3 +1,4 @@
+/* Makes and frees connections. Statements and transactions are in query.c. */
 #include "db/db.h"
 
 #include <stdio.h>

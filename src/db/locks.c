@@ -1,3 +1,4 @@
+/* What `fairway locks` shows. It reads views, and never takes a lock or ends a session. */
 #include "db/locks.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* LISTEN, and waiting for notifications. What one means, its caller knows. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Parameters in binary form. No SQL is ever built from a value. */
 #include "params.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Statements in one round trip. No transaction is begun, ended or repeated here. */
 #include "pipeline.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The prepared statements of a session. Nothing of them outlives it. */
 #include "prepared.h"
 
 #include <stdio.h>

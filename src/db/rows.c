@@ -1,3 +1,4 @@
+/* Reads columns by their types. A wrong column, type or NULL is a bug and ends the process. */
 #include "rows.h"
 
 #include <stdlib.h>

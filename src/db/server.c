@@ -1,3 +1,4 @@
+/* Questions about the server: which one it is, whether it can write. No table of fairway's is read. */
 #include "db/server.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* What an error of the server means for us. No message is read, only the code. */
 #include "sqlstate.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The files that a URL makes libpq read. None is opened here. */
 #include "db/url_files.h"
 
 #include <libpq-fe.h>

@@ -1,3 +1,4 @@
+/* Opens the listening sockets of an address. No connection is accepted here. */
 #include "address.h"
 
 #include <errno.h>

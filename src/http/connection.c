@@ -1,3 +1,5 @@
+/* The phase of one connection. Only listener.c's thread ends it, and never while a handler has the
+ * request. */
 #include "connection.h"
 
 #include <linux/tcp.h>

@@ -1,3 +1,4 @@
+/* The list of open connections. No socket is read or written here but those that linger. */
 #include "connections.h"
 
 #include <netdb.h>

@@ -1,3 +1,4 @@
+/* Notices clients that leave. It reads nothing from their sockets. */
 #include "hangups.h"
 
 #include <errno.h>

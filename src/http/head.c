@@ -1,3 +1,4 @@
+/* Checks the framing of a request. What two readers could understand differently is refused. */
 #include "head.h"
 
 #include <ctype.h>

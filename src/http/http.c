@@ -1,3 +1,4 @@
+/* What endpoints see of a request. Nothing of libmicrohttpd is passed on. */
 #include "http/http.h"
 
 #include "reply.h"

@@ -1,3 +1,4 @@
+/* Reads and drops what a refused client still sends. */
 #include "linger.h"
 
 #include <fcntl.h>

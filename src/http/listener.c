@@ -1,3 +1,4 @@
+/* Accepts connections and ends slow ones. No request is read here: the library's threads do that. */
 #include "listener.h"
 
 #include <errno.h>

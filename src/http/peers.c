@@ -1,3 +1,4 @@
+/* Counts connections of each address. It closes none. */
 #include "peers.h"
 
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+/* Makes responses and their headers. None is sent here. */
 #include "reply.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The states of one request. Nothing here waits: a request that has to is suspended. */
 #include "request.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Logs ended requests and counts them. Never a body, a query or a header. */
 #include "request_log.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* Finds the route of a method and path, and decodes its parameter. Patterns are constants of the program. */
 #include "route.h"
 
 #include <stdlib.h>

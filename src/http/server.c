@@ -1,3 +1,4 @@
+/* Starts and stops the server. Requests are in request.c, connections in listener.c. */
 #include "server_state.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Splits and decodes the target. What is not valid is refused, never repaired. */
 #include "target.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Writes and reads keyd's command line. No secret is ever on it. */
 #include "keys/arguments.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Token buckets of what keyd signs. No clock is read here, and nothing of a transaction. */
 #include "budget.h"
 
 #define SECOND_US 1e6

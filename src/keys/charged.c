@@ -1,3 +1,5 @@
+/* Remembers what was charged for a transaction's fee bumps. What it has forgotten is charged in full
+ * again, never less. */
 #include "charged.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Exchanges messages with keyd, one at a time. Their content is written and read by keyd.c. */
 #include "client.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The calls of the key process, as messages. No key and no open seed is ever in this process. */
 #include "keys/keyd.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* keyd's own clock, against which a time that fairway sends is checked. */
 #include "own_clock.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Holds the keys in guarded pages and signs. No signature leaves without a check, and no key at all. */
 #include "ring.h"
 
 #include <sodium.h>

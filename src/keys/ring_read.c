@@ -1,3 +1,4 @@
+/* Reads the secrets at start. It runs before the sandbox stands, and never again. */
 #include "ring_read.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Seals and opens seeds. No key is stored and none is chosen here. */
 #include "seal.h"
 
 #include <sodium.h>

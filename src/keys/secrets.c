@@ -1,3 +1,4 @@
+/* Finds the secrets and hides them from the environment. They are passed on as descriptors; none is kept. */
 #include "keys/secrets.h"
 
 #include <errno.h>

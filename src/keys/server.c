@@ -1,3 +1,4 @@
+/* keyd itself: sandbox, then one request after the other. Any message that is not expected now ends it. */
 #include "keys/server.h"
 
 #include <sodium.h>

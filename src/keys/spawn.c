@@ -1,3 +1,4 @@
+/* Starts keyd and waits for its end. No message is sent or read here. */
 #include "spawn.h"
 
 #include <errno.h>

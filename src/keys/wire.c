@@ -1,3 +1,4 @@
+/* Frames on the socket between both processes. What a frame says is never decided here. */
 #include "wire.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* One call of JSON-RPC, with the other addresses when one fails. What a result says is read by the
+ * method's file. */
 #include "call.h"
 
 #include <inttypes.h>

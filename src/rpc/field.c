@@ -1,3 +1,4 @@
+/* Reads members of results. No value is believed beyond its form. */
 #include "field.h"
 
 #include "base/text.h"

@@ -1,3 +1,4 @@
+/* getLedgers. Whether these are ledgers of the network, ingest/cursor.c checks. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Counts what a response has before it is parsed. Nothing is decoded here. */
 #include "limits.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The part of a URL that may be shown. A path, a query and a password never are. */
 #include "origin.h"
 
 #include <curl/curl.h>

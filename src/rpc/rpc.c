@@ -1,3 +1,4 @@
+/* The client and its addresses, getHealth and getNetwork. Calls are made by call.c. */
 #include "rpc/rpc.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* sendTransaction and getTransaction. fairway sends its own provisioning transactions only, never a lease. */
 #include <string.h>
 
 #include "base/mem.h"

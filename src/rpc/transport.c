@@ -1,3 +1,4 @@
+/* HTTP by libcurl. No redirect is followed, no proxy of the environment used, and no JSON read. */
 #include "transport.h"
 
 #include <curl/curl.h>

@@ -1,3 +1,4 @@
+/* The few fields of accounts in XDR. Which account may do what is not decided here. */
 #include "stellar/account.h"
 
 #include "wire.h"

@@ -1,3 +1,4 @@
+/* Looks for a signature of the user. It never proves that a transaction has all signatures that it needs. */
 #include "stellar/authority.h"
 
 #include <string.h>

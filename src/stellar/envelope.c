@@ -1,3 +1,5 @@
+/* Decodes a client's transaction and verifies signatures. What must not be signed is refused by policy.c,
+ * never here. */
 #include "stellar/envelope.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
+/* Writes transactions and hashes them. Nothing is judged here; what a client wrote in operations and memo
+ * is copied as it is. */
 #include "stellar/envelope_build.h"
 
-#include <assert.h>
-
+#include "base/invariant.h"
 #include "stellar/account.h"
 #include "wire.h"
 
@@ -78,7 +79,7 @@ static void signatures_add(
 void envelope_build(struct bytes transaction, const struct public_key signers[],
     const struct signature signatures[], size_t count, struct buf *out)
 {
-    assert(count <= SIGNATURES_MAX);
+    INVARIANT(count <= SIGNATURES_MAX);
     buf_add_u32(out, ENVELOPE_TYPE_TX);
     buf_add_bytes(out, transaction);
     signatures_add(out, signers, signatures, count);

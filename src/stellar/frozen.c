@@ -1,3 +1,4 @@
+/* Reads the list of frozen keys. Whether a ledger really has it, no hash says: its callers confirm it. */
 #include "stellar/frozen.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Keys, hashes and addresses, SHA-256, and the verification of signatures. No secret comes here. */
 #include "stellar/ids.h"
 
 #include <sodium.h>

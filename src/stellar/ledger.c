@@ -1,3 +1,4 @@
+/* Decodes a closed ledger. Whether it is the next one, and what it ends, is never decided here. */
 #include "stellar/ledger.h"
 
 #include <sodium.h>

@@ -1,3 +1,4 @@
+/* Collects what the metadata says of accounts, and keeps the last state of each. No hash covers any of it. */
 #include "ledger_changes.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Decodes the header of a ledger. Its links are compared by ingest/cursor.c. */
 #include "ledger_header.h"
 
 static enum err read_hash(struct xdr_reader *reader, struct hash *out)

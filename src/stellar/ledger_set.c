@@ -1,3 +1,5 @@
+/* Decodes the transaction set and compares it with the header and the results. The order of its execution
+ * is not in it. */
 #include "ledger_set.h"
 
 #include <stdlib.h>

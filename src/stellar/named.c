@@ -1,3 +1,4 @@
+/* The sorted list of accounts that a transaction names. It has a fixed size and never grows. */
 #include "named.h"
 
 #include <string.h>

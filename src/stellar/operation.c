@@ -1,3 +1,4 @@
+/* Operations one by one. Which of them are allowed, policy.c says. */
 #include "operation.h"
 
 #include "stellar/account.h"

@@ -1,3 +1,4 @@
+/* Which transactions are signed, by their bytes and the limits alone: no clock, no network, no database. */
 #include "stellar/policy.h"
 
 #include <inttypes.h>

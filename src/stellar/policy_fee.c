@@ -1,3 +1,4 @@
+/* Fees: of a lease, of its resources, of a fee bump. Who pays how much in all, is not counted here. */
 #include "stellar/policy.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Chooses and checks the max time of a lease. The time comes from the caller; no clock is read. */
 #include "stellar/policy.h"
 
 #include <inttypes.h>

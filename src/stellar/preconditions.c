@@ -1,3 +1,4 @@
+/* Judges the preconditions of a client's transaction. Its time bounds are in policy_time.c. */
 #include "preconditions.h"
 
 #include <inttypes.h>

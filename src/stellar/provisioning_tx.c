@@ -1,7 +1,7 @@
+/* Builds the transactions that fairway submits itself. They have fixed forms; none is ever decoded. */
 #include "stellar/provisioning_tx.h"
 
-#include <assert.h>
-
+#include "base/invariant.h"
 #include "stellar/account.h"
 #include "wire.h"
 
@@ -40,8 +40,8 @@ static void merge_add(
 void provisioning_tx_build(const struct provisioning_tx *transaction, struct buf *out)
 {
     bool creation = transaction->kind == PROVISIONING_CREATION;
-    assert(transaction->account_count >= 1 && transaction->account_count <= PROVISIONING_ACCOUNTS_MAX);
-    assert(transaction->max_time_s != 0);
+    INVARIANT(transaction->account_count >= 1 && transaction->account_count <= PROVISIONING_ACCOUNTS_MAX);
+    INVARIANT(transaction->max_time_s != 0);
     account_id_add(out, &transaction->distribution);
     buf_add_u32(out, transaction->fee_stroops);
     buf_add_u64(out, (uint64_t)transaction->sequence);

@@ -1,3 +1,5 @@
+/* The codes of results, and what they say of the sequence number. What follows for a lease, pool/settle.c
+ * decides. */
 #include "stellar/result.h"
 
 #include <stddef.h>

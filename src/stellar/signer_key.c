@@ -1,3 +1,4 @@
+/* Reads signer keys. Whether one has signed is found by authority.c. */
 #include "signer_key.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The rules for Soroban operations. No contract is run and no entry is read: a simulation does that. */
 #include "soroban.h"
 
 #include <inttypes.h>

@@ -1,9 +1,11 @@
+/* The text forms of SEP-23, also of secret seeds: copies are wiped, and nothing is allocated. */
 #include "stellar/strkey.h"
 
-#include <assert.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "base/invariant.h"
 
 #define RAW_MAX (1 + STRKEY_VALUE_MAX + 2)
 
@@ -31,7 +33,7 @@ static int base32_digit(char c)
 void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len, char *out)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    assert(len <= STRKEY_VALUE_MAX);
+    INVARIANT(len <= STRKEY_VALUE_MAX);
     uint8_t raw[RAW_MAX];
     size_t raw_len = 1 + len + 2;
     raw[0] = (uint8_t)version;
@@ -81,7 +83,7 @@ static enum err base32_decode(const char *text, uint8_t *out, size_t len)
 
 enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len)
 {
-    assert(len <= STRKEY_VALUE_MAX);
+    INVARIANT(len <= STRKEY_VALUE_MAX);
     uint8_t raw[RAW_MAX];
     enum err e = base32_decode(text, raw, 1 + len + 2);
     if (e == ERR_OK) {

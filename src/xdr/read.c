@@ -1,3 +1,4 @@
+/* Reads XDR values, each within its bounds, and names types. Nothing is allocated. */
 #include "xdr/xdr.h"
 
 #include <stdlib.h>

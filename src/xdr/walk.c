@@ -1,3 +1,5 @@
+/* Validates and searches values by the generated schema. No heap and no recursion, whatever the input
+ * says. */
 #include "xdr/xdr.h"
 
 #include <stddef.h>
