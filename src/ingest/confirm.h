@@ -9,7 +9,7 @@
 #include "pool/funds.h"
 #include "pool/settle_evidence.h"
 #include "feed.h"
-#include "outage.h"
+#include "retry.h"
 
 struct confirm {
     struct feed feed;

@@ -14,10 +14,10 @@
 
 #include <pthread.h>
 
-#include "feed.h"
-#include "outage.h"
 #include "pool/funds.h"
 #include "pool/settle.h"
+#include "feed.h"
+#include "retry.h"
 
 /* What the thread has to read. */
 struct funds_request {
@@ -57,5 +57,15 @@ bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out);
 /* To be called after each ledger, with what is known after it: logs a change of level, and has the thread
  * read the account when it is time. Never blocks. */
 void funds_watch_ledger(struct funds_watch *watch, uint32_t ledger, const struct funds *funds);
+
+/*
+ * What is known of the distribution account after a ledger; pure. Computes *after for this ledger, which
+ * follows the one at cursor. read (NULL: none) is the account as the RPC returned it. It is used only if it
+ * is as of the cursor or a later ledger, because the ledgers in between may have changed the account, and
+ * only if nothing later is known. limits: NULL, or what the metadata alone says counts only if it is enough
+ * for leases; else it is left out, and after->doubted_ledger is set. Returns whether anything changed.
+ */
+bool funds_step(const struct funds *before, const struct ledger *ledger, const struct account_snapshot *read,
+    uint32_t cursor, const struct funds_limits *limits, struct funds *after);
 
 #endif

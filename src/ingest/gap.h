@@ -1,15 +1,37 @@
 /*
  * Recovery from a gap: the RPC no longer has the ledger after the cursor. Grants are stopped, and every
- * account is read from the RPC (gap_evidence.h). The new cursor is the oldest ledger as of which an account
- * was read. One ledger transaction settles what was read and lets grants resume. Only the stop of grants is
- * written before it, so after a crash or an error the next leader starts the recovery again.
+ * account is read from the RPC. The new cursor is the oldest ledger as of which an account was read. One
+ * ledger transaction settles what was read and lets grants resume. Only the stop of grants is written before
+ * it, so after a crash or an error the next leader starts the recovery again.
  */
 #ifndef FAIRWAY_INGEST_GAP_H
 #define FAIRWAY_INGEST_GAP_H
 
+#include "pool/settle.h"
+#include "pool/submission.h"
+#include "cursor.h"
+#include "feed.h"
 #include "ledger_commit.h"
 
-/* Moves lead->cursor. Errors are those of gap_evidence_read and ledger_commit_after_gap. */
+/*
+ * What the network shows after a gap: the accounts as they are now, what became of the open leases and of the
+ * submission, and the ledger after which ingestion continues.
+ */
+struct gap_evidence {
+    struct gap_reads reads; /* accounts[i] is the same account as snapshot->accounts[i] */
+    int64_t submission_id;  /* of the snapshot; 0: none was pending */
+    struct submission_fate fate;
+    /* The new cursor: the oldest ledger as of which something was read. Its hashes are checked; its link to
+     * the ledger before it cannot be. */
+    struct ledger ledger;
+};
+
+/*
+ * Moves lead->cursor. Blocks for as long as the RPC takes.
+ *
+ * ERR_LEDGER_MISMATCH: this is not the network of the database, or it was reset. ERR_RPC_*: the RPC is
+ * unavailable, lags behind the cursor, or contradicts itself. Also the errors of ledger_commit_after_gap.
+ */
 MUST_CHECK enum err gap_recover(
     struct lead *lead, const struct feed *feed, struct ledger_committed *out, struct detail *detail);
 

@@ -5,12 +5,10 @@
 #ifndef FAIRWAY_INGEST_INGESTER_H
 #define FAIRWAY_INGEST_INGESTER_H
 
-#include "commit_log.h"
 #include "confirm.h"
 #include "feed.h"
 #include "funds_watch.h"
-#include "lead.h"
-#include "leader_watch.h"
+#include "ledger_commit.h"
 #include "status.h"
 
 struct ingester {

@@ -1,5 +1,5 @@
 /*
- * Housekeeping (pool/retention.h) and the watch for old snapshots (snapshot_watch.h), in a thread and a
+ * Housekeeping (pool/retention.h) and the watch for old snapshots, in a thread and a
  * database session of their own, so that no ledger waits for them. When one fails, it logs a warning and
  * retries later; nothing else changes. It works only while this replica leads; otherwise it has no session.
  */

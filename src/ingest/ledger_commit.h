@@ -9,8 +9,9 @@
 #include "pool/funds.h"
 #include "pool/settle.h"
 #include "confirm.h"
-#include "gap_evidence.h"
 #include "lead.h"
+
+struct gap_evidence;
 
 struct ledger_committed {
     struct settled settled;
@@ -42,5 +43,25 @@ MUST_CHECK enum err ledger_commit(struct lead *lead, struct confirm *confirm,
  * account was added or the submission changed, so the evidence is not complete; nothing was written. */
 MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
     struct ledger_committed *out, struct detail *detail);
+
+/* The log lines about committed ledgers, for the replica that commits them. */
+struct commit_log {
+    bool synchronous;     /* DATABASE_FAILOVER=synchronous: log when the standby's configuration changes */
+    bool standby_missing; /* as of the last commit; false before the first */
+};
+
+/* Logs the commit of the ledger at lead->cursor; first: it is the first one of this database. A ledger that
+ * changed nothing in the pool is logged at debug level. */
+void commit_log_ledger(
+    struct commit_log *log, const struct lead *lead, bool first, const struct ledger_committed *committed);
+
+/* Logs the commit of the ledger at lead->cursor after a gap; after_ledger is the last ledger before the gap.
+ */
+void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
+    const struct ledger_committed *committed);
+
+/* Logs what a ledger whose COMMIT had no answer did to accounts, once the cursor shows that it is committed.
+ * To be called with the cursor after each attempt to take the lead. */
+void commit_log_unsure(struct lead *lead, uint32_t cursor);
 
 #endif

@@ -1,6 +1,53 @@
+/* How long ingestion waits after a failure, and when it goes on without what is missing. Nothing waits or is
+ * logged here. */
 #include "retry.h"
 
+#include <sys/random.h>
+
 #include "base/clock.h"
+
+/* ---- pauses */
+
+/* Returns a number below n. Jitter needs no good randomness. */
+static unsigned random_below(unsigned n)
+{
+    unsigned number;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+        number = (unsigned)clock_us();
+    return n > 0 ? number % n : 0;
+}
+
+unsigned backoff_next(struct backoff *backoff, unsigned first_ms, unsigned max_ms)
+{
+    const unsigned next_ms = backoff->pause_ms == 0 ? first_ms : 2 * backoff->pause_ms;
+    backoff->pause_ms = next_ms < max_ms ? next_ms : max_ms;
+    return backoff->pause_ms - random_below(backoff->pause_ms / 2 + 1);
+}
+
+void backoff_reset(struct backoff *backoff)
+{
+    backoff->pause_ms = 0;
+}
+
+/* ---- outages */
+
+#define LIMITS_FORGOTTEN 4
+
+bool outage_lasts(struct outage *outage, int64_t now_ms)
+{
+    const int64_t forgotten_ms = (int64_t)outage->limit_ms * LIMITS_FORGOTTEN;
+    if (outage->since_ms == 0 || now_ms - outage->last_ms > forgotten_ms)
+        outage->since_ms = now_ms;
+    outage->last_ms = now_ms;
+    return now_ms - outage->since_ms >= outage->limit_ms;
+}
+
+void outage_end(struct outage *outage)
+{
+    outage->since_ms = outage->last_ms = 0;
+}
+
+/* ---- steps */
 
 /* Backoff limit. It is short because no lease ends before the next try, and grants may be suspended while the
  * cursor lags. */

@@ -1,6 +1,6 @@
 /*
  * Maps the result of a step of ingestion to what follows: how long the thread pauses, whether this replica
- * keeps the lead, and what the status says.
+ * keeps the lead, and what the status says. And what this needs: pauses that grow, and outages that last.
  */
 #ifndef FAIRWAY_INGEST_RETRY_H
 #define FAIRWAY_INGEST_RETRY_H
@@ -9,7 +9,36 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "backoff.h"
+
+/* Retry pauses: each about twice the one before, up to a limit, with jitter so that replicas that failed
+ * together do not retry together. */
+struct backoff {
+    unsigned pause_ms; /* the last one, without its jitter; 0: no failure since the last success */
+};
+
+/* Returns the pause after one more failure. The first is at most first_ms, none is longer than max_ms, and
+ * jitter takes off up to half. */
+unsigned backoff_next(struct backoff *backoff, unsigned first_ms, unsigned max_ms);
+
+/* A try succeeded: the next pause is a first one again. */
+void backoff_reset(struct backoff *backoff);
+
+/* How long something has been unavailable, for what continues without it after a limit. {.limit_ms} is no
+ * outage yet. */
+struct outage {
+    int limit_ms;
+    int64_t since_ms, last_ms; /* the first and the last note of it; 0: it is over */
+};
+
+/*
+ * Notes that something is unavailable now. Returns whether it has been for limit_ms. After four times that
+ * without a note, the time begins again: a replica that asks only while it leads may have stopped asking long
+ * ago.
+ */
+bool outage_lasts(struct outage *outage, int64_t now_ms);
+
+/* It is available again. */
+void outage_end(struct outage *outage);
 
 enum retry_class {
     RETRY_DONE,        /* a ledger was committed: the next step follows at once */

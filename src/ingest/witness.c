@@ -1,14 +1,183 @@
+/* Compares what the RPCs of RPC_URL say of ledgers; witness_reads.c has accounts. None of them is believed
+ * alone while another one answers. */
 #include "witness.h"
 
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "ingester.h"
-#include "witness_late.h"
 #include "witness_reads.h"
-#include "witness_rpcs.h"
+
+/* ---- the RPCs */
+
+void witness_order(const struct witness *witness, size_t order[RPC_ADDRESSES_MAX])
+{
+    const size_t followed = witness->followed, second = witness->confirmed_by;
+    size_t count = 0;
+    order[count++] = followed;
+    if (second != followed)
+        order[count++] = second;
+    for (size_t i = 0; i < witness->count; i++)
+        if (i != followed && i != second)
+            order[count++] = i;
+}
+
+const struct feed *witness_asked(const struct witness *witness, size_t i)
+{
+    return i == witness->followed ? &witness->rpcs[i].feed : &witness->rpcs[i].check;
+}
+
+bool witness_asks(const struct witness *witness, size_t i)
+{
+    return clock_left_ms(witness->rpcs[i].left_out_ms) == 0;
+}
+
+/* Follows rpcs[i], which takes part then. why: of the one that was followed. */
+static void witness_follow(struct witness *witness, size_t i, const char *why)
+{
+    log_warn("ledgers are read from another RPC of RPC_URL", "failed=%zu next=%zu reason=\"%s\"",
+        witness->followed + 1, i + 1, why);
+    witness->rpcs[i].left_out_ms = 0;
+    witness->followed = i;
+}
+
+/* Notes that rpcs[i] has confirmed a ledger: it takes part, and is asked first. */
+static void witness_confirms(struct witness *witness, size_t i)
+{
+    struct witness_rpc *rpc = &witness->rpcs[i];
+    if (rpc->left_out_ms != 0)
+        log_info("an RPC has the latest ledger again; it takes part again", "rpc=%zu", i + 1);
+    rpc->left_out_ms = 0;
+    witness->confirmed_by = i;
+    outage_end(&witness->unconfirmed);
+}
+
+void witness_leave_out(struct witness *witness, size_t i)
+{
+    witness->rpcs[i].left_out_ms = clock_ms() + WITNESS_GIVE_UP_MS;
+}
+
+/* Leaves out all but the one that is followed, and logs that if it changes anything. */
+static void witness_leave_out_others(struct witness *witness)
+{
+    if (!witness_alone(witness))
+        log_warn("no other RPC of RPC_URL has confirmed ledgers for long; one is believed alone until "
+                 "another does",
+            "rpc=%zu", witness->followed + 1);
+    for (size_t i = 0; i < witness->count; i++)
+        if (i != witness->followed)
+            witness_leave_out(witness, i);
+}
+
+bool witness_alone(const struct witness *witness)
+{
+    for (size_t i = 0; i < witness->count; i++)
+        if (i != witness->followed && witness->rpcs[i].left_out_ms == 0)
+            return false;
+    return true;
+}
+
+bool witness_is_rpc_error(enum err e)
+{
+    return e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED;
+}
+
+/* ---- RPCs that are late */
+
+/*
+ * An RPC is late when it returns the network's ledgers, each long after another RPC does. A ledger
+ * that has waited for it is too old for grants.
+ *
+ * A clock may be wrong, and an RPC can name any number as that of its latest ledger. So neither proves that
+ * another RPC is late. The hash of a ledger does: nobody knows it before the ledger has closed. An RPC is
+ * late if another one had returned the hash WITNESS_LATE_MS before it had the ledger.
+ */
+
+/* RPCs of one network may be one ledger apart for a moment. */
+#define LEDGERS_APART 2
+/* Between requests for the latest ledger of an RPC. */
+#define MARK_AGAIN_MS 5000
+
+static bool has_ended(const struct witness_mark *mark, const struct rpc_ledgers *answer, int64_t now)
+{
+    const bool passed = answer->count > 0 && answer->items[0].sequence > mark->sequence;
+    return passed || now - mark->seen_ms > WITNESS_UNSEEN_MS || now - mark->since_ms > WITNESS_MARK_MS;
+}
+
+/* Notes which ledgers rpcs[i] has. Returns whether it is late. */
+static bool witness_is_late(struct witness *witness, size_t i, const struct rpc_ledgers *answer)
+{
+    struct witness_mark *mark = &witness->mark;
+    const int64_t now = clock_ms();
+    if (mark->sequence == 0 || i != mark->behind)
+        return false;
+    if (has_ended(mark, answer, now))
+        mark->sequence = 0;
+    mark->seen_ms = now;
+    if (mark->had_ms == 0 && answer->latest_ledger >= mark->sequence)
+        mark->had_ms = now;
+    for (size_t k = 0; k < answer->count && mark->sequence != 0; k++) {
+        if (answer->items[k].sequence != mark->sequence)
+            continue;
+        mark->sequence = 0;
+        return hash_equal(&answer->items[k].hash, &mark->hash) &&
+               mark->had_ms - mark->since_ms >= WITNESS_LATE_MS;
+    }
+    return false;
+}
+
+static bool at_its_latest(const struct rpc_ledgers *answer)
+{
+    return answer->count == 0 || answer->items[answer->count - 1].sequence == answer->latest_ledger;
+}
+
+static void mark_latest(struct witness *witness, size_t ahead, size_t behind, uint32_t latest)
+{
+    struct rpc_ledgers tip CLEANUP(rpc_ledgers_free) = {0};
+    struct witness_mark *mark = &witness->mark;
+    const struct feed *rpc = witness_asked(witness, ahead);
+    if (clock_left_ms(mark->next_ms) > 0)
+        return;
+    enum err e = rpc->ledgers(rpc->source, latest, 1, &tip, NULL);
+    const int64_t now = clock_ms();
+    mark->next_ms = now + MARK_AGAIN_MS;
+    if (e != ERR_OK || tip.count == 0 || tip.items[0].sequence != latest)
+        return;
+    mark->ahead = ahead;
+    mark->behind = behind;
+    mark->sequence = latest;
+    mark->hash = tip.items[0].hash;
+    mark->since_ms = mark->seen_ms = now;
+    mark->had_ms = 0;
+}
+
+/* Compares the latest ledgers of the RPC that is followed and of rpcs[i], after both were asked for the same
+ * ones. If one is some ledgers ahead, and the other was asked for its latest, asks the first for its latest,
+ * and remembers that. */
+static void witness_mark_lead(
+    struct witness *witness, size_t i, const struct rpc_ledgers *followed, const struct rpc_ledgers *theirs)
+{
+    const uint64_t ours = followed->latest_ledger, others = theirs->latest_ledger;
+    if (witness->mark.sequence != 0)
+        return;
+    if (ours >= others + LEDGERS_APART && at_its_latest(theirs))
+        mark_latest(witness, witness->followed, i, followed->latest_ledger);
+    else if (others >= ours + LEDGERS_APART && at_its_latest(followed))
+        mark_latest(witness, i, witness->followed, theirs->latest_ledger);
+}
+
+/* Leaves rpcs[i] out, which is late. If it is followed, the one that was ahead of it is from now on. */
+static void witness_leave_out_late(struct witness *witness, size_t i)
+{
+    log_warn("an RPC of RPC_URL returns ledgers late; it is left out until it returns them in time",
+        "rpc=%zu", i + 1);
+    if (i == witness->followed)
+        witness_follow(witness, witness->mark.ahead, "its ledgers are late");
+    witness_leave_out(witness, i);
+}
 
 /* ---- ledgers: compared */
 

@@ -13,7 +13,7 @@
 #define FAIRWAY_INGEST_WITNESS_H
 
 #include "feed.h"
-#include "outage.h"
+#include "retry.h"
 
 struct witness_rpc {
     struct feed feed;    /* asks this address of RPC_URL alone; used while it is followed */
@@ -21,7 +21,7 @@ struct witness_rpc {
     int64_t left_out_ms; /* clock_ms() when it is asked again; 0: it takes part */
 };
 
-/* The latest ledger of an RPC, which another one did not have yet: see witness_late.h. */
+/* The latest ledger of an RPC, which another one did not have yet. */
 struct witness_mark {
     size_t ahead, behind;
     uint32_t sequence; /* 0: none */
@@ -79,5 +79,25 @@ struct feed witness_feed(struct witness *witness);
  * if no other one answers, the limit is WITNESS_CONFIRM_MS.
  */
 struct feed witness_confirm_feed(struct witness *witness);
+
+/* ---- inside: what witness.c and witness_reads.c share */
+
+/* Sets order to the count indexes of rpcs: the one that is followed, the one that has confirmed last, and the
+ * others in the order of RPC_URL. */
+void witness_order(const struct witness *witness, size_t order[RPC_ADDRESSES_MAX]);
+
+/* How an RPC is asked: the one that is followed has more time. */
+const struct feed *witness_asked(const struct witness *witness, size_t i);
+
+/* Whether rpcs[i] is asked now: it takes part, or was not asked since it was left out for the limit. */
+bool witness_asks(const struct witness *witness, size_t i);
+
+/* Leaves rpcs[i] out, or asks it again later if it is left out. */
+void witness_leave_out(struct witness *witness, size_t i);
+/* Whether all but the one that is followed are left out. */
+bool witness_alone(const struct witness *witness);
+
+/* Whether another RPC may answer what one has failed with this. */
+bool witness_is_rpc_error(enum err e);
 
 #endif

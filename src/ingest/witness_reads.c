@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "witness_rpcs.h"
+#include "witness.h"
 
 /* What is asked. */
 struct question {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/ingest/commit_log.h"
+#include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
 #include "support/proxy.h"

@@ -1,4 +1,5 @@
-/* What follows a step of ingestion, by its result. */
+/* What follows a step of ingestion, by its result; pauses between retries; how long something may be missing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,6 +95,73 @@ static void a_success_ends_the_failures(void **state)
     assert_true(retry_keeps_lead(&retry, ERR_RPC_UNAVAILABLE));
 }
 
+#define FIRST_MS 100
+#define MAX_MS 1000
+
+static void pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 1000; round++) {
+        struct backoff backoff = {0};
+        for (unsigned whole_ms = FIRST_MS, i = 0; i < 8; i++) {
+            unsigned pause_ms = backoff_next(&backoff, FIRST_MS, MAX_MS);
+            assert_in_range(pause_ms, whole_ms / 2, whole_ms);
+            whole_ms = 2 * whole_ms < MAX_MS ? 2 * whole_ms : MAX_MS;
+        }
+    }
+}
+
+static void two_replicas_that_fail_together_do_not_retry_together(void **state)
+{
+    (void)state;
+    unsigned equal = 0;
+    for (int round = 0; round < 100; round++) {
+        struct backoff one = {MAX_MS}, other = {MAX_MS};
+        equal += backoff_next(&one, FIRST_MS, MAX_MS) == backoff_next(&other, FIRST_MS, MAX_MS);
+    }
+    assert_true(equal < 20);
+}
+
+static void after_a_success_the_pause_is_a_first_one(void **state)
+{
+    (void)state;
+    struct backoff backoff = {0};
+    for (int i = 0; i < 8; i++)
+        (void)backoff_next(&backoff, FIRST_MS, MAX_MS);
+    backoff_reset(&backoff);
+    assert_in_range(backoff_next(&backoff, FIRST_MS, MAX_MS), FIRST_MS / 2, FIRST_MS);
+}
+
+static void a_first_pause_above_the_limit_is_cut_to_it(void **state)
+{
+    (void)state;
+    struct backoff backoff = {0};
+    assert_in_range(backoff_next(&backoff, 5 * MAX_MS, MAX_MS), MAX_MS / 2, MAX_MS);
+}
+
+static void it_ends_when_something_has_been_missing_for_the_limit(void **state)
+{
+    (void)state;
+    struct outage outage = {.limit_ms = 100};
+    assert_false(outage_lasts(&outage, 5000));
+    assert_false(outage_lasts(&outage, 5099));
+    assert_true(outage_lasts(&outage, 5100));
+    assert_true(outage_lasts(&outage, 5300)); /* and stays ended */
+    outage_end(&outage);
+    assert_false(outage_lasts(&outage, 5301));
+}
+
+/* A replica that led long ago, and saw it missing once, must wait again. */
+static void what_was_missing_long_ago_counts_for_nothing(void **state)
+{
+    (void)state;
+    struct outage outage = {.limit_ms = 100};
+    assert_false(outage_lasts(&outage, 5000));
+    assert_false(outage_lasts(&outage, 900000));
+    assert_true(outage_lasts(&outage, 900100));
+    assert_false(outage_lasts(&outage, 900501));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +171,12 @@ int main(void)
         cmocka_unit_test(a_leader_gives_up_the_lead_after_every_database_error),
         cmocka_unit_test(DR6_a_leader_gives_up_the_lead_when_its_rpc_has_failed_for_fifteen_polls),
         cmocka_unit_test(a_success_ends_the_failures),
+        cmocka_unit_test(pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half),
+        cmocka_unit_test(two_replicas_that_fail_together_do_not_retry_together),
+        cmocka_unit_test(after_a_success_the_pause_is_a_first_one),
+        cmocka_unit_test(a_first_pause_above_the_limit_is_cut_to_it),
+        cmocka_unit_test(it_ends_when_something_has_been_missing_for_the_limit),
+        cmocka_unit_test(what_was_missing_long_ago_counts_for_nothing),
     };
     return cmocka_run_group_tests_name("ingest/retry", tests, NULL, NULL);
 }

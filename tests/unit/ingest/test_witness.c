@@ -11,8 +11,7 @@
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
-#include "witness_late.h"
-#include "witness_rpcs.h"
+#include "witness.h"
 
 /* An RPC: what it answers. */
 struct fake {

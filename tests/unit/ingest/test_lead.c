@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "leader_watch.h"
+#include "lead.h"
 
 static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)
 {
@@ -61,5 +61,5 @@ int main(void)
         cmocka_unit_test(a_leader_is_left_alone_unless_a_ledger_is_due),
         cmocka_unit_test(a_leader_that_recovers_from_a_gap_gets_more_time),
     };
-    return cmocka_run_group_tests_name("ingest/leader_watch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ingest/lead", tests, NULL, NULL);
 }
