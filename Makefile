@@ -76,19 +76,22 @@ $(BUILD)/%.o: %.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
 
 define module_library
-$(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db,$(1)),$(BUILD)/src/db/embedded.o)
+$(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db api,$(1)),$(BUILD)/src/$(1)/embedded.o)
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$(Q)ar rcs $$@ $$^
 endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
-# The migrations are embedded in the program.
+# The migrations and the description of the API are embedded in the program.
 $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql migrations/functions/*.sql)
 	@mkdir -p $(@D)
 	$(Q)sh src/db/embed.sh migrations > $@
-$(BUILD)/src/db/embedded.o: $(BUILD)/src/db/embedded.c
-	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/db -c -o $@ $<
+$(BUILD)/src/api/embedded.c: src/api/openapi.json
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "openapi.h"'; echo 'const char openapi_json[] = {'; od -An -v -tu1 $< | sed 's/ \{1,\}\([0-9]*\)/\1,/g'; echo '0};'; } > $@
+$(BUILD)/src/db/embedded.o $(BUILD)/src/api/embedded.o: $(BUILD)/src/%/embedded.o: $(BUILD)/src/%/embedded.c
+	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/$* -c -o $@ $<
 
 # The commit for /metrics and `fairway --version`; the file is written only when it changes. Its temporary file has the
 # shell's number, because two `make run` may build in one tree. Without .git, set COMMIT=...

@@ -43,6 +43,7 @@
     X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \
         "The lease has expired: no ledger includes the transaction, and none can any more.")                 \
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
+    X(LIMIT_REACHED, "LIMIT_REACHED", 409, "A limit of this client is reached, and waiting does not help.")  \
     X(LENGTH_REQUIRED, "LENGTH_REQUIRED", 411, "The request needs a Content-Length header.")                 \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \

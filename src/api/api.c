@@ -51,6 +51,7 @@ struct api *api_start(const struct api_settings *settings)
     add_guarded(api, AUTH_FEE_BUMP, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
     add_guarded(api, AUTH_POOL, "GET", "/v1/pool", 0, api_get_pool);
     add_guarded(api, AUTH_POOL, "GET", "/v1/channel-accounts", 0, api_get_channel_accounts);
+    add(api, "GET", "/openapi.json", 0, api_get_openapi);
     add_probes(api);
     return api;
 }

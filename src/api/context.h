@@ -55,6 +55,7 @@ void api_get_pool(struct http_request *request, void *api);
 void api_get_channel_accounts(struct http_request *request, void *api);
 void api_get_livez(struct http_request *request, void *api);
 void api_get_readyz(struct http_request *request, void *api);
+void api_get_openapi(struct http_request *request, void *api);
 void api_get_metrics(struct http_request *request, void *api);
 
 #endif

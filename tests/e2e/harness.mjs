@@ -8,6 +8,7 @@ import path from 'node:path';
 import { isDeepStrictEqual, promisify } from 'node:util';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
+import { checkResponse } from './openapi.mjs';
 import { Session } from './session.mjs';
 import { authorization } from './token.mjs';
 
@@ -272,7 +273,8 @@ export class Service {
     return this.ended;
   }
 
-  /** Sends a request, with a token of the client unless headers have another, and returns {status, headers, json}. */
+  /** Sends a request, with a token of the client unless headers have another, and returns {status, headers, json}. Throws when
+   * openapi.json does not have the response. */
   async request(method, path, body, headers = {}) {
     const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
     const answer = await fetch(this.url + path, {
@@ -282,7 +284,9 @@ export class Service {
       body: sent,
     });
     const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
+    const response = { status: answer.status, headers: answer.headers, json: text === '' ? undefined : JSON.parse(text) };
+    checkResponse(method, path, response);
+    return response;
   }
 
   get(path) {

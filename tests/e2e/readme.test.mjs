@@ -1,4 +1,5 @@
-// The three calls of README.md: the first works as it is printed, and each answer has the members that README shows, in that order.
+// The three calls of README.md: the first works as it is printed, and each answer has the members that README shows, in that order. And
+// openapi.json.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
@@ -46,4 +47,10 @@ test('README: a fee bump and the status have the members that are shown', { time
   const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
   assert.equal(json.status, 'confirmed');
   assert.deepEqual(Object.keys(json), membersOf(blocks[2].answer));
+});
+
+test('GET /openapi.json needs no token, and is the document of the sources', { timeout: 600_000 }, async () => {
+  const answer = await fetch(`${service.url}/openapi.json`);
+  assert.equal(answer.headers.get('content-type'), 'application/json');
+  assert.equal(await answer.text(), fs.readFileSync(path.resolve(import.meta.dirname, '../../src/api/openapi.json'), 'utf8'));
 });
