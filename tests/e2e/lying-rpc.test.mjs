@@ -1,4 +1,4 @@
-// What an RPC can do by lying when it is the only one, by method and field: docker/README.md says the same in its table. While it lies, a live
+// What an RPC can do by lying when it is the only one, by method and field: docker/security.md says the same in its table. While it lies, a live
 // lease stays open, and its account stays leased; when it stops lying, everything is as before. The last test shows the two lies that are
 // believed. tests/e2e/two-rpcs.test.mjs has the same with a second RPC that is honest.
 import assert from 'node:assert/strict';

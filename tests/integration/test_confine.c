@@ -1,6 +1,6 @@
 /*
  * DS7: what code that has taken fairway over can and cannot do, as root and as an ordinary user, who owns the
- * key file and runs a real key process. test_confine_calls.c has more deeds, docker/README.md the table.
+ * key file and runs a real key process. test_confine_calls.c has more deeds, docker/security.md the table.
  */
 #include <setjmp.h>
 #include <stdarg.h>

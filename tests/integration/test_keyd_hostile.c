@@ -1,6 +1,6 @@
 /*
  * A captured fairway: what it can have signed by the real key process, and what not. The table below equals
- * the one in docker/README.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the
+ * the one in docker/security.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the
  * damaged ones.
  */
 #include <setjmp.h>
@@ -65,7 +65,7 @@ struct attempt {
     uint32_t entries;     /* in the footprint of a Soroban transaction */
 };
 
-/* The texts are the rows of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
+/* The texts are the rows of the table in docker/security.md; tests/lint/readme.test.mjs compares them. */
 #define ANY_LEASE "leases for any account of the pool, leased or not, valid for up to 420 s"
 #define SAME_NUMBER "several of them for one account and one sequence number, of which the network takes one"
 #define ANY_BUMP                                                                                             \

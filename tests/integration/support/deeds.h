@@ -30,7 +30,7 @@ struct deed {
     unsigned traits;
 };
 
-/* The row is that of the table in docker/README.md; tests/lint/readme.test.mjs compares them. */
+/* The row is that of the table in docker/security.md; tests/lint/readme.test.mjs compares them. */
 #define DEED(row, function, traits)                                                                          \
     {                                                                                                        \
 #function, function, traits                                                                          \
