@@ -69,13 +69,18 @@ CREATE VIEW fairway.pool_accounts AS
     CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.slot BETWEEN n AND n ORDER BY c.slot DESC LIMIT 1) b
     WHERE NOT p.small;
 
--- How many requests of each replica wait for an account, while they are too few. A replica begins a new row every ten seconds (period), so
--- that a reader meets few old versions, also while an old snapshot keeps all of them.
+-- How many requests of each replica wait for an account, while accounts are too few. Each claim of the replica adds a row, and housekeeping
+-- deletes them. No row is changed, so nobody waits for a lock, and a reader of the last second meets no old version.
 CREATE UNLOGGED TABLE fairway.waiting (
-    replica         bigint NOT NULL,
-    since           timestamptz[] NOT NULL,
-    seen_at         timestamptz NOT NULL,
-    period          bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()))::bigint / 10,
-    published_until timestamptz NOT NULL DEFAULT 'infinity',
-    PRIMARY KEY (period, replica)
+    replica bigint NOT NULL, -- a random number
+    waiting bigint NOT NULL,
+    taken   bigint NOT NULL, -- accounts, by this claim
+    seen_at timestamptz NOT NULL
 );
+CREATE INDEX waiting_seen_at ON fairway.waiting (seen_at);
+
+-- The newest report of each replica. One that is older than a second does not count: its replica has stopped.
+CREATE VIEW fairway.waiting_now AS
+    SELECT DISTINCT ON (w.replica) w.replica, w.waiting FROM fairway.waiting w
+    WHERE w.seen_at BETWEEN statement_timestamp() - interval '1 s' AND statement_timestamp() + interval '1 s'
+    ORDER BY w.replica, w.seen_at DESC;

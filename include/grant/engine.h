@@ -2,15 +2,15 @@
  * The engine grants leases and signs fee bumps: requests wait in a queue for each, and the engine's threads
  * take all that wait in one as a batch. First come, first served; the two queues take turns. A request for a
  * lease that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to release one. While accounts are
- * short, the replicas share them: a request that arrived ENGINE_TURN_MS before one of another replica comes
- * before it in the order of all replicas (see grant_sharing).
+ * short, the replicas share them in proportion to their waiting requests (see grant_batch).
  *
  * While a batch runs, new requests are collected for ENGINE_GATHER_MS, so that the next batch has many of
  * them and each costs less. The next worker that is free takes them. A request that comes while none runs is
  * taken at once.
  *
  * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
- * the database and keyd do.
+ * the database and keyd do. The calls of a batch end at the deadline of its oldest request; when it fails
+ * then, and nothing of it was committed, the requests that have time left wait for another batch.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_H
 #define FAIRWAY_GRANT_ENGINE_H
@@ -22,7 +22,6 @@
 #define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
 #define ENGINE_BUMP_ANSWER_MS 4900
 #define ENGINE_GATHER_MS 3
-#define ENGINE_TURN_MS 2000 /* how far apart the turns of requests that arrive together may be */
 #define ENGINE_QUEUE_MAX 10000
 
 struct engine;
@@ -50,11 +49,9 @@ struct engine_ticket {
         TICKET_BUMP_QUEUED
     } place;
     bool cancelled;
-    bool checked; /* a batch has checked it and had no account for it; GRANT_CHECK leaves it out */
+    bool checked; /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
-    int64_t turn_ms;       /* its place in the order of all replicas' requests; see grant_sharing */
-    uint64_t published_by; /* the number of the claim that last published this turn; 0: none */
     int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
     int delay_ms;          /* before that attempt; grows */
     struct engine_ticket *next, *previous;

@@ -86,50 +86,33 @@ struct grant_settings {
 
 #define GRANT_BATCH_MAX 64
 
-/*
- * How replicas share the idle accounts while there are too few. Each request has a turn, by which the
- * requests of all replicas are ordered: a random time, at most ENGINE_TURN_MS / 2 before or after its
- * arrival. The requests of one replica are granted in the order of arrival, so they exchange their turns: the
- * one that arrived first gets the earliest. Each replica publishes the earliest turns of its waiting requests
- * in fairway.waiting. fairway.share_of_idle counts the idle accounts, assigns one to each of the earliest
- * turns of all replicas, and returns how many of those turns are this replica's. When a replica has more
- * requests than it publishes, no account is assigned to a turn after its last published one.
- *
- * So the requests that two replicas received at the same time are interleaved, in proportion to their
- * numbers. A grant does not change the turns of other requests: a replica that claims later than another one
- * finds the accounts of its turns still idle.
- */
-#define GRANT_SHARING_MAX 256 /* fairway.share_of_idle has this number, and GRANT_BATCH_MAX, too */
-struct grant_sharing {
-    int64_t replica; /* a random number; a new one after an error, whose transaction may still lock the row */
-    int64_t waited_ms[GRANT_SHARING_MAX]; /* now less the earliest turns of its waiting requests, the largest
-                                             first; negative for turns after now */
-    size_t count;
-    /* Set by the batch. */
-    int64_t idle;    /* idle accounts, at most waiting + GRANT_BATCH_MAX, and fewer than that when a replica
-                        has more requests than it publishes; -1: no other replica shares, and they were not
-                        counted */
-    int64_t waiting; /* published turns of all replicas */
-    int64_t share;   /* accounts that this replica may take */
-    bool shortage_over; /* this replica need not publish any more */
-};
-
 enum grant_mode {
-    GRANT_CLAIM,       /* takes idle accounts, unless requests of other replicas wait for some */
-    GRANT_CLAIM_SHARE, /* publishes sharing and takes the replica's share */
-    GRANT_CHECK,       /* takes none: returns earlier leases to repeated requests, and refuses requests that
-                          cannot be granted */
+    GRANT_CLAIM, /* takes idle accounts: as many as it needs, or the replica's share of them while requests
+                    wait in other replicas too */
+    GRANT_CHECK, /* takes none: returns earlier leases to repeated requests, and refuses requests that
+                    cannot be granted */
 };
 
+/*
+ * While accounts are short, each replica reports how many of its requests wait for one (fairway.waiting), and
+ * takes idle accounts in proportion to that number (fairway.share_of_idle). Reports older than 1 s do not
+ * count. A replica whose requests wait while an account is idle has a share of at least one.
+ */
 struct grant_batch {
     struct grant *const *grants;
-    size_t count; /* at most GRANT_BATCH_MAX; with GRANT_CLAIM_SHARE it may be 0 */
+    size_t count; /* at most GRANT_BATCH_MAX; may be 0 when it reports */
     enum grant_mode mode;
-    struct grant_sharing *sharing; /* GRANT_CLAIM reads replica; NULL with GRANT_CLAIM: other replicas are
-                                      ignored */
-    bool again; /* it was rolled back before: what limited clients use is locked before it is read */
+    int64_t replica; /* a random number */
+    size_t queued;   /* requests of this replica that wait for an account, without those of the batch */
+    bool reports;    /* how many requests wait on; without it only if any do. Only with GRANT_CLAIM */
+    bool again;      /* it was rolled back before: what limited clients use is locked before it is read */
     /* Set by the batch. */
-    bool others_wait;   /* GRANT_CLAIM: requests of other replicas wait, so no account was taken */
+    size_t claimed; /* accounts */
+    int64_t idle;   /* accounts before the claim, at most as many as requests wait; -1: not counted, because
+                       no requests wait in other replicas */
+    int64_t share;  /* accounts that this replica could take, for the queued requests too */
+    size_t left;    /* what was reported: requests of this replica that wait on; 0 when there are enough
+                       accounts, so far as the batch could see */
     bool locked_unused; /* accounts were locked, so that other claims skipped them, and not used */
 };
 

@@ -26,11 +26,13 @@
 /* Its first statement: takes the grants lock shared. False: grants are being stopped. */
 extern const char grants_enter_sql[];
 
-/* The first columns of its second statement, which selects FROM fairway.grant_terms(...) t. A statement of
- * its own after the lock: its snapshot must not be older than the lock. */
+/* The first columns of its second statement, and where it reads them. A statement of its own after the lock:
+ * its snapshot must not be older than the lock. */
 #define GRANTS_COLUMNS                                                                                       \
-    "t.grants_allowed, t.grants_reason, t.sequence, t.close_time, t.clock, t.same_database, t.held_until,"   \
-    " t.hold_reason"
+    "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
+    " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
+    ", c.held_until, c.hold_reason"
+#define GRANTS_FROM " FROM fairway.cursor c ORDER BY c.only_row DESC LIMIT 1"
 #define GRANTS_COLUMN_COUNT 8
 
 struct grants_time {

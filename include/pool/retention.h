@@ -10,6 +10,7 @@ enum retention {
     RETENTION_HISTORY,    /* drops the leases of whole days, with their results and fee bumps, and the
                              idempotency keys of the days before yesterday; age since the grant */
     RETENTION_LEDGERS,    /* deletes ledgers, but the cursor's; age since their commit */
+    RETENTION_WAITING,    /* deletes reports of waiting requests that no longer count */
 };
 
 #define RETENTION_DAYS_AHEAD 7
@@ -17,11 +18,12 @@ enum retention {
 /*
  * One step and one transaction. RETENTION_PARTITIONS extends the partitions by one day. RETENTION_HISTORY
  * drops one day: nothing of it is younger than keep_seconds, and no lease of it is open. RETENTION_LEDGERS
- * deletes at most limit rows. How much a step reads does not depend on the size of the tables or the
- * planner's statistics. While another replica runs a step, it changes nothing instead of waiting.
+ * and RETENTION_WAITING delete at most limit rows. How much a step reads does not depend on the size of the
+ * tables or the planner's statistics. While another replica runs a step, it changes nothing instead of
+ * waiting.
  *
- * db is outside a transaction. *changed is the number of tables made or dropped, or of
- * rows deleted or changed (0 on error). Nothing is left to do for now when it is 0 or, for RETENTION_LEDGERS,
+ * db is a session outside a transaction. *changed is the number of tables made or dropped, or of
+ * rows deleted or changed (0 on error). Nothing is left to do for now when it is 0 or, for those two,
  * less than limit. Errors as db_run; then nothing was changed. A table is dropped under a lock that excludes
  * all its users, and grants queue behind the step that waits for it: the session's lock_timeout must be
  * short.

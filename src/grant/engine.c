@@ -1,3 +1,5 @@
+/* The lease engine from outside: start, submit, cancel, stop. Nothing here waits for the database, but for
+ * engine_stop. */
 #include "grant/engine.h"
 
 #include <stdlib.h>
@@ -11,15 +13,7 @@
 #include "base/thread.h"
 #include "engine_state.h"
 
-int64_t engine_replica_number(void)
-{
-    int64_t number;
-    while (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-        ;
-    return number;
-}
-
-void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail)
+void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail)
 {
     /* A batch that was rolled back may have left another reason. */
     const struct detail reason = detail != NULL ? *detail : (struct detail){0};
@@ -32,14 +26,14 @@ void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail
         ticket->grant.error = e;
         ticket->grant.detail = reason;
     }
-    ticket->done(ticket);
 }
 
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
 {
     for (struct engine_ticket *ticket = tickets->first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
-        engine_refuse(ticket, e, detail);
+        engine_set_refused(ticket, e, detail);
+        ticket->done(ticket);
     }
 }
 
@@ -57,7 +51,8 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     engine->queue.place = TICKET_QUEUED;
     engine->delayed.place = TICKET_DELAYED;
     engine->bumps.place = TICKET_BUMP_QUEUED;
-    engine->replica = engine_replica_number();
+    while (getrandom(&engine->replica, sizeof engine->replica, 0) != (ssize_t)sizeof engine->replica)
+        ;
     engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
@@ -97,18 +92,8 @@ static size_t waiting(const struct engine *engine)
  * tickets, or will look at the queue after its batch. */
 static bool needs_worker(const struct engine *engine, const struct ticket_queue *queue)
 {
-    const bool gathers =
-        engine->taken > 0 && (queue == &engine->bumps || engine->accounts == ACCOUNTS_ENOUGH);
+    const bool gathers = engine->taken > 0 && (queue == &engine->bumps || !engine->is_short);
     return !gathers || queue->count == 1 || queue->count == GRANT_BATCH_MAX;
-}
-
-/* Returns the turn of a request that has just arrived. Multiples of the golden ratio modulo 1 are spread
- * evenly, however many of them there are. */
-static int64_t turn_of(const struct engine *engine, const struct engine_ticket *ticket)
-{
-    const uint32_t fraction =
-        (uint32_t)(ticket->arrival * 2654435769 + (uint64_t)engine->replica); /* of 2^32 */
-    return ticket->arrived_ms - ENGINE_TURN_MS / 2 + (int64_t)((uint64_t)fraction * ENGINE_TURN_MS >> 32);
 }
 
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
@@ -123,8 +108,6 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     if (e == ERR_OK) {
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
-        ticket->turn_ms = turn_of(engine, ticket);
-        ticket->published_by = 0;
         ticket_queue_append(queue, ticket);
         wake = needs_worker(engine, queue);
     }
@@ -150,8 +133,10 @@ void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
     else
         ticket->cancelled = true; /* seen by engine_submit, or at the end of the batch */
     pthread_mutex_unlock(&engine->mutex);
-    if (waits)
-        engine_refuse(ticket, ERR_CANCELLED, NULL);
+    if (waits) {
+        engine_set_refused(ticket, ERR_CANCELLED, NULL);
+        ticket->done(ticket);
+    }
 }
 
 static void refuse_waiting(struct engine *engine)

@@ -1,33 +1,5 @@
+/* The decisions of the lease engine, without locks, database or clock. */
 #include "engine_choice.h"
-
-#include "base/clock.h"
-
-void engine_accounts_released(struct engine *engine)
-{
-    if (engine->accounts == ACCOUNTS_SHORT)
-        engine->accounts = ACCOUNTS_CLAIM_DUE;
-    else if (engine->accounts == ACCOUNTS_CLAIMING)
-        engine->accounts = ACCOUNTS_CLAIMING_DUE;
-}
-
-void engine_wake_worker(struct engine *engine)
-{
-    if (engine->queue.count + engine->delayed.count + engine->bumps.count > 0)
-        pthread_cond_signal(&engine->work);
-}
-
-static void resume_delayed(struct engine *engine, int64_t now_ms)
-{
-    struct ticket_queue ready = {0};
-    for (struct engine_ticket *ticket = engine->delayed.first, *next; ticket != NULL; ticket = next) {
-        next = ticket->next;
-        if (ticket->not_before_ms > now_ms)
-            continue;
-        ticket_queue_remove(&engine->delayed, ticket);
-        ticket_queue_append(&ready, ticket);
-    }
-    ticket_queue_merge(&engine->queue, &ready);
-}
 
 /* Whether a batch of this queue is worth its cost now: while another batch runs, more tickets may come. */
 static bool is_gathered(const struct engine *engine, const struct ticket_queue *queue, int64_t now_ms)
@@ -36,29 +8,13 @@ static bool is_gathered(const struct engine *engine, const struct ticket_queue *
                                    queue->first->arrived_ms + ENGINE_GATHER_MS <= now_ms);
 }
 
-/* Returns false when there is no lease to grant now. */
-static bool choose_mode(struct engine *engine, int64_t now_ms, enum grant_mode *mode)
+bool engine_choose(const struct engine *engine, int64_t now_ms, struct engine_choice *choice)
 {
-    if (engine->accounts == ACCOUNTS_ENOUGH) {
-        *mode = GRANT_CLAIM;
-        return is_gathered(engine, &engine->queue, now_ms);
-    }
-    if (engine->reclaim_ms != 0 && engine->reclaim_ms <= now_ms)
-        engine_accounts_released(engine);
-    if (engine->accounts == ACCOUNTS_CLAIM_DUE) {
-        *mode = GRANT_CLAIM_SHARE;
-        return true;
-    }
-    *mode = GRANT_CHECK;
-    return engine->queue.unchecked > 0;
-}
-
-bool engine_choose(struct engine *engine, struct engine_choice *choice)
-{
-    const int64_t now_ms = clock_ms();
-    resume_delayed(engine, now_ms);
-    const bool leases = choose_mode(engine, now_ms, &choice->mode),
+    const bool claim = engine->is_short ? !engine->claiming && engine->claim_at_ms <= now_ms
+                                        : is_gathered(engine, &engine->queue, now_ms),
+               check = engine->is_short && engine->queue.unchecked > 0, leases = claim || check,
                bumps = is_gathered(engine, &engine->bumps, now_ms);
+    choice->mode = claim ? GRANT_CLAIM : GRANT_CHECK;
     choice->kind = bumps && (!leases || engine->last_kind == TICKET_LEASE) ? TICKET_BUMP : TICKET_LEASE;
     return leases || bumps;
 }
@@ -71,12 +27,59 @@ static void earlier(int64_t *next_ms, int64_t at_ms)
 
 int64_t engine_choose_again_ms(const struct engine *engine)
 {
-    int64_t next_ms = engine->accounts == ACCOUNTS_SHORT ? engine->reclaim_ms : 0;
-    if (engine->accounts == ACCOUNTS_ENOUGH && engine->queue.count > 0)
+    int64_t next_ms = engine->is_short && !engine->claiming ? engine->claim_at_ms : 0;
+    if (!engine->is_short && engine->queue.count > 0)
         earlier(&next_ms, engine->queue.first->arrived_ms + ENGINE_GATHER_MS);
     if (engine->bumps.count > 0)
         earlier(&next_ms, engine->bumps.first->arrived_ms + ENGINE_GATHER_MS);
     for (const struct engine_ticket *ticket = engine->delayed.first; ticket != NULL; ticket = ticket->next)
         earlier(&next_ms, ticket->not_before_ms);
     return next_ms;
+}
+
+int engine_claim_delay_ms(const struct grant_batch *claim)
+{
+    if (claim->claimed == claim->count && claim->share > (int64_t)claim->count)
+        return 0; /* the share is larger than a batch */
+    return claim->idle > (int64_t)claim->claimed ? ENGINE_CLAIM_SOON_MS : ENGINE_CLAIM_MS;
+}
+
+int64_t engine_wait_end_ms(const struct engine_ticket *ticket)
+{
+    return ticket->arrived_ms + (ticket->kind == TICKET_BUMP ? ENGINE_BUMP_WAIT_MS : ENGINE_WAIT_MS);
+}
+
+int64_t engine_answer_end_ms(const struct engine_ticket *ticket)
+{
+    return ticket->arrived_ms + (ticket->kind == TICKET_BUMP ? ENGINE_BUMP_ANSWER_MS : ENGINE_ANSWER_MS);
+}
+
+static bool has_time(const struct engine_run *run, int64_t now_ms)
+{
+    return run->deadline_ms - now_ms > ENGINE_RETRY_LEFT_MS;
+}
+
+static bool is_at_once(const struct engine_run *run, int64_t now_ms)
+{
+    return now_ms - run->began_ms < ENGINE_AT_ONCE_MS && has_time(run, now_ms);
+}
+
+bool engine_runs_again(const struct engine_run *run, enum err e, int64_t now_ms)
+{
+    return e == ERR_SERIALIZATION ? has_time(run, now_ms)
+                                  : e == ERR_DATABASE_UNAVAILABLE && is_at_once(run, now_ms);
+}
+
+bool engine_waits_on(
+    const struct engine_run *run, enum err e, const struct engine_ticket *ticket, int64_t now_ms)
+{
+    const bool unavailable = e == ERR_DATABASE_UNAVAILABLE || e == ERR_KEYD_UNAVAILABLE;
+    return (e == ERR_SERIALIZATION || (unavailable && !is_at_once(run, now_ms))) &&
+           now_ms < engine_wait_end_ms(ticket);
+}
+
+int engine_key_delay_ms(int delay_ms)
+{
+    const int longer_ms = delay_ms == 0 ? ENGINE_KEY_DELAY_FIRST_MS : 2 * delay_ms;
+    return longer_ms < ENGINE_KEY_DELAY_MAX_MS ? longer_ms : ENGINE_KEY_DELAY_MAX_MS;
 }

@@ -1,5 +1,5 @@
-/* What the threads of the lease engine share: the workers (engine_worker.c, engine_batch.c, engine_choice.c),
- * the deadline thread and the listener for released accounts (engine_threads.c). */
+/* What the threads of the lease engine share: the workers (engine_worker.c), the deadline thread and the
+ * listener for released accounts (engine_threads.c). Decisions about it are in engine_choice.c. */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -13,33 +13,20 @@ struct engine_worker {
     pthread_t thread;
 };
 
-/*
- * While there are enough accounts, each worker takes what waits and claims accounts for it. A claim that
- * finds fewer idle accounts than it has requests begins a shortage. In a shortage one worker at a time
- * claims, and only this replica's share of the idle accounts. It claims when accounts may have become idle:
- * when a ledger was committed, when a batch gave accounts back, and at least every ENGINE_SHARE_MS. The other
- * workers only check new requests, so that those that cannot be granted are refused at once. Idle accounts
- * that were the share of another replica are tried again soon (`reclaim_ms`): that replica may have stopped.
- * A claim is also planned for new requests, because it publishes them.
- * The shortage ends when nothing waits, or when many more accounts are idle than requests wait. It does not
- * end while some replica has more requests than it publishes.
- *
- *   ENOUGH --a claim finds too few--> CLAIM_DUE --a worker takes it--> CLAIMING --it ends--> SHORT or ENOUGH
- *                                       ^   ^                             |
- *        SHORT --accounts may be idle---+   |                             | accounts may be idle
- *                                           |                             v
- *                                           +---------it ends-------- CLAIMING_DUE
- */
-enum engine_accounts {
-    ACCOUNTS_ENOUGH,
-    ACCOUNTS_SHORT,       /* a claim would find none */
-    ACCOUNTS_CLAIM_DUE,   /* some may have become idle */
-    ACCOUNTS_CLAIMING,    /* a worker claims the share */
-    ACCOUNTS_CLAIMING_DUE /* the same, and more may have become idle since it began */
-};
-
 #define TICKET_KINDS 2
 
+/*
+ * While there are enough accounts, each worker takes what waits and claims accounts for it. A claim that
+ * leaves requests without an account begins a shortage. In a shortage one worker at a time claims: when
+ * accounts may have become idle, soon when it left some to other replicas, and at least every
+ * ENGINE_CLAIM_MS, because each claim reports how many requests wait. The other workers check new requests
+ * once, so that those that cannot be granted are refused at once. A claim that leaves no request without an
+ * account ends the shortage.
+ *
+ *   enough --requests are left--> short --time, or accounts may be idle--> claim due --a worker--> claiming
+ *      ^                            ^                                                                 |
+ *      +------- none are left ------+---------------------- requests are left ------------------------+
+ */
 struct engine {
     struct engine_settings settings;
     pthread_mutex_t mutex;                     /* guards what follows */
@@ -50,15 +37,13 @@ struct engine {
     size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
     bool stopping;
-    enum ticket_kind last_kind; /* of the batch that was taken last */
-    enum engine_accounts accounts;
-    int64_t reclaim_ms; /* when ACCOUNTS_SHORT becomes ACCOUNTS_CLAIM_DUE; 0: not planned */
-    int reclaim_delay_ms;
-    int64_t turns_ms[ENGINE_QUEUE_MAX]; /* of the requests of the last GRANT_CLAIM_SHARE, in order */
-    uint64_t claims;                    /* how many GRANT_CLAIM_SHARE have begun */
-    int64_t replica;                    /* the number of this replica in fairway.waiting */
-    size_t published;   /* requests in this replica's row of fairway.waiting, as far as is known */
-    int64_t replied_ms; /* when the database last replied to a batch */
+    enum ticket_kind last_kind;        /* of the batch that was taken last */
+    bool is_short;                     /* a shortage; these two are about it: */
+    bool claiming;                     /* a worker claims */
+    int64_t claim_at_ms;               /* when the next claim is due; 0: now */
+    uint64_t releases;                 /* how often accounts may have become idle */
+    int64_t replica;                   /* the number of this replica in fairway.waiting */
+    int64_t replied_ms;                /* when the database last replied to a batch */
     enum err last_error[TICKET_KINDS]; /* of a batch */
 
     int wake_fd; /* ends the listener's wait */
@@ -67,10 +52,6 @@ struct engine {
     struct engine_worker *workers;
 };
 
-/* How often a replica publishes that its requests still wait. fairway.share_of_idle ignores rows older than
- * 2 s. */
-#define ENGINE_SHARE_MS 500
-
 /* The threads; each runs until the engine stops. A worker grants; the listener wakes the workers when
  * accounts may have become idle; the deadline thread refuses tickets that have waited too long, and never
  * waits for the database. */
@@ -78,15 +59,16 @@ void *engine_worker_run(void *worker);
 void *engine_listen(void *engine);
 void *engine_watch_deadlines(void *engine);
 
-/* Returns a random number for engine.replica. */
-int64_t engine_replica_number(void);
-
-/* Refuses the ticket, which is in no queue of the engine any more, and calls its done. detail may be NULL.
- * The mutex is not held. */
-void engine_refuse(struct engine_ticket *ticket, enum err e, const struct detail *detail);
-/* The same for all tickets of a list that only the caller has. */
+/* Decides the ticket: it is refused. detail may be NULL. */
+void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail);
+/* The same for all tickets of a list, which are in no queue of the engine any more, and calls their done. The
+ * mutex is not held. */
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
 
+/* Accounts may have become idle: in a shortage, a claim is due. The mutex is held. */
+void engine_accounts_released(struct engine *engine);
+/* Wakes a worker if any ticket waits. The mutex is held. */
+void engine_wake_worker(struct engine *engine);
 /* After tickets were put back: wakes the deadline thread if one has a deadline that is earlier than it
  * expects. The mutex is held. */
 void engine_deadline_changed(struct engine *engine);

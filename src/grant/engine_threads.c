@@ -27,8 +27,7 @@ static void accounts_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     engine_accounts_released(engine);
-    if (engine->accounts == ACCOUNTS_CLAIM_DUE)
-        pthread_cond_broadcast(&engine->work);
+    engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -40,36 +39,34 @@ void *engine_listen(void *context)
     db_set_deadline(db, clock_ms() + LISTEN_MS);
     if (db_listen(db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
-    for (int64_t next_poll_ms = 0; !is_stopping(engine);) {
+    while (!is_stopping(engine)) {
         bool notified = false;
         db_set_deadline(db, clock_ms() + LISTEN_MS);
-        if (db_wait_notify(db, ENGINE_SHARE_MS, engine->wake_fd, &notified, &detail) != ERR_OK) {
+        if (db_wait_notify(db, LISTEN_MS / 2, engine->wake_fd, &notified, &detail) != ERR_OK) {
             log_debug("no notifications", "detail=\"%s\"", detail.text);
             clock_sleep_ms(PAUSE_MS);
         }
-        if (notified || clock_ms() >= next_poll_ms) {
+        if (notified)
             accounts_released(engine);
-            next_poll_ms = clock_ms() + ENGINE_SHARE_MS;
-        }
     }
     return NULL;
 }
 
 /* ---- the deadline thread: refuses tickets that have waited too long. It never waits for the database. */
 
-static void take_earlier(int64_t *earliest_ms, const struct ticket_queue *queue, int wait_ms)
+static void take_earlier(int64_t *earliest_ms, const struct ticket_queue *queue)
 {
-    if (queue->first != NULL && queue->first->arrived_ms + wait_ms < *earliest_ms)
-        *earliest_ms = queue->first->arrived_ms + wait_ms;
+    if (queue->first != NULL && engine_wait_end_ms(queue->first) < *earliest_ms)
+        *earliest_ms = engine_wait_end_ms(queue->first);
 }
 
 /* The first deadline of all tickets that wait now or are submitted later. The mutex is held. */
 static int64_t first_deadline_ms(const struct engine *engine)
 {
     int64_t first_ms = clock_ms() + ENGINE_BUMP_WAIT_MS;
-    take_earlier(&first_ms, &engine->queue, ENGINE_WAIT_MS);
-    take_earlier(&first_ms, &engine->delayed, ENGINE_WAIT_MS);
-    take_earlier(&first_ms, &engine->bumps, ENGINE_BUMP_WAIT_MS);
+    take_earlier(&first_ms, &engine->queue);
+    take_earlier(&first_ms, &engine->delayed);
+    take_earlier(&first_ms, &engine->bumps);
     return first_ms;
 }
 
@@ -86,8 +83,7 @@ static void refuse_late(struct engine *engine)
     const int64_t now_ms = clock_ms();
     const bool silent = now_ms - engine->replied_ms > SILENCE_MS;
     const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
-    const enum err none =
-        silent || engine->accounts == ACCOUNTS_ENOUGH ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
+    const enum err none = silent || !engine->is_short ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
     const struct detail *detail = silent ? &silence : NULL;
     struct ticket_queue leases = {0}, bumps = {0};
     ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);

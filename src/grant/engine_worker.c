@@ -1,68 +1,124 @@
-/* One worker of the engine: takes a batch, runs it in the database, and returns its tickets. */
+/* One worker of the engine: takes a batch from a queue, runs it in the database, and calls done for its
+ * tickets or puts them back. What it decides about the queues is in engine_choice.c; nothing here knows SQL.
+ */
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine_batch.h"
+#include "engine_choice.h"
 
 /* A connection attempt that takes longer fails the batch that needs it; it continues for the next batch. */
 #define CONNECT_MS 2000
-/* An idle connection that was lost fails the batch at once: then it runs again. After that time its deadline
- * is too near. */
-#define RETRY_MS 1000
-/* A batch that was rolled back is retried when so much time is left before its deadline. */
-#define RETRY_LEFT_MS 300
 #define TRIES 3
 
-/* Whether the same batch may be run again: nothing of it was committed. */
-static bool worth_retrying(const struct engine_worker *worker, enum err e, int64_t begun_ms)
+/* The tickets of a batch, all of one kind, and what they contain in the form that grant_batch_run or
+ * bump_batch_run takes. */
+struct batch {
+    enum ticket_kind kind;
+    struct engine_ticket *tickets[GRANT_BATCH_MAX];
+    union {
+        struct grant *grants[GRANT_BATCH_MAX];
+        struct bump *bumps[GRANT_BATCH_MAX];
+    };
+    size_t count;
+    struct grant_batch claim; /* of leases: their mode, and what became of the claim */
+    bool in_shortage;         /* it claims as the only one */
+    uint64_t releases;        /* engine.releases when it was taken */
+    struct engine_run run;
+};
+
+/* ---- taking a batch; the mutex is held */
+
+void engine_wake_worker(struct engine *engine)
 {
-    if (e == ERR_SERIALIZATION)
-        return clock_left_ms(db_deadline_ms(worker->db)) > RETRY_LEFT_MS;
-    return e == ERR_DATABASE_UNAVAILABLE && clock_ms() - begun_ms < RETRY_MS;
+    if (engine->queue.count + engine->delayed.count + engine->bumps.count > 0)
+        pthread_cond_signal(&engine->work);
 }
 
-static enum err run_once(struct engine_worker *worker, struct engine_batch *batch, struct detail *detail)
+static void resume_delayed(struct engine *engine, int64_t now_ms)
+{
+    struct ticket_queue ready = {0};
+    for (struct engine_ticket *ticket = engine->delayed.first, *next; ticket != NULL; ticket = next) {
+        next = ticket->next;
+        if (ticket->not_before_ms > now_ms)
+            continue;
+        ticket_queue_remove(&engine->delayed, ticket);
+        ticket_queue_append(&ready, ticket);
+    }
+    ticket_queue_merge(&engine->queue, &ready);
+}
+
+/* Blocks until there may be a batch to take. Returns false when the engine stops. */
+static bool wait_for_work(struct engine *engine)
+{
+    struct engine_choice choice;
+    pthread_mutex_lock(&engine->mutex);
+    for (;;) {
+        resume_delayed(engine, clock_ms());
+        if (engine->stopping || engine_choose(engine, clock_ms(), &choice))
+            break;
+        const int64_t next_ms = engine_choose_again_ms(engine);
+        const struct timespec next = clock_timespec(next_ms);
+        if (next_ms == 0)
+            pthread_cond_wait(&engine->work, &engine->mutex);
+        else
+            pthread_cond_timedwait(&engine->work, &engine->mutex, &next);
+    }
+    bool stopping = engine->stopping;
+    pthread_mutex_unlock(&engine->mutex);
+    return !stopping;
+}
+
+static void take_tickets(struct engine *engine, struct batch *batch)
+{
+    struct ticket_queue unchecked = {0}, *from = batch->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
+    if (batch->kind == TICKET_LEASE && batch->claim.mode == GRANT_CHECK) {
+        ticket_queue_take_unchecked(from, GRANT_BATCH_MAX, &unchecked);
+        from = &unchecked;
+    }
+    for (struct engine_ticket *ticket;
+         batch->count < GRANT_BATCH_MAX && (ticket = ticket_queue_take(from)) != NULL;) {
+        if (batch->kind == TICKET_BUMP)
+            batch->bumps[batch->count] = &ticket->bump;
+        else
+            batch->grants[batch->count] = &ticket->grant;
+        batch->tickets[batch->count++] = ticket;
+    }
+    engine->taken += batch->count;
+}
+
+/* Returns false when another worker has already taken what there was. */
+static bool take(struct engine *engine, struct batch *batch)
+{
+    struct engine_choice choice;
+    pthread_mutex_lock(&engine->mutex);
+    const bool chosen = engine_choose(engine, clock_ms(), &choice);
+    if (chosen) {
+        const bool claims = choice.kind == TICKET_LEASE && choice.mode == GRANT_CLAIM;
+        *batch = (struct batch){.kind = choice.kind,
+            .claim = {.mode = choice.mode, .replica = engine->replica},
+            .in_shortage = claims && engine->is_short,
+            .releases = engine->releases};
+        engine->last_kind = choice.kind;
+        engine->claiming |= batch->in_shortage;
+        take_tickets(engine, batch);
+        batch->claim.queued = engine->queue.count;
+        batch->claim.reports = batch->in_shortage;
+        engine_wake_worker(engine); /* which waits until what is left is worth a batch */
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return chosen;
+}
+
+/* ---- running it */
+
+static enum err run_once(
+    struct engine_worker *worker, struct batch *batch, size_t from, size_t count, struct detail *detail)
 {
     const struct engine_settings *settings = &worker->engine->settings;
     if (batch->kind == TICKET_BUMP)
-        return bump_batch_run(worker->db, settings->keyd, batch->bumps, batch->count, detail);
-    return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->grant, detail);
-}
-
-static enum err run_in_database(
-    struct engine_worker *worker, struct engine_batch *batch, struct detail *detail)
-{
-    const int64_t begun_ms = clock_ms();
-    enum err e = run_once(worker, batch, detail);
-    for (int tries = 1; tries < TRIES && worth_retrying(worker, e, begun_ms); tries++) {
-        batch->grant.again = true;
-        e = run_once(worker, batch, detail);
-    }
-    batch->grant.again = false;
-    return e;
-}
-
-/* The database refuses a batch because of one of its items: each item is run alone, so that only that one
- * fails. */
-static void run_one_by_one(struct engine_worker *worker, struct engine_batch *batch)
-{
-    struct engine *engine = worker->engine;
-    if (batch->kind == TICKET_LEASE && batch->grant.mode == GRANT_CLAIM_SHARE)
-        engine_batch_abandon_claim(engine);
-    for (size_t i = 0; i < batch->count; i++) {
-        struct engine_batch one = {.kind = batch->kind,
-            .tickets = {batch->tickets[i]},
-            .grants = {batch->grants[i]},
-            .bumps = {batch->bumps[i]},
-            .count = 1};
-        struct detail detail = {0};
-        one.grant = (struct grant_batch){.grants = one.grants, .count = 1};
-        one.grant.mode = batch->grant.mode == GRANT_CHECK ? GRANT_CHECK : GRANT_CLAIM;
-        enum err e = run_in_database(worker, &one, &detail);
-        if (e == ERR_OK)
-            engine_batch_finish(engine, &one);
-        else
-            engine_batch_fail(engine, &one, e, &detail);
-    }
+        return bump_batch_run(worker->db, settings->keyd, &batch->bumps[from], count, detail);
+    batch->claim.grants = &batch->grants[from];
+    batch->claim.count = count;
+    return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->claim, detail);
 }
 
 /* Logs when batches of a kind begin to fail, fail for another reason, or work again. */
@@ -84,35 +140,148 @@ static void log_outcome(struct engine *engine, enum ticket_kind kind, enum err e
     pthread_mutex_unlock(&engine->mutex);
 }
 
-static void run_batch(
-    struct engine_worker *worker, struct engine_batch *batch, enum err e, struct detail *detail)
+static enum err run_again(
+    struct engine_worker *worker, struct batch *batch, size_t from, size_t count, struct detail *detail)
 {
-    struct engine *engine = worker->engine;
-    db_set_deadline(worker->db, engine_batch_deadline_ms(batch));
+    enum err e = run_once(worker, batch, from, count, detail);
+    for (int tries = 1; tries < TRIES && engine_runs_again(&batch->run, e, clock_ms()); tries++) {
+        batch->claim.again = true;
+        e = run_once(worker, batch, from, count, detail);
+    }
+    batch->claim.again = false;
+    return e;
+}
+
+/* Runs count tickets of the batch, unless e is an error already. Those that it leaves open wait for another
+ * batch. When the database refuses them because of one item, each runs alone, so that only that one fails.
+ * Returns the error of the last run. */
+static enum err run(struct engine_worker *worker, struct batch *batch, size_t from, size_t count, enum err e,
+    struct detail *detail)
+{
     if (e == ERR_OK)
-        e = run_in_database(worker, batch, detail);
-    bool item_fault = (e == ERR_CONSTRAINT || e == ERR_INTERNAL) && batch->count > 1;
-    if (!item_fault)
-        log_outcome(engine, batch->kind, e, detail);
-    if (e == ERR_OK)
-        engine_batch_finish(engine, batch);
-    else if (item_fault)
-        run_one_by_one(worker, batch);
-    else
-        engine_batch_fail(engine, batch, e, detail);
+        e = run_again(worker, batch, from, count, detail);
+    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL) && count > 1) {
+        for (size_t i = 0; i < count; i++) {
+            struct detail own = {0};
+            e = run(worker, batch, from + i, 1, ERR_OK, &own);
+        }
+        return e;
+    }
+    log_outcome(worker->engine, batch->kind, e, detail);
+    for (size_t i = from; e != ERR_OK && i < from + count; i++)
+        if (!engine_waits_on(&batch->run, e, batch->tickets[i], clock_ms()))
+            engine_set_refused(batch->tickets[i], e, detail);
+    return e;
+}
+
+/* ---- afterwards; the mutex is held */
+
+void engine_accounts_released(struct engine *engine)
+{
+    engine->releases++;
+    engine->claim_at_ms = 0;
+}
+
+/* What became of a batch's tickets. */
+struct outcome {
+    struct ticket_queue waiting, delayed, decided;
+    bool is_faulty; /* one got an account whose seed does not open */
+};
+
+/* checked: the batch ran without error. */
+static void sort_open(struct engine_ticket *ticket, bool checked, struct outcome *outcome)
+{
+    const bool lease = ticket->kind == TICKET_LEASE;
+    if (lease && ticket->grant.open == OPEN_KEY_LOCKED) {
+        ticket->delay_ms = engine_key_delay_ms(ticket->delay_ms);
+        ticket->not_before_ms = clock_ms() + ticket->delay_ms;
+        ticket->checked = false;
+        ticket_queue_append(&outcome->delayed, ticket);
+        return;
+    }
+    outcome->is_faulty |= lease && ticket->grant.open == OPEN_BROKEN_SEED;
+    ticket->delay_ms = 0;
+    ticket->checked = lease && checked;
+    ticket_queue_append(&outcome->waiting, ticket);
+}
+
+static void sort_by_outcome(const struct batch *batch, bool checked, struct outcome *outcome)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct engine_ticket *ticket = batch->tickets[i];
+        const bool is_open =
+            (batch->kind == TICKET_BUMP ? ticket->bump.state : ticket->grant.state) == GRANT_OPEN;
+        if (is_open && ticket->cancelled)
+            engine_set_refused(ticket, ERR_CANCELLED, NULL);
+        if (is_open && !ticket->cancelled)
+            sort_open(ticket, checked, outcome);
+        else
+            ticket_queue_append(&outcome->decided, ticket);
+    }
+}
+
+static void end_claim(struct engine *engine, const struct batch *batch)
+{
+    if (batch->claim.left > 0) {
+        const bool missed = engine->releases != batch->releases;
+        engine->is_short = true;
+        engine->claim_at_ms = missed ? 0 : clock_ms() + engine_claim_delay_ms(&batch->claim);
+    } else if (batch->in_shortage)
+        engine->is_short = false;
+}
+
+static void call_done(struct ticket_queue *decided)
+{
+    for (struct engine_ticket *ticket = decided->first, *next; ticket != NULL; ticket = next) {
+        next = ticket->next; /* done may free the ticket */
+        ticket->done(ticket);
+    }
+}
+
+/* e: of the batch's last run. */
+static void finish(struct engine *engine, const struct batch *batch, enum err e)
+{
+    struct outcome outcome = {0};
+    pthread_mutex_lock(&engine->mutex);
+    engine->taken -= batch->count;
+    engine->claiming &= !batch->in_shortage;
+    sort_by_outcome(batch, e == ERR_OK, &outcome);
+    if (batch->kind == TICKET_BUMP)
+        ticket_queue_merge(&engine->bumps, &outcome.waiting);
+    else {
+        ticket_queue_merge(&engine->queue, &outcome.waiting);
+        ticket_queue_merge(&engine->delayed, &outcome.delayed);
+        if (e == ERR_OK && batch->claim.mode == GRANT_CLAIM)
+            end_claim(engine, batch);
+        /* Other accounts may be idle, or other batches may have skipped an account that this one had locked.
+         */
+        if (e != ERR_OK || outcome.is_faulty || batch->claim.locked_unused)
+            engine_accounts_released(engine);
+    }
+    engine_deadline_changed(engine);
+    engine_wake_worker(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    call_done(&outcome.decided);
 }
 
 void *engine_worker_run(void *context)
 {
     struct engine_worker *worker = context;
-    struct engine_batch batch = {0};
-    while (engine_batch_wait(worker->engine)) {
+    struct batch batch;
+    while (wait_for_work(worker->engine)) {
         struct detail detail = {0};
-        db_set_deadline(worker->db, clock_ms() + CONNECT_MS);
+        const int64_t began_ms = clock_ms();
+        db_set_deadline(worker->db, began_ms + CONNECT_MS);
         /* Before the batch is taken: tickets in the queue can be cancelled and time out meanwhile. */
         enum err e = db_connect(worker->db, &detail);
-        if (engine_batch_take(worker->engine, &batch))
-            run_batch(worker, &batch, e, &detail);
+        if (!take(worker->engine, &batch))
+            continue;
+        /* The deadline of the oldest ticket, which is the first, limits all calls to the database. */
+        batch.run.began_ms = began_ms;
+        batch.run.deadline_ms =
+            batch.count > 0 ? engine_answer_end_ms(batch.tickets[0]) : clock_ms() + ENGINE_ANSWER_MS;
+        db_set_deadline(worker->db, batch.run.deadline_ms);
+        finish(worker->engine, &batch, run(worker, &batch, 0, batch.count, e, &detail));
     }
     return NULL;
 }

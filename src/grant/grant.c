@@ -1,3 +1,5 @@
+/* A batch of grants, from claim to COMMIT: which request gets which account, and what becomes of it. Nothing
+ * is leased unless the whole transaction commits. */
 #include "grant/grant.h"
 
 #include "base/log.h"
@@ -214,10 +216,22 @@ static enum err end_without_leases(struct db *db, const struct grant_claim *clai
         e = db_run_commit(db, &record, 1, NULL, detail);
     else if (claim->keys->any_found)
         e = db_commit_durably(db, detail);
-    else if (claim->batch->mode == GRANT_CLAIM_SHARE)
-        e = grant_record_sharing(db, claim->batch, detail);
+    else
+        e = grant_record_waiting(db, claim->batch, detail);
     db_rollback(db);
     return e;
+}
+
+/* Requests of this replica that wait on, when so many of the batch get a new lease. */
+static size_t left_waiting(const struct grant_claim *claim, size_t granted)
+{
+    const struct grant_batch *batch = claim->batch;
+    if (batch->idle < 0 && claim->claimed == claim->wanted)
+        return 0; /* there may be accounts for the queued requests too */
+    size_t left = batch->queued + batch->count - granted;
+    for (size_t i = 0; i < batch->count; i++)
+        left -= batch->grants[i]->state != GRANT_OPEN;
+    return left;
 }
 
 static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct grant_claim *claim,
@@ -233,6 +247,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     struct idempotency_tokens *tokens AUTO_FREE = NEW(struct idempotency_tokens);
     idempotency_tokens(claim->keys, claim->batch->grants, claim->batch->count, tokens);
     claim->batch->locked_unused = claim->claimed > result->count + result->fault_count;
+    claim->batch->left = left_waiting(claim, result->count);
     if (result->count + result->fault_count == 0)
         return end_without_leases(db, claim, tokens, detail);
     const struct lease_request *requests[GRANT_BATCH_MAX];
@@ -240,7 +255,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         requests[i] = result->items[i].request;
     const struct grant_record record = {.batch = claim->batch,
         .after = usage_use_statement(claim->usage, requests, result->count),
-        .terms = &claim->terms,
+        .transaction_id = claim->terms.transaction_id,
         .tokens = tokens,
         .items = result->items,
         .count = result->count,
@@ -296,7 +311,10 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
         .usage = usage,
         .members = named.members,
         .accounts = accounts};
-    batch->others_wait = batch->locked_unused = false;
+    batch->locked_unused = false;
+    batch->claimed = batch->left = 0;
+    batch->idle = -1;
+    batch->share = 0;
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
     usage_init(usage, batch->grants, batch->count);

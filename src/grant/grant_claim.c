@@ -1,3 +1,5 @@
+/* The first half of a grant transaction: everything that it reads and locks, in one round trip. Nothing here
+ * decides about a request. */
 #include "grant_claim.h"
 
 #include <string.h>
@@ -5,22 +7,25 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 
-static const char sql_terms[] = "SELECT " GRANTS_COLUMNS ", t.transaction_id, t.spendable, t.others_wait"
-                                " FROM fairway.grant_terms($1) t";
+const char grant_terms_sql[] =
+    "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8,"
+    " coalesce((SELECT f.spendable FROM fairway.funds f ORDER BY f.only_row DESC LIMIT 1), -1)" GRANTS_FROM;
 enum {
     TERMS_TRANSACTION = GRANTS_COLUMN_COUNT,
-    TERMS_SPENDABLE,
-    TERMS_OTHERS_WAIT
+    TERMS_SPENDABLE
 };
 
-static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
-                                " FROM fairway.claim_accounts($1, $2) a";
-
-/* When the share is 0, one row with NULLs in place of an account has the counts. */
-static const char sql_claim_share[] =
-    "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger, s.idle, s.waiting, s.share"
+/* When no account is claimed, one row with NULLs in place of an account has the counts. */
+static const char sql_claim[] =
+    "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger, s.idle, s.share"
     " FROM fairway.share_of_idle($3, $4, $2) s"
     " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
+enum {
+    CLAIM_SEQUENCE = ACCOUNT_SEED_COLUMN_COUNT,
+    CLAIM_SEQUENCE_LEDGER,
+    CLAIM_IDLE,
+    CLAIM_SHARE
+};
 
 static const char sql_members[] = "SELECT m FROM fairway.pool_members($1) m";
 
@@ -42,18 +47,14 @@ static enum err read_accounts(const struct db_rows *rows, struct grant_claim *cl
         enum err e = account_read_seed(rows, row, 0, &account->key, &account->sealed, detail);
         if (e != ERR_OK)
             return e;
-        account->sequence = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT);
-        account->sequence_ledger = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT + 1);
+        account->sequence = db_i64(rows, row, CLAIM_SEQUENCE);
+        account->sequence_ledger = db_i64(rows, row, CLAIM_SEQUENCE_LEDGER);
         claim->claimed++;
     }
+    claim->batch->claimed = claim->claimed;
+    claim->batch->idle = db_i64(rows, 0, CLAIM_IDLE);
+    claim->batch->share = db_i64(rows, 0, CLAIM_SHARE);
     return ERR_OK;
-}
-
-static void read_share(const struct db_rows *rows, struct grant_sharing *sharing)
-{
-    sharing->idle = db_i64(rows, 0, 5);
-    sharing->waiting = db_i64(rows, 0, 6);
-    sharing->share = db_i64(rows, 0, 7);
 }
 
 static void read_members(const struct db_rows *rows, struct grant_claim *claim)
@@ -78,25 +79,20 @@ enum {
 static enum err run_statements(
     struct db *db, const struct grant_claim *claim, struct db_rows *results[STEPS], struct detail *detail)
 {
-    const struct grant_sharing *sharing = claim->batch->sharing;
-    const int64_t replica = sharing == NULL ? 0 : sharing->replica;
+    const struct grant_batch *batch = claim->batch;
     const struct db_param addresses = DB_TEXTS(claim->named, claim->named_count),
-                          replica_param = DB_I64(replica),
                           claim_params[] = {DB_I64((int64_t)claim->wanted),
                               DB_TEXTS(claim->settings->key_ids, claim->settings->key_id_count),
-                              replica_param,
-                              sharing == NULL ? DB_NONE : DB_I64S(sharing->waited_ms, sharing->count)};
+                              DB_I64(batch->replica), DB_I64((int64_t)(claim->wanted + batch->queued))};
     struct db_statement steps[STEPS] = {[ENTER] = DB_SQL0(grants_enter_sql),
-        [TERMS] = {sql_terms, &replica_param, 1},
+        [TERMS] = DB_SQL0(grant_terms_sql),
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
-    if (claim->batch->again)
+    if (batch->again)
         steps[USAGE_LOCK] = usage_lock_statement(claim->usage);
     steps[USAGE] = usage_read_statement(claim->usage);
-    if (claim->batch->mode == GRANT_CLAIM_SHARE)
-        steps[CLAIM] = (struct db_statement){sql_claim_share, claim_params, 4};
-    else if (claim->batch->mode == GRANT_CLAIM && claim->wanted > 0)
-        steps[CLAIM] = (struct db_statement){sql_claim, claim_params, 2};
+    if (batch->mode == GRANT_CLAIM && claim->wanted > 0)
+        steps[CLAIM] = (struct db_statement){sql_claim, claim_params, ARRAY_LEN(claim_params)};
 
     struct db_statement statements[1 + STEPS] = {DB_BEGIN};
     struct db_rows *rows[1 + STEPS] = {0};
@@ -115,7 +111,6 @@ static enum err run_statements(
 static enum err read_results(
     struct grant_claim *claim, struct db_rows *const results[STEPS], struct detail *detail)
 {
-    struct grant_batch *batch = claim->batch;
     enum err e =
         read_terms(results[ENTER], results[TERMS], claim->settings->ledger_seconds, &claim->terms, detail);
     if (e != ERR_OK)
@@ -125,19 +120,7 @@ static enum err read_results(
         return e;
     if (results[USAGE] != NULL && (e = usage_read(claim->usage, results[USAGE], detail)) != ERR_OK)
         return e;
-    if (results[CLAIM] == NULL)
-        return ERR_OK;
-    if (batch->mode == GRANT_CLAIM_SHARE)
-        read_share(results[CLAIM], batch->sharing);
-    batch->others_wait =
-        batch->mode == GRANT_CLAIM && batch->sharing != NULL && db_bool(results[TERMS], 0, TERMS_OTHERS_WAIT);
-    if (!batch->others_wait)
-        e = read_accounts(results[CLAIM], claim, detail);
-    if (batch->mode == GRANT_CLAIM_SHARE)
-        batch->sharing->shortage_over =
-            batch->sharing->idle < 0 ? claim->claimed == claim->wanted
-                                     : batch->sharing->idle >= batch->sharing->waiting + GRANT_BATCH_MAX;
-    return e;
+    return results[CLAIM] == NULL ? ERR_OK : read_accounts(results[CLAIM], claim, detail);
 }
 
 enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail)

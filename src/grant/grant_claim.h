@@ -7,7 +7,8 @@
 #include "usage.h"
 #include "grant/grant.h"
 
-/* What all requests of the batch are checked against, read in its transaction. */
+/* What all requests of the batch are checked against, read in its transaction by this statement. */
+extern const char grant_terms_sql[];
 struct grant_terms {
     struct grants_time time;
     int64_t transaction_id;    /* for pg_xact_status, when the reply to COMMIT is lost */
@@ -24,9 +25,9 @@ struct claim_account {
 /* Input and result of grant_claim_begin. */
 struct grant_claim {
     const struct grant_settings *settings;
-    struct grant_batch *batch; /* its mode and sharing */
-    size_t wanted;             /* accounts */
-    const char *const *named;  /* addresses */
+    struct grant_batch *batch;
+    size_t wanted;            /* accounts */
+    const char *const *named; /* addresses */
     size_t named_count;
     struct idempotency_keys *keys;
     struct usage *usage;
@@ -37,9 +38,9 @@ struct grant_claim {
 };
 
 /*
- * Begins the transaction, locks the idempotency keys and reads which leases they have, and locks up to wanted
- * idle accounts in random order, as the batch's mode says. ERR_GRANTS_SUSPENDED: detail says why. On
- * error the transaction is rolled back.
+ * Begins the transaction, locks the idempotency keys and reads which leases they have, and with GRANT_CLAIM
+ * locks up to wanted idle accounts in random order. Sets claimed, idle and share of the batch.
+ * ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled back.
  */
 MUST_CHECK enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail);
 

@@ -1,3 +1,5 @@
+/* The second half of a grant transaction: everything that it writes, COMMIT, and what became of a COMMIT
+ * whose reply was lost. A lost COMMIT is never guessed at. */
 #include "grant_record.h"
 
 #include <inttypes.h>
@@ -11,8 +13,7 @@
  * were claimed. */
 static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
-/* Removes as many of the earliest turns as requests were decided. */
-static const char sql_publish_rest[] = "SELECT fairway.stop_waiting($1, $2)";
+static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"
@@ -95,22 +96,27 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
     }
 }
 
-/* How many requests of the replica's row stop waiting with this COMMIT. */
-static int32_t decided_count(const struct grant_batch *batch, size_t recorded)
+#define REPORT_PARAMS 3
+
+/* Whether the batch reports how many requests are left. */
+static bool report(const struct grant_batch *batch, size_t taken,
+    struct db_param params[static REPORT_PARAMS], struct db_statement *statement)
 {
-    if (batch->sharing->shortage_over)
-        return GRANT_SHARING_MAX;
-    size_t decided = recorded;
-    for (size_t i = 0; i < batch->count; i++)
-        decided += batch->grants[i]->state != GRANT_OPEN;
-    return (int32_t)decided;
+    params[0] = DB_I64(batch->replica);
+    params[1] = DB_I64((int64_t)batch->left);
+    params[2] = DB_I64((int64_t)taken);
+    *statement = (struct db_statement){sql_waiting, params, REPORT_PARAMS};
+    return batch->mode == GRANT_CLAIM && (batch->reports || batch->left > 0);
 }
 
-enum err grant_record_sharing(struct db *db, const struct grant_batch *batch, struct detail *detail)
+enum err grant_record_waiting(struct db *db, const struct grant_batch *batch, struct detail *detail)
 {
-    const struct db_statement leave =
-        DB_SQL(sql_publish_rest, DB_I64(batch->sharing->replica), DB_I32(decided_count(batch, 0)));
-    return db_run_commit(db, &leave, 1, NULL, detail);
+    struct db_param params[REPORT_PARAMS];
+    struct db_statement statement;
+    if (!report(batch, 0, params, &statement))
+        return ERR_OK;
+    enum err e = db_run_commit(db, &statement, 1, NULL, detail);
+    return e == ERR_NOT_REPLICATED ? ERR_OK : e == ERR_OUTCOME_UNKNOWN ? ERR_DATABASE_UNAVAILABLE : e;
 }
 
 /* Sends COMMIT so early that its outcome can still be looked up before the connection's deadline. */
@@ -144,15 +150,11 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
         DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
         DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
-    struct db_param leave[2];
+    struct db_param waiting[REPORT_PARAMS];
     size_t statement_count = 1;
     if (record->after.sql != NULL)
         statements[statement_count++] = record->after;
-    if (record->batch->mode == GRANT_CLAIM_SHARE) {
-        leave[0] = DB_I64(record->batch->sharing->replica);
-        leave[1] = DB_I32(decided_count(record->batch, count));
-        statements[statement_count++] = (struct db_statement){sql_publish_rest, leave, ARRAY_LEN(leave)};
-    }
+    statement_count += report(record->batch, count, waiting, &statements[statement_count]);
     if (record->tokens != NULL && record->tokens->count > 0)
         statements[statement_count++] = idempotency_tokens_statement(record->tokens);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
@@ -163,7 +165,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         struct detail why = {""};
         db_rollback(db);
-        enum err outcome = find_outcome(db, record->terms->transaction_id, columns->hash, count, &why);
+        enum err outcome = find_outcome(db, record->transaction_id, columns->hash, count, &why);
         if (e == ERR_DATABASE_UNAVAILABLE && outcome == ERR_SERIALIZATION)
             return e; /* detail has the server's error: the disk is full, a statement took too long */
         return outcome == ERR_OK ? ERR_OK : detail_set(detail, outcome, "%s", why.text);

@@ -3,7 +3,7 @@
 #ifndef FAIRWAY_GRANT_GRANT_RECORD_H
 #define FAIRWAY_GRANT_GRANT_RECORD_H
 
-#include "grant_claim.h"
+#include "idempotency.h"
 
 /* A signed lease to record. */
 struct grant_record_item {
@@ -13,7 +13,7 @@ struct grant_record_item {
 
 struct grant_record {
     const struct grant_batch *batch;
-    const struct grant_terms *terms;
+    int64_t transaction_id;
     struct db_statement after; /* to be run after the leases are recorded; text NULL: none */
     const struct grant_record_item *items;
     size_t count;
@@ -23,17 +23,17 @@ struct grant_record {
 };
 
 /*
- * Writes and commits; with GRANT_CLAIM_SHARE it also removes the decided requests from the replica's row of
- * fairway.waiting. When the connection has a deadline, COMMIT times out so early that its outcome can still
- * be looked up. ERR_OK: committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome
- * could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby.
- * Any other error: nothing was committed.
+ * Writes and commits, and reports how many requests of the replica are left (see grant_batch). When the
+ * connection has a deadline, COMMIT times out so early that its outcome can still be looked up. ERR_OK:
+ * committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome could not be looked up.
+ * ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any other error: nothing was
+ * committed.
  */
 MUST_CHECK enum err grant_record_commit(
     struct db *db, const struct grant_record *record, struct detail *detail);
 
-/* Only removes the decided requests from the row, and commits. Errors as db_commit. */
-MUST_CHECK enum err grant_record_sharing(
+/* Only reports, if the batch has anything to report, and commits. On any error nothing is lost. */
+MUST_CHECK enum err grant_record_waiting(
     struct db *db, const struct grant_batch *batch, struct detail *detail);
 
 #endif

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "grant_record.h"
 
 /* It never waits: a replica that hangs in its transaction must not block the batches of others. */
 static const char sql_lock[] =

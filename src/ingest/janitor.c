@@ -87,7 +87,7 @@ struct job {
     int64_t limit; /* rows of the next step */
 };
 
-#define JOBS 3
+#define JOBS 4
 
 struct janitor {
     struct db *db;
@@ -113,7 +113,8 @@ static enum err run_step(struct janitor *janitor, struct job *job, bool *more, s
     size_t rows;
     enum err e = retention_step(janitor->db, job->kind, job->keep_s, limit, &rows, detail);
     const int64_t took_ms = clock_ms() - start_ms;
-    const bool full = e == ERR_OK && (job->kind == RETENTION_LEDGERS ? (int64_t)rows == limit : rows > 0);
+    const bool limited = job->kind == RETENTION_LEDGERS || job->kind == RETENTION_WAITING;
+    const bool full = e == ERR_OK && (limited ? (int64_t)rows == limit : rows > 0);
     if (e != ERR_OK)
         job->limit = clamp_rows(limit / 4);
     else if (took_ms > JANITOR_STEP_MS)
@@ -198,7 +199,8 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             .lock_timeout_ms = JANITOR_LOCK_MS}),
         .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
             {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
-            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST}},
+            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
+            {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
     int error = pthread_create(&janitor->thread, NULL, run, janitor);

@@ -13,9 +13,9 @@
 #include "slowness.h"
 
 #define SOON_MS 2000 /* on a busy machine */
-/* Without a notification the engine claims every 500 ms, which is 400 ms after the ledgers of the test. If
+/* Without a notification the engine claims every 250 ms, which is 150 ms after the ledgers of the test. If
  * most requests are granted faster than this, the notification woke the engine. */
-#define WOKEN_MS 250
+#define WOKEN_MS 120
 
 static void DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
 {
@@ -40,33 +40,6 @@ static void DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_acc
         woken += clients[i + 1].answered_ms - begun_ms < WOKEN_MS;
     }
     assert_true(woken > ARRAY_LEN(clients) / 2);
-    test_engine_close(&engine);
-    clients_wipe(clients, ARRAY_LEN(clients));
-}
-
-static void DL7_accounts_released_by_a_ledger_go_to_the_longest_waiting(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    struct client clients[12] = {0};
-    test_engine_open(&engine, 4, 3);
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        client_submit(&engine, &clients[i]);
-        if (i == 3)
-            for (size_t k = 0; k < 4; k++)
-                client_lease(&clients[k], SOON_MS);
-    }
-    for (size_t round = 0; round < 2; round++) {
-        const struct lease *leases[4];
-        for (size_t k = 0; k < 4; k++)
-            leases[k] = client_lease(&clients[4 * round + k], SOON_MS);
-        clock_sleep_ms(50);
-        test_pool_include(engine.pool.db, leases, 4);
-        for (size_t k = 0; k < 4; k++)
-            client_lease(&clients[4 * round + 4 + k], SOON_MS);
-        for (size_t later = 4 * round + 8; later < ARRAY_LEN(clients); later++)
-            assert_false(client_answered(&clients[later]));
-    }
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
 }
@@ -175,7 +148,7 @@ static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_
         asked_wipe(&asked[i]);
 }
 
-/* A retry that waited for the next claim would get its lease within 500 ms too. The first one is not
+/* A retry that waited for the next claim would get its lease within 250 ms too. The first one is not
  * measured: the others come when that claim has just been. */
 static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **state)
 {
@@ -230,43 +203,6 @@ static void broken_seeds_delay_no_request_while_other_accounts_are_idle(void **s
     assert_in_range(fast, 16, 20); /* a busy machine may delay some */
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
-}
-
-static int64_t transactions(const struct test_engine *engine)
-{
-    clock_sleep_ms(1200); /* sessions report their statistics about once a second */
-    return test_db_number(&engine->pool.test, "SELECT (xact_commit + xact_rollback)::int8 FROM "
-                                              "pg_stat_database WHERE datname = current_database()");
-}
-
-static void DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    struct client client = {0};
-    struct asked asked;
-    test_engine_open(&engine, 2, 2);
-    struct db *stopped = test_db_open(&engine.pool.test);
-    assert_int_equal(db_begin(stopped, NULL), ERR_OK);
-    test_lock_key(stopped);
-    ask(&engine.pool, &asked);
-    snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
-    client.ticket.grant.request = &asked.request;
-    const int64_t before = transactions(&engine);
-    client_submit(&engine, &client);
-    clock_sleep_ms(1500);
-    const int64_t looks = transactions(&engine) - before;
-    print_message("%d transactions in 2.7 s\n", (int)looks);
-    assert_true(looks < 60);
-    assert_false(client_answered(&client));
-    const int64_t freed_ms = clock_ms();
-    db_rollback(stopped);
-    client_lease(&client, SOON_MS);
-    assert_true(client.answered_ms - freed_ms < slower(1000));
-    db_free(stopped);
-    test_engine_close(&engine);
-    clients_wipe(&client, 1);
-    asked_wipe(&asked);
 }
 
 /* ---- more clients than accounts, and the ledgers of a busy network */
@@ -336,14 +272,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts),
-        cmocka_unit_test(DL7_accounts_released_by_a_ledger_go_to_the_longest_waiting),
         cmocka_unit_test(
             DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds),
         cmocka_unit_test(a_full_queue_refuses_at_once),
         cmocka_unit_test(a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle),
         cmocka_unit_test(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle),
         cmocka_unit_test(broken_seeds_delay_no_request_while_other_accounts_are_idle),
-        cmocka_unit_test(DL9_a_key_locked_by_a_stopped_replica_is_retried_less_and_less_often),
         cmocka_unit_test(every_request_is_decided_exactly_once),
     };
     return cmocka_run_group_tests_name("engine", tests, test_pg_start, test_pg_stop);

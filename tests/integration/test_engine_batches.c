@@ -1,6 +1,5 @@
 /*
- * What the lease engine puts into one batch: requests that come while another batch runs, but none that would
- * have to wait for long; and fee bumps, in batches of their own, each with its own result.
+ * Fee bumps in the lease engine: in batches of their own, each with its own result.
  */
 #include "support/engine.h"
 
@@ -21,56 +20,6 @@ static int64_t count_of(const struct test_engine *engine, const char *sql)
 {
     return test_db_number(&engine->pool.test, sql);
 }
-
-/* Their rows have the same xmin, the transaction that inserted them. On a busy machine some may come late. */
-static void requests_that_come_while_a_batch_runs_become_one_batch(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    int64_t fewest = INT64_MAX;
-    test_engine_open(&engine, 40, 2);
-    for (int round = 0; round < 6; round++) {
-        struct client clients[6] = {0};
-        struct db *holder = block_grants(&engine);
-        client_submit(&engine, &clients[0]);
-        await_taken(&engine);
-        for (size_t i = 1; i < ARRAY_LEN(clients); i++)
-            client_submit(&engine, &clients[i]);
-        await_taken(&engine);
-        unblock_grants(holder);
-        for (size_t i = 0; i < ARRAY_LEN(clients); i++)
-            client_lease(&clients[i], SOON_MS);
-        AUTO_FREE char *sql = mem_format("SELECT count(DISTINCT l.xmin::text) FROM (SELECT xmin FROM "
-                                         "fairway.leases ORDER BY granted_at DESC LIMIT %zu) l",
-            ARRAY_LEN(clients));
-        const int64_t batches = count_of(&engine, sql);
-        fewest = batches < fewest ? batches : fewest;
-        clients_wipe(clients, ARRAY_LEN(clients));
-    }
-    assert_int_equal(fewest, 2);
-    test_engine_close(&engine);
-}
-
-/* The batch that runs is blocked: it cannot end before the other is taken. */
-static void a_request_does_not_wait_long_for_others(void **state)
-{
-    (void)state;
-    struct test_engine engine;
-    struct client clients[2] = {0};
-    test_engine_open(&engine, 2, 2);
-    struct db *holder = block_grants(&engine);
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        client_submit(&engine, &clients[i]);
-        await_taken(&engine);
-    }
-    unblock_grants(holder);
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++)
-        client_lease(&clients[i], SOON_MS);
-    test_engine_close(&engine);
-    clients_wipe(clients, ARRAY_LEN(clients));
-}
-
-/* ---- fee bumps */
 
 /* A lease, signed by its client too, and a request for its fee bump. */
 struct bumper {
@@ -375,8 +324,6 @@ static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_that_come_while_a_batch_runs_become_one_batch),
-        cmocka_unit_test(a_request_does_not_wait_long_for_others),
         cmocka_unit_test(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result),
         cmocka_unit_test(DL10_the_same_fee_bump_gets_the_same_bytes_each_time),
         cmocka_unit_test(a_fee_bump_that_the_database_refuses_fails_alone),

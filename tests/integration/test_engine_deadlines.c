@@ -107,13 +107,57 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
     client_submit(&silenced.engine, &client);
     clock_sleep_ms(ENGINE_WAIT_MS / 2);
     assert_false(client_answered(&client));
-    proxy_arm(silenced.proxy, PROXY_SILENT, "share_of_idle");
+    proxy_arm(silenced.proxy, PROXY_SILENT, "claim_accounts");
     client_refused(&client, ERR_DATABASE_UNAVAILABLE, ANSWER_MS);
     print_message(
         "a batch whose server stops responding: answered after %d ms\n", (int)answered_after_ms(&client));
     assert_in_range(answered_after_ms(&client), ENGINE_WAIT_MS / 2, ANSWER_MS);
     silenced_close(&silenced);
     clients_wipe(&client, 1);
+}
+
+/* Only how many requests wait would have been committed. */
+static void DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome(void **state)
+{
+    (void)state;
+    struct silenced silenced;
+    struct client client = {0};
+    silenced_open(&silenced, 1); /* and the only account is leased */
+    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "fairway.report_waiting");
+    client_submit(&silenced.engine, &client);
+    client_refused(&client, ERR_DATABASE_UNAVAILABLE, ANSWER_MS);
+    silenced_close(&silenced);
+}
+
+/* The batch fails at the deadline of its oldest request. */
+static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **state)
+{
+    (void)state;
+    enum {
+        YOUNGER = 21
+    };
+    struct test_engine engine;
+    struct client holders[YOUNGER] = {0}, oldest = {0}, younger[YOUNGER] = {0};
+    const struct lease *held[YOUNGER];
+    test_engine_open(&engine, YOUNGER, 2);
+    for (size_t i = 0; i < YOUNGER; i++)
+        client_submit(&engine, &holders[i]);
+    for (size_t i = 0; i < YOUNGER; i++)
+        held[i] = client_lease(&holders[i], 3000);
+    client_submit(&engine, &oldest); /* no account is idle for it and all that follow */
+    clock_sleep_ms(ENGINE_WAIT_MS - 3500);
+    for (size_t i = 0; i < YOUNGER; i++)
+        client_submit(&engine, &younger[i]);
+    clock_sleep_ms(2600);
+    struct db *holder = block_grants(&engine);
+    client_refused(&oldest, ERR_DATABASE_UNAVAILABLE, 2000);
+    unblock_grants(holder);
+    test_pool_include(engine.pool.db, held, YOUNGER);
+    for (size_t i = 0; i < YOUNGER; i++)
+        client_lease(&younger[i], 2000);
+    test_engine_close(&engine);
+    clients_wipe(holders, YOUNGER);
+    clients_wipe(younger, YOUNGER);
 }
 
 /* The key process continues before its answer counts as lost, so that the next lease is granted. */
@@ -211,6 +255,8 @@ int main(void)
         cmocka_unit_test(DX7_a_COMMIT_without_a_reply_is_looked_up_in_time),
         cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time),
         cmocka_unit_test(DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request),
+        cmocka_unit_test(DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome),
+        cmocka_unit_test(a_stall_refuses_only_the_requests_that_have_no_time_left),
         cmocka_unit_test(DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline),
         cmocka_unit_test(DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline),
         cmocka_unit_test(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database),

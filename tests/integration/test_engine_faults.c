@@ -56,7 +56,7 @@ static void an_item_that_the_database_refuses_fails_alone(void **state)
     asked_wipe(&bad);
 }
 
-/* Without a wake-up the engine claims every 500 ms. A request that is granted within WOKEN_MS was woken; on a
+/* Without a wake-up the engine claims every 250 ms. A request that is granted within WOKEN_MS was woken; on a
  * busy machine one may be late. */
 #define WOKEN_MS 120
 #define ROUNDS 8

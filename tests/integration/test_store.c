@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "../../src/grant/grant_claim.h"
 #include "../../src/grant/grant_record.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -161,7 +162,8 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
     const struct grant_record_item item = {&request, &own};
-    const struct grant_record record = {.batch = &batch, .terms = &claim.terms, .items = &item, .count = 1};
+    const struct grant_record record = {
+        .batch = &batch, .transaction_id = claim.terms.transaction_id, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_not_equal(grant_record_commit(late, &record, &detail), ERR_OK);
     assert_true(is_open(pool, &asked.grant.lease));
@@ -180,8 +182,7 @@ static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state
     struct lease_request request = {.request_id = "second"};
     const struct grant_record_item item = {&request, &second};
     const struct grant_batch batch = {.mode = GRANT_CLAIM};
-    const struct grant_terms terms = {0};
-    const struct grant_record record = {.batch = &batch, .terms = &terms, .items = &item, .count = 1};
+    const struct grant_record record = {.batch = &batch, .items = &item, .count = 1};
     struct detail detail = {0};
     assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
     assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONSTRAINT);
