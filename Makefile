@@ -11,7 +11,7 @@ endif
 export BUILD CC
 
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
-MODULES := base sandbox xdr stellar keys db rpc pool grant ingest provision http auth api
+MODULES := base sandbox xdr stellar keys db limits rpc pool grant ingest provision http auth api
 
 # Not every compiler and processor has all of these.
 supported = $(shell echo | $(CC) -Werror $(1) -xc -c -o /dev/null - 2>/dev/null && echo $(1))

@@ -59,14 +59,12 @@ CREATE VIEW fairway.partitions AS
     JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
     WHERE p.relkind = 'p' AND p.relnamespace = 'fairway'::regnamespace;
 
--- For people: a lease with its keys (NULL: none) and its end. It has no index on the hash.
+-- For people: a lease with its key (NULL: none) and its end. It has no index on the hash.
 CREATE VIEW fairway.lease_history AS
-    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.idempotency_keys, l.envelope, l.max_time, l.max_ledger,
+    SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.key AS idempotency_key, l.envelope, l.max_time, l.max_ledger,
         l.request_id, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger
     FROM fairway.leases l
     LEFT JOIN fairway.lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
-    LEFT JOIN (SELECT i.lease_hash, i.granted_at, array_agg(i.key ORDER BY i.key) AS idempotency_keys
-        FROM fairway.idempotency_keys i GROUP BY i.lease_hash, i.granted_at) k
-        ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;
+    LEFT JOIN fairway.idempotency_keys k ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;
 
 SELECT fairway.add_partitions(current_date, current_date + 7);

@@ -35,4 +35,9 @@ UNION ALL
 SELECT 'a key has two leases within two days', k.client || '/' || k.key
 FROM fairway.idempotency_keys k
 JOIN fairway.idempotency_keys n ON n.client = k.client AND n.key = k.key AND n.lease_hash <> k.lease_hash
-    AND (n.granted_at AT TIME ZONE 'UTC')::date - (k.granted_at AT TIME ZONE 'UTC')::date IN (0, 1);
+    AND (n.granted_at AT TIME ZONE 'UTC')::date - (k.granted_at AT TIME ZONE 'UTC')::date IN (0, 1)
+UNION ALL
+SELECT 'the open leases of a client are counted wrongly', client
+FROM fairway.client_usage u
+FULL JOIN (SELECT h.lease_client AS client, count(*) AS leases FROM held h WHERE h.lease_client <> '' GROUP BY h.lease_client) l USING (client)
+WHERE coalesce(u.open_leases, 0) <> coalesce(l.leases, 0);

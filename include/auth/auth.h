@@ -7,6 +7,7 @@
 #ifndef FAIRWAY_AUTH_AUTH_H
 #define FAIRWAY_AUTH_AUTH_H
 
+#include "limits/limits.h"
 #include "stellar/ids.h"
 
 #define AUTH_NAME_SIZE 65    /* a client's name: 1 to 64 of A-Z a-z 0-9 . _ - */
@@ -30,28 +31,13 @@ struct auth_settings {
     bool audience_required;   /* refuse a token without aud */
 };
 
-#define AUTH_FEE_BUMPS_DEFAULT 50
-
-/* What a client may use; 0: as much as it likes. */
-struct auth_limits {
-    uint32_t open_leases;           /* at once */
-    uint32_t leases_per_second;     /* on average; after a pause as many at once as in a second */
-    uint32_t pool_percent;          /* of the pool's accounts, in open leases */
-    uint32_t requests_per_second;   /* to each replica, likewise */
-    uint32_t waits;                 /* GET ?wait= at once, in each replica */
-    uint32_t fee_bumps;             /* of one lease, each with another fee */
-    uint32_t fee_bump_step_percent; /* by which each fee is above the one before */
-    int64_t stroops_per_day;        /* of fees of leases' last fee bumps, by day in UTC */
-};
-
 /* The authenticated sender of one request. */
 struct auth_client {
     struct public_key key;
     char name[AUTH_NAME_SIZE];
-    struct auth_limits limits;
+    struct limits limits;
     struct hash token;     /* SHA-256 of the token: equal only for equal requests of one client */
     struct hash body_hash; /* SHA-256 of the only body that the token is for; see auth_check_body */
-    bool key_signed;       /* the token names the Idempotency-Key of the request */
     bool others;           /* there are other clients */
 };
 

@@ -17,7 +17,7 @@ struct bump_request {
     enum authority authority; /* with AUTHORITY_UNKNOWN no signer of the sources has signed either */
     int64_t max_fee_stroops;  /* 0: not given */
     const struct policy_limits *limits;
-    struct fee_bump_limits client_limits;
+    struct limits client_limits;
     char client[CLIENT_SIZE];
 };
 
@@ -27,7 +27,7 @@ struct bump {
     enum grant_state state;
     enum err error;
     struct detail detail;
-    const char *limit; /* with ERR_LIMIT_EXCEEDED, its name */
+    enum limit limit; /* that has refused it; LIMIT_NONE: another error */
     /* When state is GRANT_DONE: */
     struct hash hash;
     int64_t fee_stroops;

@@ -7,6 +7,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
+#include "limits/limits.h"
 #include "pool/funds.h"
 #include "pool/grants_allowed.h"
 #include "stellar/envelope.h"
@@ -15,12 +16,6 @@
 #define CLIENT_SIZE 65 /* a client's name (auth/auth.h); '' with AUTH=none */
 #define REQUEST_ID_SIZE 65
 #define IDEMPOTENCY_KEY_SIZE 256
-#define TOKEN_KEY_SIZE 72
-
-/* What a client may have; 0: as much as it likes. */
-struct lease_limits {
-    uint32_t open_leases, leases_per_second, pool_percent;
-};
 
 /* What a client asks for; decoded, and checked by policy_check, before it gets here. */
 struct lease_request {
@@ -29,11 +24,9 @@ struct lease_request {
     uint32_t timeout_s; /* 0: not given */
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
-    char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* '': none */
-    char token_key[TOKEN_KEY_SIZE]; /* '': none. A second key of the same lease, only with the first: "token:"
-                                       and its hash */
-    struct hash digest;             /* SHA-256 of the body; only with a key */
-    struct lease_limits limits;
+    char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* the client's, or "token:" and the token's hash; '': none */
+    struct hash digest;                         /* SHA-256 of the body; only with a key */
+    struct limits limits;                       /* ''s are not counted */
     /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
      * gets the earlier request's lease. */
     enum err refusal;
@@ -68,7 +61,7 @@ struct grant {
     } open;               /* why it is GRANT_OPEN after a batch */
     enum err error;
     struct detail detail;
-    const char *limit; /* with ERR_LIMIT_EXCEEDED, its name */
+    enum limit limit; /* that has refused it; LIMIT_NONE: another error */
     struct lease lease;
 };
 
@@ -105,7 +98,6 @@ struct grant_batch {
     int64_t replica; /* a random number */
     size_t queued;   /* requests of this replica that wait for an account, without those of the batch */
     bool reports;    /* how many requests wait on; without it only if any do. Only with GRANT_CLAIM */
-    bool again;      /* it was rolled back before: what limited clients use is locked before it is read */
     /* Set by the batch. */
     size_t claimed; /* accounts */
     int64_t idle;   /* accounts before the claim, at most as many as requests wait; -1: not counted, because

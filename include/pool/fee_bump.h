@@ -4,12 +4,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
-
-/* What a client may have; 0: as much as it likes. */
-struct fee_bump_limits {
-    uint32_t bumps, step_percent; /* of one lease; by how much each fee is above the one before */
-    int64_t day_max_stroops;      /* of the day's leases, the highest fee of each */
-};
+#include "limits/limits.h"
 
 /* One fee bump of a batch. */
 struct fee_bump_item {
@@ -18,16 +13,16 @@ struct fee_bump_item {
     struct public_key source; /* its source account */
     int64_t sequence;
     const char *client;
-    struct fee_bump_limits limits; /* of the client */
+    struct limits limits; /* of the client */
     /* Set by fee_bumps_find: */
     enum err error; /* also by fee_bumps_record */
     struct detail detail;
-    const char *limit;              /* with ERR_LIMIT_EXCEEDED, its name */
+    enum limit limit;               /* that has refused it */
     struct sealed_seed sealed;      /* of the source account */
     int64_t spendable_stroops;      /* of the distribution account (pool/funds.h) */
     int64_t bumps, highest_stroops; /* the lease's fee bumps so far, and the highest of their fees */
     int64_t spent_stroops;          /* of the client's limit for this day */
-    /* For fee_bump_check_limits and fee_bumps_record: */
+    /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;
 };
@@ -45,18 +40,11 @@ MUST_CHECK enum err fee_bumps_find(
     struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);
 
 /*
- * Whether the limits allow a fee bump with the item's fee, by what fee_bumps_find has read:
- * ERR_LIMIT_EXCEEDED, with limit and detail, when they do not. The fee of the highest one so far is always
- * allowed: it may be the same fee bump again. Then fee_bumps_record decides.
- */
-MUST_CHECK enum err fee_bump_check_limits(struct fee_bump_item *item);
-
-/*
  * Records signed fee bumps, before they are returned to clients, in one transaction: when ERR_OK is returned,
  * the rows of all items without an error are committed. Recording the same one again changes nothing. An item
  * whose lease has ended since fee_bumps_find gets the error ERR_LEASE_EXPIRED or ERR_LEASE_SETTLED, one that
- * is above a limit of its client ERR_LIMIT_EXCEEDED, whatever other sessions record meanwhile. Errors that
- * are returned: as db_execute.
+ * is above a limit of its client gets limit and that limit's error, whatever other sessions record meanwhile.
+ * Errors that are returned: as db_execute.
  */
 MUST_CHECK enum err fee_bumps_record(
     struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);

@@ -1,7 +1,7 @@
 /*
  * The advisory locks of fairway: their numbers, and their names in the output of `fairway locks`. No release
  * may change a number, because replicas of two versions run side by side during an upgrade. The order in
- * which locks are taken is in src/README.md. Locks on idempotency keys have no name: fairway.key_lock()
+ * which locks are taken is in src/README.md. Locks on idempotency keys have no name: idempotency_lock()
  * returns their numbers.
  */
 #ifndef FAIRWAY_POOL_LOCK_NUMBERS_H

@@ -1,17 +1,18 @@
 -- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
--- forbids the fee bump, which is not recorded then; bumps and highest are those of the lease. A limit of 0 is none. One that was
--- recorded before is recorded; only fee bumps with another hash count. The locks keep the leases open until COMMIT, and make the
+-- forbids the fee bump, which is not recorded then. A limit of 0 is none. One that was recorded before is recorded; only fee bumps with
+-- another hash count. The locks keep the leases open until COMMIT, and make the
 -- limits exact: first the accounts, in order, then the clients.
 CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
-    bumps_max bigint[], steps_percent bigint[], stroops_max bigint[])
-RETURNS TABLE (ordinal bigint, refused_by text, bumps bigint, highest bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
- SET timezone = 'UTC' AS $$
+    bumps_max bigint[], stroops_max bigint[])
+RETURNS TABLE (ordinal bigint, refused_by text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     item record;
     first timestamptz; -- of the leases
     last timestamptz;
     lease bytea; -- the one of the item before
+    bumps bigint; -- of that lease
+    highest bigint; -- of their fees
     today date;
     limited text[] := '{}'; -- clients with a limit of stroops, in the order of their rows' locks
     spent bigint[]; -- by each of them, on this day
@@ -48,10 +49,10 @@ BEGIN
     END IF;
     -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
     FOR item IN
-        SELECT n.ordinal, n.hash, n.lease_hash, n.fee, n.client, n.bumps_max, n.step_percent, n.stroops_max,
+        SELECT n.ordinal, n.hash, n.lease_hash, n.fee, n.client, n.bumps_max, n.stroops_max,
             f.bumps, f.highest, f.again
-        FROM unnest(hashes, leases, fees, sources, clients, bumps_max, steps_percent, stroops_max) WITH ORDINALITY
-            AS n (hash, lease_hash, fee, source, client, bumps_max, step_percent, stroops_max, ordinal)
+        FROM unnest(hashes, leases, fees, sources, clients, bumps_max, stroops_max) WITH ORDINALITY
+            AS n (hash, lease_hash, fee, source, client, bumps_max, stroops_max, ordinal)
         CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
             WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
             ORDER BY c.public_key DESC LIMIT 1) a
@@ -73,8 +74,6 @@ BEGIN
         refused_by := CASE
             WHEN item.again OR item.hash = ANY (taken_hashes) THEN NULL
             WHEN item.bumps_max > 0 AND bumps >= item.bumps_max THEN 'feeBumps'
-            WHEN item.step_percent > 0 AND bumps > 0 AND item.fee <> highest
-                AND item.fee < highest + (highest * item.step_percent + 99) / 100 THEN 'feeBumpStepPercent'
             WHEN item.stroops_max > 0 AND added > item.stroops_max - spent[place] AND added > 0 THEN 'stroopsPerDay'
             END;
         IF refused_by IS NULL AND NOT item.again AND item.hash <> ALL (taken_hashes) THEN

@@ -1,23 +1,31 @@
--- Records leases, lets their accounts name them, and returns how many accounts now do: the others were not idle any more. One item of
--- each array makes a lease. max_ledger 0: none; key NULL: none. One statement, so that the checks of both sides see both.
+-- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key NULL: none.
+-- open_max: how many open leases the item's client may have, 0: as many as it likes. Of a client that would have more, only its first items
+-- are recorded. Returns the places of the recorded items, from 1. The rows of clients stay locked until COMMIT, which follows at once; the
+-- caller has locked the accounts, so their places do not change before the update.
 -- Housekeeping makes partitions days ahead; when it has failed for so long, or the clock was changed, the day's first grant makes them.
 -- Those of keys are dropped first, so with theirs all are there.
 CREATE OR REPLACE FUNCTION fairway.record_leases(hashes bytea[], accounts text[], sequences bigint[], sequence_ledgers bigint[], clients text[],
-    envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[]) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
- SET timezone = 'UTC' AS $$
+    envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[], open_max bigint[])
+RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
+    recorded bigint[];
     leased bigint;
 BEGIN
     IF to_regclass(to_char(moment, '"fairway.idempotency_keys_"YYYYMMDD')) IS NULL THEN
         PERFORM fairway.add_partitions(moment::date, moment::date);
     END IF;
+    PERFORM fairway.lock_clients(clients);
+    recorded := ARRAY(SELECT n.place FROM (
+            SELECT i.*, row_number() OVER (PARTITION BY i.client ORDER BY i.place) AS nth
+            FROM unnest(clients, open_max) WITH ORDINALITY AS i (client, open_max, place)) n
+        WHERE n.open_max = 0 OR n.nth + (SELECT c.open_leases FROM fairway.newest_client(n.client) c) <= n.open_max);
     WITH granted AS MATERIALIZED (
         SELECT * FROM unnest(hashes, accounts, sequences, sequence_ledgers, clients, envelopes, max_times, max_ledgers, request_ids,
-            keys, digests) AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id, key,
-            digest)
-    ), recorded AS (
+            keys, digests) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger,
+            request_id, key, digest, place)
+        WHERE g.place = ANY (recorded)
+    ), history AS (
         INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,
             granted_at)
         SELECT g.hash, g.account, g.sequence, g.sequence_ledger, g.client, g.envelope, g.max_time, nullif(g.max_ledger, 0),
@@ -29,9 +37,13 @@ BEGIN
     UPDATE fairway.channel_accounts a
         SET lease_hash = g.hash, lease_client = g.client, lease_sequence = g.sequence, lease_max_time = g.max_time,
             lease_max_ledger = nullif(g.max_ledger, 0), locked_at = moment, locked_until = to_timestamp(g.max_time)
-        FROM granted g CROSS JOIN LATERAL (SELECT c.ctid AS place FROM fairway.channel_accounts c
-            WHERE c.public_key BETWEEN g.account AND g.account ORDER BY c.public_key DESC LIMIT 1) newest
+        FROM granted g CROSS JOIN LATERAL fairway.newest_account(g.account) newest
         WHERE a.ctid = newest.place AND a.state = 'active' AND a.lease_hash IS NULL;
     GET DIAGNOSTICS leased = ROW_COUNT;
-    RETURN leased;
+    IF leased <> cardinality(recorded) THEN
+        RAISE integrity_constraint_violation
+            USING MESSAGE = format('%s of %s accounts are idle', leased, cardinality(recorded));
+    END IF;
+    PERFORM fairway.count_leases(ARRAY(SELECT clients[r] FROM unnest(recorded) r), array_fill(1::bigint, ARRAY[cardinality(recorded)]));
+    RETURN QUERY SELECT unnest(recorded);
 END $$;

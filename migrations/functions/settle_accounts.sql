@@ -15,6 +15,9 @@ BEGIN
     IF wrong IS NOT NULL THEN
         RAISE integrity_constraint_violation USING MESSAGE = format('no committed ledger excludes the lease of account %s', wrong);
     END IF;
+    PERFORM fairway.count_leases(array_agg(a.lease_client), array_agg(-1::bigint)) FROM unnest(keys, results) n (public_key, result)
+        CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
+        WHERE n.result IS NOT NULL;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.place, a.lease_hash, a.locked_at
         FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers)

@@ -1,6 +1,7 @@
+/* Counts what each client uses of this process. No limit is known here but by the caller's struct, and
+ * nothing is refused in words. */
 #include "client_loads.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,50 +54,38 @@ static struct client_load *find(struct client_loads *loads, const char *client, 
 }
 
 /* A request is let in when those before it, at the client's rate, leave room for one more in the next second.
- * So one with a large body is let in too, and the next ones wait for it. The mutex is held. */
-static bool take_time(
-    struct client_load *load, const struct client_load_limits *limits, uint64_t body_bytes, int64_t now_us)
+ * So one with a large body is let in too, and the next ones wait for it. Returns 0, or after how many
+ * microseconds it would be let in. The mutex is held. */
+static int64_t take_time(struct client_load *load, int64_t rate, uint64_t body_bytes, int64_t now_us)
 {
-    const int64_t cost = 1 + (int64_t)(body_bytes / CLIENT_LOAD_BODY_BYTES), rate = limits->per_second;
+    const int64_t cost = 1 + (int64_t)(body_bytes / CLIENT_LOAD_BODY_BYTES);
     const int64_t begin_us = load->busy_until_us > now_us ? load->busy_until_us : now_us;
     if (rate == 0)
-        return true;
-    if (begin_us - now_us > SECOND_US - SECOND_US / rate)
-        return false;
+        return 0;
+    const int64_t early_us = begin_us - now_us - (SECOND_US - SECOND_US / rate);
+    if (early_us > 0)
+        return early_us;
     load->busy_until_us = begin_us + cost * SECOND_US / rate;
-    return true;
+    return 0;
 }
 
-/* The mutex is held. */
-static enum err begin(struct client_load *load, const struct client_load_limits *limits, uint64_t body_bytes,
-    int64_t now_us, const char **limit, struct detail *detail)
+enum limit client_loads_begin(struct client_loads *loads, const char *client, const struct limits *limits,
+    uint64_t body_bytes, int64_t now_us, struct client_load **load, int *retry_after_s)
 {
-    if (limits->in_flight > 0 && load->in_flight >= limits->in_flight) {
-        *limit = "requestsInFlight";
-        return detail_set(detail, ERR_LIMIT_EXCEEDED,
-            "requestsInFlight: %" PRIu32 " requests of this client are in progress at this replica already.",
-            load->in_flight);
-    }
-    if (!take_time(load, limits, body_bytes, now_us)) {
-        *limit = "requestsPerSecond";
-        return detail_set(detail, ERR_LIMIT_EXCEEDED,
-            "requestsPerSecond: this client may send %" PRIu32
-            " requests a second to each replica; each %d bytes of a body count as one more.",
-            limits->per_second, CLIENT_LOAD_BODY_BYTES);
-    }
-    load->in_flight++;
-    return ERR_OK;
-}
-
-enum err client_loads_begin(struct client_loads *loads, const char *client,
-    const struct client_load_limits *limits, uint64_t body_bytes, int64_t now_us, struct client_load **load,
-    const char **limit, struct detail *detail)
-{
+    const int64_t in_flight = limits->most[LIMIT_REQUESTS_IN_FLIGHT];
+    enum limit limit = LIMIT_NONE;
+    int64_t wait_us = SECOND_US;
     pthread_mutex_lock(&loads->mutex);
     *load = find(loads, client, now_us);
-    const enum err e = begin(*load, limits, body_bytes, now_us, limit, detail);
+    if (in_flight > 0 && (*load)->in_flight >= in_flight)
+        limit = LIMIT_REQUESTS_IN_FLIGHT;
+    else if ((wait_us = take_time(*load, limits->most[LIMIT_REQUESTS_PER_SECOND], body_bytes, now_us)) > 0)
+        limit = LIMIT_REQUESTS_PER_SECOND;
+    else
+        (*load)->in_flight++;
     pthread_mutex_unlock(&loads->mutex);
-    return e;
+    *retry_after_s = (int)((wait_us + SECOND_US - 1) / SECOND_US);
+    return limit;
 }
 
 void client_loads_end(struct client_loads *loads, struct client_load *load)
@@ -106,13 +95,15 @@ void client_loads_end(struct client_loads *loads, struct client_load *load)
     pthread_mutex_unlock(&loads->mutex);
 }
 
-bool client_loads_begin_wait(struct client_loads *loads, struct client_load *load, uint32_t most)
+enum limit client_loads_begin_wait(
+    struct client_loads *loads, struct client_load *load, const struct limits *limits)
 {
+    const int64_t most = limits->most[LIMIT_WAITS];
     pthread_mutex_lock(&loads->mutex);
-    const bool may = load->waits < most;
+    const bool may = most == 0 || load->waits < most;
     load->waits += may;
     pthread_mutex_unlock(&loads->mutex);
-    return may;
+    return may ? LIMIT_NONE : LIMIT_WAITS;
 }
 
 void client_loads_end_wait(struct client_loads *loads, struct client_load *load)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "limits/limits.h"
 
 /* One client's. */
 struct client_load;
@@ -20,29 +20,26 @@ struct client_loads {
     struct client_load *list; /* in no order; one that is not used any more serves the next client */
 };
 
-/* 0: no limit. */
-struct client_load_limits {
-    uint32_t in_flight;  /* requests in progress at once */
-    uint32_t per_second; /* on average; after a pause as many at once as in a second */
-};
-
-/* For the rate, a request counts once, and once more for each so many bytes of its body. */
+/* For requestsPerSecond, a request counts once, and once more for each so many bytes of its body. */
 #define CLIENT_LOAD_BODY_BYTES 4096
 
 void client_loads_init(struct client_loads *loads);
 void client_loads_free(struct client_loads *loads);
 
 /*
- * A request of the client begins: sets *load for client_loads_end. ERR_LIMIT_EXCEEDED, with the limit's name
- * and detail: it is above a limit. It is not counted then and must not be ended.
+ * A request of the client begins: sets *load for client_loads_end. Returns LIMIT_NONE, or the limit that
+ * refuses it, LIMIT_REQUESTS_IN_FLIGHT or LIMIT_REQUESTS_PER_SECOND (on average; after a pause as many at
+ * once as in a second). Then *retry_after_s is when it would be let in; it is not counted and must not be
+ * ended.
  */
-MUST_CHECK enum err client_loads_begin(struct client_loads *loads, const char *client,
-    const struct client_load_limits *limits, uint64_t body_bytes, int64_t now_us, struct client_load **load,
-    const char **limit, struct detail *detail);
+MUST_CHECK enum limit client_loads_begin(struct client_loads *loads, const char *client,
+    const struct limits *limits, uint64_t body_bytes, int64_t now_us, struct client_load **load,
+    int *retry_after_s);
 void client_loads_end(struct client_loads *loads, struct client_load *load);
 
-/* A request that has begun waits for a ledger, unless `most` of its client's wait already. */
-bool client_loads_begin_wait(struct client_loads *loads, struct client_load *load, uint32_t most);
+/* A request that has begun waits for a ledger: LIMIT_NONE, or LIMIT_WAITS when it may not. */
+MUST_CHECK enum limit client_loads_begin_wait(
+    struct client_loads *loads, struct client_load *load, const struct limits *limits);
 void client_loads_end_wait(struct client_loads *loads, struct client_load *load);
 
 #endif

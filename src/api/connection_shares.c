@@ -1,3 +1,4 @@
+/* Two counters and their bounds. Nobody waits here. */
 #include "connection_shares.h"
 
 #include "base/invariant.h"

@@ -16,6 +16,7 @@ struct status_job {
     struct api *api;
     bool waits;               /* has a share of the connections */
     struct client_load *load; /* of its client, among whose waits it is counted; NULL: it is not */
+    enum limit limit;         /* that has refused it */
 };
 
 static void job_cancel(void *context)
@@ -52,7 +53,7 @@ static void job_end(struct status_job *job, enum err e, const struct detail *det
         write_status(&object, &job->ticket.status);
         api_reply(job->http, 200, &object);
     } else
-        api_refuse_with(job->http, e, detail, api_json_limit(e, "waits"));
+        api_refuse_limit(job->http, e, detail, job->limit, job->api->settings.ledger_seconds);
     free(job);
 }
 
@@ -65,14 +66,13 @@ static enum err take_client_wait(
     const struct http_request *request, struct status_job *job, struct detail *detail)
 {
     const struct api_sender *sender = http_kept(request);
-    const uint32_t limit = api_limits(request)->waits;
-    if (limit == 0)
+    const struct limits *limits = api_limits(request);
+    if (sender == NULL) /* AUTH=none */
         return ERR_OK;
-    if (!client_loads_begin_wait(&job->api->loads, sender->load, limit))
-        return detail_set(detail, ERR_LIMIT_EXCEEDED,
-            "waits: %u requests of this client wait at this replica already.", limit);
-    job->load = sender->load;
-    return ERR_OK;
+    job->limit = client_loads_begin_wait(&job->api->loads, sender->load, limits);
+    if (job->limit == LIMIT_NONE)
+        job->load = sender->load;
+    return limit_refuse(job->limit, limits, detail);
 }
 
 static enum err read_request(

@@ -48,7 +48,7 @@ static void sender_free(void *memory)
 }
 
 /* A client that is not alone may have half of the connections. */
-static uint32_t in_flight_max(const struct api *api, const struct auth_client *client)
+static int64_t in_flight_max(const struct api *api, const struct auth_client *client)
 {
     const unsigned connections = api->shares.connections;
     return !client->others ? 0 : connections < 2 ? 1 : connections / 2;
@@ -58,19 +58,18 @@ static uint32_t in_flight_max(const struct api *api, const struct auth_client *c
 static enum err let_in(struct http_request *request, struct api *api, const struct auth_client *client,
     struct http_refusal *refusal)
 {
-    const struct client_load_limits limits = {in_flight_max(api, client), client->limits.requests_per_second};
+    struct limits limits = client->limits;
     struct client_load *load;
-    const char *limit;
-    enum err e = client_loads_begin(&api->loads, client->name, &limits, http_content_length(request),
-        clock_us(), &load, &limit, &refusal->detail);
-    if (e == ERR_OK) {
+    limits.most[LIMIT_REQUESTS_IN_FLIGHT] = in_flight_max(api, client);
+    const enum limit limit = client_loads_begin(&api->loads, client->name, &limits,
+        http_content_length(request), clock_us(), &load, &refusal->retry_after_s);
+    if (limit == LIMIT_NONE) {
         const struct api_sender sender = {*client, api, load};
         http_keep(request, mem_copy(&sender, sizeof sender), sender_free);
         return ERR_OK;
     }
-    refusal->retry_after_s = 1;
-    snprintf(refusal->extra, sizeof refusal->extra, "{\"limit\":\"%s\"}", limit);
-    return e;
+    snprintf(refusal->extra, sizeof refusal->extra, "{\"limit\":\"%s\"}", limit_name(limit));
+    return limit_refuse(limit, &limits, &refusal->detail);
 }
 
 enum err api_admit(struct http_request *request, void *api_guarded, struct http_refusal *refusal)

@@ -46,12 +46,10 @@ static void write_bump(const struct bump_job *job, const struct bump *bump, stru
     json_write_text(out, "networkPassphrase", job->api->settings.passphrase);
 }
 
-/* For a refused fee: the limit, as a member of the problem. NULL: another error. */
-static char *fee_limit_json(const struct bump_request *request, enum err e, const char *limit)
+/* For a refused fee: the bound, as a member of the problem. NULL: another error. */
+static char *fee_bound_json(const struct bump_request *request, enum err e)
 {
     int64_t least;
-    if (e == ERR_LIMIT_EXCEEDED)
-        return api_json_limit(e, limit);
     if (e == ERR_FEE_EXCEEDS_MAXIMUM)
         return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(request));
     if (e == ERR_FEE_BELOW_MINIMUM && bump_fee(request, 0, &least, NULL) == ERR_OK)
@@ -70,7 +68,11 @@ static void job_reply(struct bump_job *job, const struct bump *bump)
 
 static void job_refuse(struct bump_job *job, enum err e, const struct detail *detail)
 {
-    api_refuse_with(job->http, e, detail, fee_limit_json(&job->request, e, job->ticket.bump.limit));
+    const enum limit limit = job->ticket.bump.limit;
+    if (limit != LIMIT_NONE)
+        api_refuse_limit(job->http, e, detail, limit, job->api->settings.ledger_seconds);
+    else
+        api_refuse_with(job->http, e, detail, fee_bound_json(&job->request, e));
     job_free(job);
 }
 
@@ -105,9 +107,7 @@ static enum err read_request(struct bump_job *job, struct detail *detail)
     request->inner_hash = envelope_hash(&job->api->settings.network, &request->inner);
     request->authority = authority_of(&request->inner, &request->inner_hash);
     request->limits = &job->api->settings.limits;
-    const struct auth_limits *limits = api_limits(job->http);
-    request->client_limits =
-        (struct fee_bump_limits){limits->fee_bumps, limits->fee_bump_step_percent, limits->stroops_per_day};
+    request->client_limits = *api_limits(job->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     return ERR_OK;
 }

@@ -69,7 +69,7 @@ static void job_reply(struct lease_job *job, const struct lease *lease)
 static void job_refuse(struct lease_job *job, enum err e, const struct detail *detail)
 {
     connection_shares_give(&job->api->shares, SHARE_LEASE);
-    api_refuse_with(job->http, e, detail, api_json_limit(e, job->ticket.grant.limit));
+    api_refuse_limit(job->http, e, detail, job->ticket.grant.limit, job->api->settings.ledger_seconds);
     job_free(job);
 }
 
@@ -99,22 +99,17 @@ static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct det
 }
 
 /*
- * A request that is captured and sent again has the same token. So the token's hash is a key too. Otherwise
- * whoever captured the request could send it with another Idempotency-Key and take another lease. Not needed
- * when the token names its key. The token itself is neither stored nor logged.
+ * Without an Idempotency-Key, the token's hash is the key: a request that is captured and sent again has the
+ * same token. (With one, the token names it.) The token itself is neither stored nor logged.
  */
 static void take_token_as_key(struct lease_job *job)
 {
-    struct lease_request *request = &job->request;
     const struct auth_client *client = http_kept(job->http);
     char token[HASH_HEX_SIZE];
-    if (client == NULL || client->key_signed)
+    if (client == NULL)
         return;
     hash_encode(&client->token, token);
-    if (request->idempotency_key[0] == '\0')
-        snprintf(request->idempotency_key, sizeof request->idempotency_key, "token:%s", token);
-    else
-        snprintf(request->token_key, sizeof request->token_key, "token:%s", token);
+    snprintf(job->request.idempotency_key, sizeof job->request.idempotency_key, "token:%s", token);
 }
 
 /* The hash of a client's body has been compared with its token, so it is not computed twice. */
@@ -137,7 +132,8 @@ static enum err read_key(struct lease_job *job, struct detail *detail)
     job->has_key = key != NULL;
     if (key != NULL)
         memcpy(job->request.idempotency_key, key, len + 1);
-    take_token_as_key(job);
+    else
+        take_token_as_key(job);
     if (job->request.idempotency_key[0] != '\0')
         job->request.digest = body_digest(job->http);
     return ERR_OK;
@@ -154,9 +150,7 @@ static enum err read_request(struct lease_job *job, struct detail *detail)
         (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = envelope_decode(buf_bytes(&job->xdr), &request->envelope, detail)) != ERR_OK)
         return e;
-    const struct auth_limits *limits = api_limits(job->http);
-    request->limits =
-        (struct lease_limits){limits->open_leases, limits->leases_per_second, limits->pool_percent};
+    request->limits = *api_limits(job->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(job->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(job->http));
     return ERR_OK;

@@ -1,6 +1,8 @@
+/* Writes replies and problems. No endpoint's rule is here. */
 #include "reply.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "auth/auth.h"
 #include "base/log.h"
@@ -15,11 +17,10 @@ const char *api_client(const struct http_request *request)
     return client == NULL ? "" : client->name;
 }
 
-const struct auth_limits *api_limits(const struct http_request *request)
+const struct limits *api_limits(const struct http_request *request)
 {
-    static const struct auth_limits open = {.fee_bumps = AUTH_FEE_BUMPS_DEFAULT};
     const struct auth_client *client = http_kept(request);
-    return client == NULL ? &open : &client->limits;
+    return client == NULL ? &limits_default : &client->limits;
 }
 
 void api_reply_text(struct http_request *request, int status, char *text)
@@ -41,12 +42,12 @@ static const struct {
     enum err e;
     int seconds;
 } retry_table[] = {
-    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},         /* a ledger releases accounts every few seconds */
-    {ERR_GRANTS_SUSPENDED, 10},                   /* until all accounts are read again, or for minutes */
-    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30},   /* until a person has acted and a ledger has closed */
-    {ERR_KEYD_CLOCK, 30},                         /* until a person has corrected a clock */
-    {ERR_KEYD_BUDGET, 1},                         /* both budgets fill again all the time */
-    {ERR_OVERLOADED, 1}, {ERR_LIMIT_EXCEEDED, 5}, /* a client's leases end as ledgers close */
+    {ERR_CHANNEL_ACCOUNT_UNAVAILABLE, 5},       /* a ledger releases accounts every few seconds */
+    {ERR_GRANTS_SUSPENDED, 10},                 /* until all accounts are read again, or for minutes */
+    {ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED, 30}, /* until a person has acted and a ledger has closed */
+    {ERR_KEYD_CLOCK, 30},                       /* until a person has corrected a clock */
+    {ERR_KEYD_BUDGET, 1},                       /* both budgets fill again all the time */
+    {ERR_OVERLOADED, 1},
 };
 #define RETRY_DEFAULT_S 2
 
@@ -69,12 +70,28 @@ static void log_failure(const struct http_request *request, enum err e, const st
             detail->text, not_logged);
 }
 
-void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members)
+static void refuse(
+    struct http_request *request, enum err e, const struct detail *detail, int after_s, char *members)
 {
     if (err_status(e) >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
         log_failure(request, e, detail);
-    http_reply_problem(request, e, detail, retry_after_s(e), members);
+    http_reply_problem(request, e, detail, after_s, members);
     free(members);
+}
+
+void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members)
+{
+    refuse(request, e, detail, retry_after_s(e), members);
+}
+
+void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
+    unsigned ledger_seconds)
+{
+    if (limit == LIMIT_NONE)
+        api_refuse(request, e, detail);
+    else
+        refuse(request, e, detail, limit_retry_after_s(limit, time(NULL), ledger_seconds),
+            mem_format("{\"limit\":\"%s\"}", limit_name(limit)));
 }
 
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail)
@@ -96,11 +113,6 @@ enum err api_read_transaction(struct http_request *request, const char *const na
     if (base64_decode(text, len, xdr) != ERR_OK)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64.");
     return ERR_OK;
-}
-
-char *api_json_limit(enum err e, const char *name)
-{
-    return e == ERR_LIMIT_EXCEEDED && name != NULL ? mem_format("{\"limit\":\"%s\"}", name) : NULL;
 }
 
 void api_write_hash(struct json_write *out, const char *name, const struct hash *hash)

@@ -11,7 +11,7 @@
 /* The name of the client that sent the request; leases belong to it. "" with AUTH=none. */
 const char *api_client(const struct http_request *request);
 /* The limits of that client. */
-const struct auth_limits *api_limits(const struct http_request *request);
+const struct limits *api_limits(const struct http_request *request);
 
 /* Replies with an object that is complete but for its end. */
 void api_reply(struct http_request *request, int status, struct json_write *object);
@@ -25,6 +25,11 @@ void api_refuse(struct http_request *request, enum err e, const struct detail *d
 /* The same with more members in the problem: the text of an object, which is freed; NULL: none. */
 void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members);
 
+/* The same for a request that a limit has refused, unless it is LIMIT_NONE: with the limit's name, and
+ * Retry-After by the limit. */
+void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
+    unsigned ledger_seconds);
+
 /*
  * Reads the body: a JSON object that has no members but those in names, of which transactionXdr is one. The
  * caller json_decrefs *body. The decoded transactionXdr is appended to *xdr. Frees the request's body.
@@ -32,9 +37,6 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 MUST_CHECK enum err api_read_transaction(struct http_request *request, const char *const names[],
     size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);
 
-/* For ERR_LIMIT_EXCEEDED, new text of an object with the limit's name, for the problem; NULL for other
- * errors. */
-char *api_json_limit(enum err e, const char *name);
 void api_write_hash(struct json_write *out, const char *name, const struct hash *hash);
 void api_write_address(struct json_write *out, const char *name, const struct public_key *key);
 

@@ -1,3 +1,5 @@
+/* Judges the token of one request, and reads CLIENTS_FILE again when it has changed. The reason of a refusal
+ * never reaches the client. */
 #include "auth/auth.h"
 
 #include <errno.h>
@@ -209,20 +211,16 @@ static enum err check_audience(
     return ERR_OK;
 }
 
-/* A token that names a key is for the request with that key. */
-static bool idempotency_key_fits(const struct token *token, const char *header)
-{
-    return token->idempotency_key == NULL || (header != NULL && text_equal(token->idempotency_key, header));
-}
-
-/* The claims about this request: method, target and idempotency key. The body is checked when it has come. */
+/* The claims about this request: method, target and idempotency key. The body is checked when it has come.
+ * The claim idempotencyKey and the header are the same, or both absent: whoever captures a request cannot
+ * send it with another key, which would take another lease. */
 static enum err check_request(
     const struct token *token, const struct auth_request *request, struct detail *why)
 {
     AUTO_FREE char *method_and_path = mem_format("%s %s", request->method, request->target);
     if (!text_equal(token->method_and_path, method_and_path))
         return refuse(why, "methodAndPath does not match the request");
-    if (!idempotency_key_fits(token, request->idempotency_key))
+    if (!text_equal(token->idempotency_key, request->idempotency_key))
         return refuse(why, "the claim idempotencyKey is not the header Idempotency-Key");
     return ERR_OK;
 }
@@ -273,7 +271,6 @@ static enum err check_token(struct auth *auth, const struct token *token, const 
     out->key = key;
     memcpy(out->name, client->name, sizeof out->name);
     out->limits = client->limits;
-    out->key_signed = token->idempotency_key != NULL;
     if ((client->scopes & request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);
     return ERR_OK;

@@ -1,3 +1,4 @@
+/* Reads the table of clients from the option and the file. Who may do what is not judged here. */
 #include "clients.h"
 
 #include <sodium.h>
@@ -7,7 +8,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/json.h"
-#include "limits.h"
 
 static const struct {
     const char *name;
@@ -86,6 +86,30 @@ static enum err read_scopes(struct clients_client *client, const json_t *scopes,
     return ERR_OK;
 }
 
+/* An amount of stroops is a decimal in a string, as in all of the API; other limits are numbers. */
+static enum err read_limits(const json_t *object, struct limits *out, struct detail *detail)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(object))
+        return detail_set(detail, ERR_CONFIG, "it must be an object");
+    json_object_foreach((json_t *)object, name, value)
+    {
+        const enum limit limit = limit_of(name);
+        const uint64_t maximum = (uint64_t)limit_maximum(limit);
+        uint64_t number = 0;
+        if (limit == LIMIT_NONE)
+            return detail_set(detail, ERR_CONFIG, "unknown limit \"%.40s\"", name);
+        enum err e = limit == LIMIT_STROOPS_PER_DAY
+                         ? json_read_decimal(object, name, 1, maximum, &number, detail)
+                         : json_read_number(object, name, 1, maximum, &number, detail);
+        if (e != ERR_OK)
+            return ERR_CONFIG;
+        out->most[limit] = (int64_t)number;
+    }
+    return ERR_OK;
+}
+
 static enum err read_client(
     struct clients *clients, const char *name, const json_t *object, struct detail *detail)
 {
@@ -107,7 +131,7 @@ static enum err read_client(
     if (scopes != NULL && (e = read_scopes(client, scopes, detail)) != ERR_OK)
         return e;
     if (json_object_get(object, "limits") != NULL &&
-        limits_read(json_object_get(object, "limits"), &client->limits, &why) != ERR_OK)
+        read_limits(json_object_get(object, "limits"), &client->limits, &why) != ERR_OK)
         return detail_set(detail, ERR_CONFIG, "client %s: limits: %.120s", name, why.text);
     json_array_foreach(keys, i, key)
     {

@@ -12,7 +12,7 @@
 struct clients_client {
     char name[AUTH_NAME_SIZE];
     unsigned scopes; /* of enum auth_scope */
-    struct auth_limits limits;
+    struct limits limits;
 };
 
 struct clients_key {
@@ -30,8 +30,8 @@ struct clients {
 /*
  * Reads a comma-separated list of keys and a file's text (either may be NULL); the file is
  *     {"NAME": {"keys": ["G..."], "scopes": ["lease", "fee-bump", "status", "pool"], "limits": {...}}, ...}
- * where scopes may be absent: all. limits: limits.h. {} is a file without clients. ERR_CONFIG with what is
- * wrong; the table is empty then.
+ * where scopes may be absent: all. limits has those of limits/limits.h; each may be absent. {} is a file
+ * without clients. ERR_CONFIG with what is wrong; the table is empty then.
  */
 MUST_CHECK enum err clients_read(
     const char *public_keys, const struct bytes *file, struct clients *out, struct detail *detail);

@@ -1,3 +1,4 @@
+/* Decodes a token strictly. Nothing is judged and no signature verified here. */
 #include "token.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Signs tokens, for `fairway token` and for tests. The service itself never holds a client's secret key. */
 #include "auth/token_sign.h"
 
 #include <jansson.h>

@@ -1,3 +1,5 @@
+/* Runs a batch of fee bumps. Nothing is handed out before its row is committed, and limits are decided in
+ * fairway.record_fee_bumps; what they would refuse is not signed. */
 #include "grant/bump.h"
 
 #include <inttypes.h>
@@ -105,7 +107,9 @@ static enum err check(const struct bump_request *request, struct fee_bump_item *
     if ((e = check_signatures(request->authority, &item->detail)) != ERR_OK ||
         (e = bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail)) != ERR_OK)
         return e;
-    e = fee_bump_check_limits(item);
+    item->limit = limit_of_fee_bump(
+        &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
+    e = limit_refuse(item->limit, &item->limits, &item->detail);
     return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, &item->detail);
 }
 
@@ -171,8 +175,10 @@ enum err bump_batch_run(
             e = record_all(db, batch, detail);
     }
     for (size_t i = 0; i < count; i++) {
-        if (e != ERR_OK)
+        if (e != ERR_OK) {
             bumps[i]->state = GRANT_OPEN;
+            bumps[i]->limit = LIMIT_NONE;
+        }
         if (bumps[i]->state != GRANT_DONE)
             bump_wipe(bumps[i]);
     }

@@ -75,8 +75,7 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
-        worker->db = db_new(&(struct db_settings){
-            .url = settings->database_url, .name = "fairway grant"});
+        worker->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway grant"});
         thread_start(&worker->thread, engine_worker_run, worker);
     }
     *out = engine;

@@ -144,11 +144,8 @@ static enum err run_again(
     struct engine_worker *worker, struct batch *batch, size_t from, size_t count, struct detail *detail)
 {
     enum err e = run_once(worker, batch, from, count, detail);
-    for (int tries = 1; tries < TRIES && engine_runs_again(&batch->run, e, clock_ms()); tries++) {
-        batch->claim.again = true;
+    for (int tries = 1; tries < TRIES && engine_runs_again(&batch->run, e, clock_ms()); tries++)
         e = run_once(worker, batch, from, count, detail);
-    }
-    batch->claim.again = false;
     return e;
 }
 

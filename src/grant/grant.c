@@ -23,6 +23,13 @@ static void refuse(struct grant *grant, enum err e, const struct detail *detail)
     grant->detail = *detail;
 }
 
+static void refuse_limited(struct grant *grant, enum limit limit)
+{
+    struct detail detail = {0};
+    refuse(grant, limit_refuse(limit, &grant->request->limits, &detail), &detail);
+    grant->limit = limit;
+}
+
 /* The addresses that a batch's requests name, in the order of the grants, as parameters for SQL. */
 struct named_batch {
     char (*texts)[ADDRESS_SIZE];
@@ -59,6 +66,7 @@ static struct named_batch named_of(struct grant *const grants[], size_t count)
 /* The account and the unsigned transaction of one grant. */
 struct draft {
     struct grant *grant;
+    size_t place; /* of the grant in the batch */
     const struct claim_account *account;
     struct buf transaction;
 };
@@ -82,9 +90,9 @@ static enum err check_request(const struct lease_request *request, const struct 
 }
 
 static struct draft draft_of(
-    struct grant *grant, const struct claim_account *account, struct transaction_head *head)
+    struct grant *grant, size_t place, const struct claim_account *account, struct transaction_head *head)
 {
-    struct draft draft = {.grant = grant, .account = account};
+    struct draft draft = {.grant = grant, .place = place, .account = account};
     struct lease *lease = &grant->lease;
     head->source = account->key;
     head->sequence = account->sequence + 1;
@@ -125,12 +133,12 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         enum err e = named != NULL
                          ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
                          : check_request(request, settings, &claim->terms, &head, &detail);
-        if (e == ERR_OK)
-            e = usage_admit(claim->usage, grants, i, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
+        else if (!usage_allows(claim->usage, i))
+            refuse_limited(grants[i], usage_limit(claim->usage, i));
         else if (made < claim->claimed) {
-            drafts[made] = draft_of(grants[i], &claim->accounts[made], &head);
+            drafts[made] = draft_of(grants[i], i, &claim->accounts[made], &head);
             usage_take(claim->usage, i);
             made++;
         }
@@ -141,7 +149,7 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
 /* The result of signing: leases to record, and accounts that must not be chosen again. */
 struct signing_result {
     struct grant_record_item items[GRANT_BATCH_MAX];
-    struct draft *recorded[GRANT_BATCH_MAX];
+    struct draft *drafts[GRANT_BATCH_MAX]; /* of the items */
     struct public_key faults[GRANT_BATCH_MAX];
     size_t count, fault_count;
 };
@@ -162,15 +170,16 @@ static void log_refusal(const char *request_id, enum err e)
  * Signs all drafts with one message to keyd. When a seed does not open, the account is quarantined and the
  * grant stays open. When keyd refuses for another reason, the grant is refused.
  */
-static enum err sign_all(struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct draft *drafts,
-    size_t count, struct signing_result *result, struct detail *detail)
+static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int64_t deadline_ms,
+    struct draft *drafts, size_t count, struct signing_result *result, struct detail *detail)
 {
     struct lease_signing signings[GRANT_BATCH_MAX];
     for (size_t i = 0; i < count; i++)
         signings[i] = (struct lease_signing){.transaction = buf_bytes(&drafts[i].transaction),
             .signer = drafts[i].account->key,
             .sealed = drafts[i].account->sealed};
-    enum err e = count > 0 ? keyd_sign_leases(keyd, now_s, deadline_ms, signings, count) : ERR_OK;
+    enum err e =
+        count > 0 ? keyd_sign_leases(keyd, claim->terms.time.now_s, deadline_ms, signings, count) : ERR_OK;
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process does not answer");
     for (size_t i = 0; i < count; i++) {
@@ -189,8 +198,10 @@ static enum err sign_all(struct keyd *keyd, uint64_t now_s, int64_t deadline_ms,
         grant->lease.hash = signings[i].hash;
         envelope_build(
             signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
-        result->items[result->count] = (struct grant_record_item){grant->request, &grant->lease};
-        result->recorded[result->count++] = &drafts[i];
+        result->items[result->count] = (struct grant_record_item){.request = grant->request,
+            .lease = &grant->lease,
+            .open_max = usage_open_max(claim->usage, drafts[i].place)};
+        result->drafts[result->count++] = &drafts[i];
     }
     return ERR_OK;
 }
@@ -203,23 +214,32 @@ static void reopen(struct grant *const grants[], size_t count)
         lease_wipe(&grants[i]->lease);
         grants[i]->state = GRANT_OPEN;
         grants[i]->open = OPEN_NO_ACCOUNT;
+        grants[i]->limit = LIMIT_NONE;
     }
 }
 
 /* No lease is new. Leases that repeated requests found must be durable before they are handed out. */
-static enum err end_without_leases(struct db *db, const struct grant_claim *claim,
-    const struct idempotency_tokens *tokens, struct detail *detail)
+static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
 {
-    const struct db_statement record = idempotency_tokens_statement(tokens);
     enum err e = ERR_OK;
-    if (record.sql != NULL)
-        e = db_run_commit(db, &record, 1, NULL, detail);
-    else if (claim->keys->any_found)
+    if (claim->keys->any_found)
         e = db_commit_durably(db, detail);
     else
         e = grant_record_waiting(db, claim->batch, detail);
     db_rollback(db);
     return e;
+}
+
+/* A lease that is above its client's limit was not recorded: its signature is dropped, and its account is
+ * idle. */
+static void end_recorded(const struct grant_claim *claim, struct draft *draft, bool recorded)
+{
+    draft->grant->state = GRANT_DONE;
+    if (recorded)
+        return;
+    lease_wipe(&draft->grant->lease);
+    refuse_limited(draft->grant, usage_limit(claim->usage, draft->place));
+    claim->batch->locked_unused = true;
 }
 
 /* Requests of this replica that wait on, when so many of the batch get a new lease. */
@@ -238,25 +258,17 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
     struct draft drafts[], size_t count, struct detail *detail)
 {
     struct signing_result *result AUTO_FREE = NEW(struct signing_result);
-    enum err e =
-        sign_all(keyd, claim->terms.time.now_s, signing_deadline_ms(db), drafts, count, result, detail);
+    enum err e = sign_all(keyd, claim, signing_deadline_ms(db), drafts, count, result, detail);
     if (e != ERR_OK) {
         db_rollback(db);
         return e;
     }
-    struct idempotency_tokens *tokens AUTO_FREE = NEW(struct idempotency_tokens);
-    idempotency_tokens(claim->keys, claim->batch->grants, claim->batch->count, tokens);
     claim->batch->locked_unused = claim->claimed > result->count + result->fault_count;
     claim->batch->left = left_waiting(claim, result->count);
     if (result->count + result->fault_count == 0)
-        return end_without_leases(db, claim, tokens, detail);
-    const struct lease_request *requests[GRANT_BATCH_MAX];
-    for (size_t i = 0; i < result->count; i++)
-        requests[i] = result->items[i].request;
+        return end_without_leases(db, claim, detail);
     const struct grant_record record = {.batch = claim->batch,
-        .after = usage_use_statement(claim->usage, requests, result->count),
         .transaction_id = claim->terms.transaction_id,
-        .tokens = tokens,
         .items = result->items,
         .count = result->count,
         .faults = result->faults,
@@ -267,7 +279,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         return e;
     }
     for (size_t i = 0; i < result->count; i++)
-        result->recorded[i]->grant->state = GRANT_DONE;
+        end_recorded(claim, result->drafts[i], result->items[i].recorded);
     return ERR_OK;
 }
 
@@ -317,7 +329,8 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     batch->share = 0;
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
-    usage_init(usage, batch->grants, batch->count);
+    for (size_t i = 0; i < batch->count; i++)
+        usage_add(usage, i, batch->grants[i]->request->client, &batch->grants[i]->request->limits);
     enum err e = grant_claim_begin(db, &claim, detail);
     if (e == ERR_OK)
         e = grant_claimed(db, keyd, settings, &claim, detail);

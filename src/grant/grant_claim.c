@@ -69,8 +69,7 @@ enum {
     TERMS,
     MEMBERS,
     KEYS,
-    USAGE_LOCK = KEYS + IDEMPOTENCY_STATEMENTS,
-    USAGE,
+    USAGE = KEYS + IDEMPOTENCY_STATEMENTS,
     CLAIM,
     STEPS
 };
@@ -88,9 +87,7 @@ static enum err run_statements(
         [TERMS] = DB_SQL0(grant_terms_sql),
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
-    if (batch->again)
-        steps[USAGE_LOCK] = usage_lock_statement(claim->usage);
-    steps[USAGE] = usage_read_statement(claim->usage);
+    steps[USAGE] = usage_statement(claim->usage);
     if (batch->mode == GRANT_CLAIM && claim->wanted > 0)
         steps[CLAIM] = (struct db_statement){sql_claim, claim_params, ARRAY_LEN(claim_params)};
 

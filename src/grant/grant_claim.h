@@ -4,8 +4,8 @@
 #define FAIRWAY_GRANT_GRANT_CLAIM_H
 
 #include "idempotency.h"
-#include "usage.h"
 #include "grant/grant.h"
+#include "limits/usage.h"
 
 /* What all requests of the batch are checked against, read in its transaction by this statement. */
 extern const char grant_terms_sql[];

@@ -2,22 +2,20 @@
  * whose reply was lost. A lost COMMIT is never guessed at. */
 #include "grant_record.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* max_ledger 0 means none. Returns how many accounts were still idle: all, because they were locked when they
- * were claimed. */
-static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+/* max_ledger 0 means none. Returns which leases were recorded; the others are above their client's limit. */
+static const char sql_record[] =
+    "SELECT r FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) r";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"
-                                  " (SELECT count(*) FROM fairway.find_leases($2)) = cardinality($2)";
+                                  " f.ordinal FROM (SELECT) one LEFT JOIN fairway.find_leases($2) f ON true";
 
 /* How long the outcome of a lost COMMIT is looked up when the connection has no deadline. When it has one: a
  * third of the time that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
@@ -35,25 +33,36 @@ static enum err confirm(struct db *db, struct detail *detail)
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }
 
+/* The column has the ordinals of the leases that were recorded. */
+static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
+{
+    for (size_t row = 0; row < db_count(rows); row++)
+        record->items[db_i64(rows, row, column) - 1].recorded = true;
+}
+
 /*
  * The reply to COMMIT was lost, or an error was returned instead of it, which may be a pooler's: only the
  * database knows the outcome. The status is "in progress" while the
  * old session may still run the COMMIT. It is NULL when the server does not remember the transaction: it is
- * another server, or it was long ago. "committed" while the leases are not visible means that the reading was
- * too early, or that it is another server. Only a status that proves the outcome ends the loop.
+ * another server, or it was long ago. "committed" while no lease is visible means that the reading was too
+ * early, that it is another server, or that none was recorded. When one is visible, all that were recorded
+ * are. Only a status that proves the outcome ends the loop.
  */
 static enum err find_outcome(
-    struct db *db, int64_t transaction_id, const struct bytes hashes[], size_t count, struct detail *detail)
+    struct db *db, const struct grant_record *record, const struct bytes hashes[], struct detail *detail)
 {
-    AUTO_FREE char *id = mem_format("%lld", (long long)transaction_id);
+    const long long transaction_id = (long long)record->transaction_id;
+    AUTO_FREE char *id = mem_format("%lld", transaction_id);
     int64_t deadline_ms = db_deadline_ms(db) != 0 ? db_deadline_ms(db) : clock_ms() + OUTCOME_WAIT_MS;
     do {
         AUTO_ROWS rows = NULL;
-        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id), DB_BYTEAS(hashes, count)), &rows, detail) ==
+        if (db_query(db, DB_SQL(sql_outcome, DB_TEXT(id), DB_BYTEAS(hashes, record->count)), &rows, detail) ==
             ERR_OK) {
             const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
-            if (status[0] == 'c' && db_bool(rows, 0, 1))
+            if (status[0] == 'c' && !db_is_null(rows, 0, 1)) {
+                read_recorded(record, rows, 1);
                 return confirm(db, detail);
+            }
             if (status[0] == 'a')
                 return detail_set(
                     detail, ERR_SERIALIZATION, "the connection was lost before COMMIT took effect");
@@ -71,7 +80,7 @@ struct columns {
     const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
         *key[GRANT_BATCH_MAX];
     int64_t sequence[GRANT_BATCH_MAX], sequence_ledger[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX],
-        max_ledger[GRANT_BATCH_MAX];
+        max_ledger[GRANT_BATCH_MAX], open_max[GRANT_BATCH_MAX];
 };
 
 static void fill(struct columns *columns, const struct grant_record_item items[], size_t count)
@@ -88,6 +97,7 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         columns->envelope[i] = buf_bytes(&lease->envelope);
         columns->max_time[i] = (int64_t)lease->max_time_s;
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
+        columns->open_max[i] = items[i].open_max;
         columns->request_id[i] = request->request_id;
         if (request->idempotency_key[0] != '\0') { /* else both remain NULL */
             columns->key[i] = request->idempotency_key;
@@ -144,34 +154,28 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, record->items, count);
-    struct db_statement statements[4] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+    struct db_statement statements[2] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
         DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
         DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
-        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count))};
+        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count))};
     struct db_param waiting[REPORT_PARAMS];
     size_t statement_count = 1;
-    if (record->after.sql != NULL)
-        statements[statement_count++] = record->after;
     statement_count += report(record->batch, count, waiting, &statements[statement_count]);
-    if (record->tokens != NULL && record->tokens->count > 0)
-        statements[statement_count++] = idempotency_tokens_statement(record->tokens);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
-    const int64_t leased = e == ERR_OK ? db_i64(rows[0], 0, 0) : 0;
+    if (e == ERR_OK)
+        read_recorded(record, rows[0], 0);
     for (size_t i = 0; i < statement_count; i++)
         db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {
         struct detail why = {""};
         db_rollback(db);
-        enum err outcome = find_outcome(db, record->transaction_id, columns->hash, count, &why);
+        enum err outcome = find_outcome(db, record, columns->hash, &why);
         if (e == ERR_DATABASE_UNAVAILABLE && outcome == ERR_SERIALIZATION)
             return e; /* detail has the server's error: the disk is full, a statement took too long */
         return outcome == ERR_OK ? ERR_OK : detail_set(detail, outcome, "%s", why.text);
     }
-    if (e == ERR_OK && leased != (int64_t)count) /* the check of fairway.leases fails it before this */
-        return detail_set(
-            detail, ERR_INTERNAL, "%" PRId64 " of %zu leases are set on their accounts", leased, count);
     return e;
 }

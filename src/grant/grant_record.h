@@ -9,25 +9,25 @@
 struct grant_record_item {
     const struct lease_request *request;
     const struct lease *lease;
+    int64_t open_max; /* how many open leases its client may have; 0: as many as it likes */
+    bool recorded;    /* set; false: its client has open_max open leases */
 };
 
 struct grant_record {
     const struct grant_batch *batch;
     int64_t transaction_id;
-    struct db_statement after; /* to be run after the leases are recorded; text NULL: none */
-    const struct grant_record_item *items;
+    struct grant_record_item *items;
     size_t count;
-    const struct idempotency_tokens *tokens; /* to be recorded as keys; NULL: none */
     const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */
     size_t fault_count;
 };
 
 /*
  * Writes and commits, and reports how many requests of the replica are left (see grant_batch). When the
- * connection has a deadline, COMMIT times out so early that its outcome can still be looked up. ERR_OK:
- * committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome could not be looked up.
- * ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any other error: nothing was
- * committed.
+ * connection has a deadline, COMMIT times out so early that its outcome can still be looked up. ERR_OK: the
+ * items that say so are committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome
+ * could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any
+ * other error: nothing was committed.
  */
 MUST_CHECK enum err grant_record_commit(
     struct db *db, const struct grant_record *record, struct detail *detail);

@@ -1,3 +1,5 @@
+/* Which lease the key of a request has. Nothing is recorded here: fairway.record_leases writes a key with its
+ * lease. */
 #include "idempotency.h"
 
 #include <string.h>
@@ -5,31 +7,48 @@
 #include "base/mem.h"
 
 /* It never waits: a replica that hangs in its transaction must not block the batches of others. */
-static const char sql_lock[] =
-    "SELECT k.ordinal FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (client, key, ordinal)"
-    " WHERE pg_try_advisory_xact_lock(fairway.key_lock(k.client, k.key))";
+static const char sql_lock[] = "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY k (lock, ordinal)"
+                               " WHERE pg_try_advisory_xact_lock(k.lock)";
 
 /* A statement of its own after the locks, so that its snapshot sees what any earlier holder of a lock has
- * committed. Only a request with the same body gets the envelope. */
+ * committed. Only a request with the same body gets the envelope. A key is found on the day of its lease
+ * (UTC) and on the next one; the bounds leave the partitions of these days. */
 static const char sql_find[] =
-    "SELECT f.ordinal, f.hash, f.account, f.sequence, f.sequence_ledger, f.max_time,"
-    " CASE WHEN f.digest = ANY ($3::bytea[]) THEN f.envelope END, f.digest"
-    " FROM fairway.find_keys($1, $2) f";
+    "SELECT n.ordinal, l.hash, l.account, l.sequence, l.sequence_ledger, l.max_time,"
+    " CASE WHEN k.digest = ANY ($3::bytea[]) THEN l.envelope END, k.digest"
+    " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY n (client, key, ordinal)"
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.idempotency_keys i WHERE i.client = n.client"
+    "   AND i.key = n.key AND i.granted_at >= date_trunc('day', now(), 'UTC') - interval '1 day'"
+    "   AND i.granted_at < date_trunc('day', now(), 'UTC') + interval '2 days' LIMIT 1) k"
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.leases m WHERE"
+    "   fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(k.granted_at, k.lease_hash)"
+    "   AND m.hash = k.lease_hash AND m.granted_at = k.granted_at"
+    "   AND m.granted_at >= date_trunc('day', now(), 'UTC') - interval '1 day'"
+    "   AND m.granted_at < date_trunc('day', now(), 'UTC') + interval '2 days' LIMIT 1) l";
 
-static const char sql_record_tokens[] = "SELECT fairway.record_token_keys($1, $2, $3, $4)";
-
-/* NULL when the text is empty. */
-static struct idempotency_key *key_of(
-    struct idempotency_keys *keys, const struct lease_request *request, const char *text)
+/* Of a hash, so that clients cannot choose keys with one number. */
+int64_t idempotency_lock(const char *client, const char *key)
 {
+    struct buf name CLEANUP(buf_free) = {0};
+    buf_add(&name, "idempotency", sizeof "idempotency");
+    buf_add(&name, client, strlen(client) + 1);
+    buf_add(&name, key, strlen(key));
+    return (int64_t)be64_get(sha256(buf_bytes(&name)).bytes);
+}
+
+/* NULL: the request has no key. */
+static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct grant *grant)
+{
+    const char *client = grant->request->client, *text = grant->request->idempotency_key;
     if (text[0] == '\0')
         return NULL;
     for (size_t i = 0; i < keys->count; i++)
-        if (strcmp(keys->clients[i], request->client) == 0 && strcmp(keys->texts[i], text) == 0)
+        if (strcmp(keys->clients[i], client) == 0 && strcmp(keys->texts[i], text) == 0)
             return &keys->keys[i];
-    keys->clients[keys->count] = request->client;
+    keys->clients[keys->count] = client;
     keys->texts[keys->count] = text;
-    keys->keys[keys->count].request = request;
+    keys->locks[keys->count] = idempotency_lock(client, text);
+    keys->keys[keys->count].first = grant;
     return &keys->keys[keys->count++];
 }
 
@@ -37,14 +56,14 @@ void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[
 {
     size_t digests = 0;
     for (size_t i = 0; i < count; i++) {
-        keys->of[i] = key_of(keys, grants[i]->request, grants[i]->request->idempotency_key);
-        keys->token_of[i] = key_of(keys, grants[i]->request, grants[i]->request->token_key);
+        keys->of[i] = key_of(keys, grants[i]);
         if (keys->of[i] != NULL)
             keys->digests[digests++] = BYTES_OF(grants[i]->request->digest.bytes);
     }
-    keys->params[0] = DB_TEXTS(keys->clients, keys->count);
-    keys->params[1] = DB_TEXTS(keys->texts, keys->count);
-    keys->params[2] = DB_BYTEAS(keys->digests, digests);
+    keys->lock_params[0] = DB_I64S(keys->locks, keys->count);
+    keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
+    keys->find_params[1] = DB_TEXTS(keys->texts, keys->count);
+    keys->find_params[2] = DB_BYTEAS(keys->digests, digests);
 }
 
 void idempotency_wipe(struct idempotency_keys *keys)
@@ -59,8 +78,8 @@ void idempotency_statements(
     out[0] = out[1] = (struct db_statement){0};
     if (keys->count == 0)
         return;
-    out[0] = (struct db_statement){sql_lock, keys->params, 2};
-    out[1] = (struct db_statement){sql_find, keys->params, ARRAY_LEN(keys->params)};
+    out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
+    out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
 }
 
 static enum err read_lease(
@@ -123,88 +142,34 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
 
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    const struct idempotency_key *key = keys->of[i], *token = keys->token_of[i];
+    const struct idempotency_key *key = keys->of[i];
     if (key == NULL)
         return true;
-    if (key->found || (token != NULL && token->found)) {
-        const struct idempotency_key *found = key->found ? key : token;
-        decide(grants[i], &found->lease, &found->digest);
+    if (key->found) {
+        decide(grants[i], &key->lease, &key->digest);
         return false;
     }
-    /* If another request of this batch has the same token, this one waits, and then gets that request's
-     * lease. */
-    if (!key->locked || (token != NULL && (!token->locked || token->request != grants[i]->request))) {
+    if (!key->locked)
         grants[i]->open = OPEN_KEY_LOCKED;
-        return false;
-    }
-    return key->request == grants[i]->request;
-}
-
-/* The lease that grant i has, or will have when its batch is committed. NULL: none. */
-static const struct lease *lease_of(
-    const struct idempotency_keys *keys, struct grant *const grants[], size_t count, size_t i)
-{
-    static const struct hash none;
-    const struct lease *lease = &grants[i]->lease;
-    for (size_t k = 0; k < count; k++)
-        if (grants[i]->state == GRANT_OPEN && grants[k]->request == keys->of[i]->request)
-            lease = &grants[k]->lease;
-    return hash_equal(&lease->hash, &none) ? NULL : lease;
-}
-
-void idempotency_tokens(const struct idempotency_keys *keys, struct grant *const grants[], size_t count,
-    struct idempotency_tokens *out)
-{
-    out->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct idempotency_key *token = keys->token_of[i];
-        const struct lease_request *request = grants[i]->request;
-        if (token == NULL || token->found || !token->locked || token->request != request ||
-            grants[i]->state == GRANT_REFUSED || grants[i]->open == OPEN_KEY_LOCKED)
-            continue;
-        const struct lease *lease = lease_of(keys, grants, count, i);
-        if (lease == NULL)
-            continue;
-        out->clients[out->count] = request->client;
-        out->texts[out->count] = request->token_key;
-        out->digests[out->count] = BYTES_OF(request->digest.bytes);
-        out->hashes[out->count++] = BYTES_OF(lease->hash.bytes);
-    }
-    out->params[0] = DB_TEXTS(out->clients, out->count);
-    out->params[1] = DB_TEXTS(out->texts, out->count);
-    out->params[2] = DB_BYTEAS(out->digests, out->count);
-    out->params[3] = DB_BYTEAS(out->hashes, out->count);
-}
-
-struct db_statement idempotency_tokens_statement(const struct idempotency_tokens *tokens)
-{
-    return tokens->count == 0
-               ? (struct db_statement){0}
-               : (struct db_statement){sql_record_tokens, tokens->params, ARRAY_LEN(tokens->params)};
+    return key->locked && key->first == grants[i];
 }
 
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    const struct grant *first[IDEMPOTENCY_KEYS_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         const struct idempotency_key *key = keys->of[i];
-        const bool has_first_key = key != NULL && !key->found && key->locked;
-        if (!has_first_key || (key->request != grants[i]->request && grants[i]->state != GRANT_OPEN))
+        if (key == NULL || key->found || !key->locked || key->first == grants[i])
             continue;
-        const size_t n = (size_t)(key - keys->keys);
-        if (key->request == grants[i]->request)
-            first[n] = grants[i];
-        else if (first[n] == NULL)
-            continue;
-        else if (first[n]->state == GRANT_DONE)
-            decide(grants[i], &first[n]->lease, &first[n]->request->digest);
-        else if (first[n]->state == GRANT_REFUSED &&
-                 hash_equal(&grants[i]->request->digest, &first[n]->request->digest)) {
+        const struct grant *first = key->first;
+        if (first->state == GRANT_DONE)
+            decide(grants[i], &first->lease, &first->request->digest);
+        else if (first->state == GRANT_REFUSED &&
+                 hash_equal(&grants[i]->request->digest, &first->request->digest)) {
             grants[i]->state = GRANT_REFUSED;
-            grants[i]->error = first[n]->error;
-            grants[i]->detail = first[n]->detail;
-            grants[i]->limit = first[n]->limit;
-        } else if (first[n]->state == GRANT_REFUSED)
+            grants[i]->error = first->error;
+            grants[i]->detail = first->detail;
+            grants[i]->limit = first->limit;
+        } else if (first->state == GRANT_REFUSED)
             grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }
 }

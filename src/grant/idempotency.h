@@ -1,11 +1,8 @@
 /*
  * Idempotency keys: a client that repeats a request with the same key gets the lease of the first one, on
  * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
- * all requests with one key, in any replica, one takes a lease and the others find it.
- *
- * A request may have a second key, the hash of its token. It gets the lease of its first key; if that key has
- * none, it gets the lease of its token. A token is recorded for a lease that is granted, and for one that a
- * retry found by its first key.
+ * all requests with one key, in any replica, one takes a lease and the others find it. A request has one key
+ * or none.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
@@ -14,25 +11,27 @@
 
 /* One key, carried by one or more requests of the batch. */
 struct idempotency_key {
-    const struct lease_request *request; /* the first of those */
-    bool locked;                         /* by this transaction, until it ends */
-    bool found;                          /* lease and digest are set */
+    const struct grant *first; /* of those */
+    bool locked;               /* by this transaction, until it ends */
+    bool found;                /* lease and digest are set */
     struct lease lease; /* of an earlier request with this key; without envelope if no body is the same */
     struct hash digest; /* of that request's body */
 };
 
-#define IDEMPOTENCY_KEYS_MAX (2 * GRANT_BATCH_MAX)
-
 struct idempotency_keys {
-    struct idempotency_key keys[IDEMPOTENCY_KEYS_MAX];
+    struct idempotency_key keys[GRANT_BATCH_MAX];
     size_t count;
-    struct idempotency_key *of[GRANT_BATCH_MAX], *token_of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
+    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
     bool any_found;
     /* what the statements' parameters point to */
-    const char *clients[IDEMPOTENCY_KEYS_MAX], *texts[IDEMPOTENCY_KEYS_MAX];
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
+    int64_t locks[GRANT_BATCH_MAX];
     struct bytes digests[GRANT_BATCH_MAX]; /* of the requests with a key */
-    struct db_param params[3];
+    struct db_param lock_params[1], find_params[3];
 };
+
+/* The number of a key's advisory lock. */
+int64_t idempotency_lock(const char *client, const char *key);
 
 /* *keys is zeroed before. */
 void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
@@ -56,20 +55,6 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
  * OPEN_KEY_LOCKED).
  */
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
-
-/* Tokens that the batch has to record with leases, new ones and found ones; a column each. */
-struct idempotency_tokens {
-    size_t count;
-    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
-    struct bytes digests[GRANT_BATCH_MAX], hashes[GRANT_BATCH_MAX];
-    struct db_param params[4];
-};
-
-/* After signing: *out points into the keys and the grants. The statement runs after the leases are recorded;
- * its text is NULL when there is nothing to record. */
-void idempotency_tokens(const struct idempotency_keys *keys, struct grant *const grants[], size_t count,
-    struct idempotency_tokens *out);
-struct db_statement idempotency_tokens_statement(const struct idempotency_tokens *tokens);
 
 /* After COMMIT: grants with the same key get the result of the first of them. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);

@@ -1,3 +1,5 @@
+/* Reads what fee bumps need, and records them. Nothing is signed here, and nothing is handed out before it is
+ * recorded. */
 #include "pool/fee_bump.h"
 
 #include <inttypes.h>
@@ -6,7 +8,6 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/funds.h"
-#include "fee_bump_limits.h"
 
 /* The items as columns of SQL parameters. Ordinals in results count from 1. */
 struct columns {
@@ -14,7 +15,7 @@ struct columns {
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
     int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
-    int64_t bumps_max[FEE_BUMPS_MAX], step_percent[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
+    int64_t bumps_max[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -29,9 +30,8 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->hash[at] = BYTES_OF(items[item].hash.bytes);
     columns->sequence[at] = items[item].sequence;
     columns->fee[at] = items[item].fee_stroops;
-    columns->bumps_max[at] = items[item].limits.bumps;
-    columns->step_percent[at] = items[item].limits.step_percent;
-    columns->day_max[at] = items[item].limits.day_max_stroops;
+    columns->bumps_max[at] = items[item].limits.most[LIMIT_FEE_BUMPS];
+    columns->day_max[at] = items[item].limits.most[LIMIT_STROOPS_PER_DAY];
     columns->item[at] = item;
 }
 
@@ -79,10 +79,18 @@ static enum err find_ended(
 
 /* The source accounts, and whether their open lease is this client's. A transaction with an older
  * sequence number than that lease belongs to another lease, which has ended. */
-static const char sql_find[] = "SELECT a.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE
-                               ", a.is_open, a.is_later, a.bumps, a.highest,"
-                               " coalesce(c.stroops, 0) FROM fairway.find_bump_sources($1, $2, $3, $4) a"
-                               " LEFT JOIN fairway.fees_today($3) c ON c.ordinal = a.ordinal";
+static const char sql_find[] =
+    "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE ","
+    " coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
+    " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest,"
+    " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END"
+    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
+    "   AS n (source, hash, client, sequence, ordinal)"
+    " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
+    " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(f.fee), 0) AS highest"
+    "   FROM fairway.fee_bumps f WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash) b"
+    " LEFT JOIN LATERAL (SELECT f.day, f.stroops FROM fairway.client_fees f"
+    "   WHERE f.client BETWEEN n.client AND n.client ORDER BY f.client DESC LIMIT 1) s ON true";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,
@@ -151,14 +159,13 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
 }
 
 /* Returns a row for each item whose lease is open; refused_by names the limit that refuses it, if any. */
-static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, ''), r.bumps, r.highest"
-                                 " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7, $8) r";
+static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, '')"
+                                 " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7) r";
 
 static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
 {
-    item->bumps = db_i64(rows, row, 2);
-    item->highest_stroops = db_i64(rows, row, 3);
-    item->error = fee_bump_refused_by(item, db_text(rows, row, 1));
+    item->limit = limit_of(db_text(rows, row, 1));
+    item->error = limit_refuse(item->limit, &item->limits, &item->detail);
 }
 
 /* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
@@ -187,7 +194,7 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     enum err e = db_execute(db,
         DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->bumps_max, count), DB_I64S(all->step_percent, count), DB_I64S(all->day_max, count)),
+            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count)),
         &rows, detail);
     if (e != ERR_OK)
         return e;

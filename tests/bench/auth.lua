@@ -1,6 +1,6 @@
 -- wrk: posts the same transaction (BENCH_BODY) each time, with a new token of the client whose secret key is BENCH_SECRET (seed and public
--- key in hexadecimal digits) and whose address is BENCH_CLIENT. BENCH_KEY: token, no Idempotency-Key; header, a new one each time; claim,
--- the same, and the token names it. BENCH_RUN makes keys and tokens differ from those of other runs.
+-- key in hexadecimal digits) and whose address is BENCH_CLIENT. BENCH_KEY: token, no Idempotency-Key; header, a new one each time,
+-- which the token names. BENCH_RUN makes keys and tokens differ from those of other runs.
 local ffi = require('ffi')
 ffi.cdef [[
 int sodium_init(void);
@@ -32,11 +32,11 @@ end
 function request()
     sent = sent + 1
     local now, id = os.time(), run .. '-' .. number .. '-' .. sent
-    local signed = string.format('%s,"iat":%d,"exp":%d,"%s":"%s"}', claims, now, now + 10, kind == 'claim' and 'idempotencyKey' or 'jti', id)
+    local signed = string.format('%s,"iat":%d,"exp":%d,"%s":"%s"}', claims, now, now + 10, kind == 'header' and 'idempotencyKey' or 'jti', id)
     signed = header .. '.' .. encode(signed, #signed)
     sodium.crypto_sign_detached(signature, nil, signed, #signed, secret)
     wrk.headers['Authorization'] = 'Bearer ' .. signed .. '.' .. encode(signature, 64)
-    if kind ~= 'token' then wrk.headers['Idempotency-Key'] = id end
+    if kind == 'header' then wrk.headers['Idempotency-Key'] = id end
     return wrk.format()
 end
 function response(status)

@@ -36,7 +36,7 @@ process.env.FAIRWAY_FSYNC ??= 'off'; // read by pg.sh
 const names = Object.keys(attacks).filter(name => new RegExp(process.env.ATTACK_ONLY ?? '').test(name));
 
 const attackerKey = Keypair.random();
-const limited = { leases: { key: Keypair.random(), limits: { leasesPerSecond: 1 } }, requests: { key: Keypair.random(), limits: { requestsPerSecond: 100 } } };
+const limited = { leases: { key: Keypair.random(), limits: { openLeases: 10 } }, requests: { key: Keypair.random(), limits: { requestsPerSecond: 100 } } };
 const world = await startWorld({ accounts: ACCOUNTS, localnet: await startNetwork(1000) });
 const clientsFile = path.join(world.folder, 'clients', 'clients.json');
 fs.mkdirSync(path.dirname(clientsFile));
@@ -53,10 +53,10 @@ const leaseBody = JSON.stringify({ transactionXdr: payment(world, user, user).to
 /** Sends a request over one of the honest client's connections; again when an idle connection was closed under it. */
 async function ask(method, target, body) {
   const begun = performance.now();
-  const headers = body && { 'idempotency-key': crypto.randomUUID(), 'content-type': 'application/json', 'content-length': body.length };
+  const headers = body && { 'content-type': 'application/json', 'content-length': body.length }, key = body && crypto.randomUUID();
   const send = () => new Promise(resolve => {
     const request = http.request({ agent, hostname, port, method, path: target, timeout: 20_000,
-      headers: { ...authorization(signer, method, target, body), ...headers } },
+      headers: { ...authorization(signer, method, target, body, key), ...headers } },
     response => response.resume().on('end', () => resolve(response.statusCode)).on('error', () => resolve(0)));
     request.on('error', () => resolve(request.reusedSocket ? 'closed' : 0));
     request.on('timeout', () => request.destroy(new Error('timeout')));

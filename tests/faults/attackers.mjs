@@ -1,6 +1,6 @@
 // A hostile client of the HTTP interface, as a process of its own: attackers.mjs NAME PORT. Repeats its attack until it is killed. Requests
 // that are to be parsed have a token: their client is known (its seed is ATTACK_CLIENT), and hostile. The clients of ATTACK_LEASES and
-// ATTACK_REQUESTS have the limits leasesPerSecond and requestsPerSecond.
+// ATTACK_REQUESTS have the limits openLeases and requestsPerSecond.
 import crypto from 'node:crypto';
 import net from 'node:net';
 import { Account, Address, Keypair, Operation, SorobanDataBuilder, StrKey, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
@@ -10,13 +10,12 @@ const RATE = Number(process.env.ATTACK_RATE ?? 200); // requests a second of the
 const OPEN_MS = 500; // in which an attack opens its connections
 const FROM = '127.0.0.2'; // the honest client has another address
 const HOST = 'Host: x\r\n', JSON_TYPE = 'Content-Type: application/json\r\n', POST = `POST /v1/transactions HTTP/1.1\r\n${HOST}${JSON_TYPE}`;
-const KEY = '-'.repeat(36); // takes the place of an idempotency key
 const BODY = 64 << 10; // less than the cap of the path, so that it is read and parsed
 
 const signerOf = seed => seed && quickSigner(Keypair.fromSecret(seed));
 let client = signerOf(process.env.ATTACK_CLIENT);
-const token = (...request) => client ? `Authorization: ${Object.values(authorization(client, ...request))[0]}\r\n` : '';
-const post = (body, path = '/v1/transactions', fields = '') => `POST ${path} HTTP/1.1\r\n${HOST}${JSON_TYPE}${token('POST', path, body)}${fields}` +
+const token = (...request) => client ? Object.entries(authorization(client, ...request)).map(([name, value]) => `${name}: ${value}\r\n`).join('') : '';
+const post = (body, path = '/v1/transactions', key) => `POST ${path} HTTP/1.1\r\n${HOST}${JSON_TYPE}${token('POST', path, body, key)}` +
   `Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 /** The head of a POST with a good token, whose body never comes. */
 const head = length => `${POST}${token('POST', '/v1/transactions', '')}Content-Length: ${length}\r\n\r\n`;
@@ -142,8 +141,7 @@ export const attacks = {
   'base64 that is no transaction': flood(() => post(JSON.stringify({ transactionXdr: 'AAAA'.repeat(BODY / 4) }))),
   'fee bumps with ambiguous signatures': flood(() => post(ambiguousSignatures(), '/v1/fee-bumps')),
   'Soroban transactions of many values': flood(() => post(manyValues())),
-  'refused transactions with a new key each': flood(() => post(smallRefused(), undefined, `Idempotency-Key: ${KEY}\r\n`),
-    text => text.replace(KEY, crypto.randomUUID())),
+  'refused transactions with a new key each': flood(() => '', () => post(smallRefused(), undefined, crypto.randomUUID())),
   'leases above a limit, on 800 connections': loop(800, process.env.ATTACK_LEASES, () => post(smallGood())),
   'requests above a limit, on 800 connections': loop(800, process.env.ATTACK_REQUESTS, () => post(smallRefused())),
   'hashes that are unknown': flood(() => get(`/v1/transactions/${crypto.randomBytes(32).toString('hex')}`)),

@@ -440,110 +440,6 @@ static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_i
     pthread_barrier_destroy(&barrier);
 }
 
-/* ---- a token is a second key */
-
-static void ask_with_token(
-    const struct test_pool *pool, struct asked *asked, const char *key, const char *token)
-{
-    ask_keyed(pool, asked, key, "body");
-    snprintf(asked->request.token_key, sizeof asked->request.token_key, "%s", token);
-}
-
-static void DA2_a_token_gets_its_lease_whatever_key_comes_with_it(void **state)
-{
-    struct test_pool *pool = *state;
-    static const struct {
-        const char *key, *token;
-    } copies[] = {{"a", "token:1"}, {"b", "token:1"}, {"a", "token:2"}, {"c", "token:2"}, {"token:2", ""}};
-    struct asked first, copy;
-    ask_with_token(pool, &first, "a", "token:1");
-    grant_on(pool, &first, 1);
-    for (size_t i = 0; i < ARRAY_LEN(copies); i++) {
-        ask_with_token(pool, &copy, copies[i].key, copies[i].token);
-        grant_on(pool, &copy, 1);
-        assert_int_equal(copy.grant.state, GRANT_DONE);
-        assert_same_lease(&copy.grant.lease, &first.grant.lease);
-        asked_wipe(&copy);
-    }
-    assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&first);
-}
-
-/* Midnight (UTC) comes between a request and its copy: the token is valid for seconds more, its lease's key
- * may be of the day before. */
-static void DA2_a_token_gets_its_lease_after_midnight(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked first, retry, copy;
-    ask_keyed(pool, &first, "token:0", "body");
-    grant_on(pool, &first, 1);
-    age_key(pool, "token:0", 1);
-    ask_keyed(pool, &copy, "token:0", "body");
-    grant_on(pool, &copy, 1);
-    assert_same_lease(&copy.grant.lease, &first.grant.lease);
-    asked_wipe(&first);
-    asked_wipe(&copy);
-
-    ask_with_token(pool, &first, "a", "token:1");
-    grant_on(pool, &first, 1);
-    age_key(pool, "a", 1);
-    ask_with_token(pool, &retry, "a", "token:2"); /* on the last day of the key, just before its end */
-    grant_on(pool, &retry, 1);
-    assert_same_lease(&retry.grant.lease, &first.grant.lease);
-    age_key(pool, "a", 1);
-    const struct {
-        const char *key, *token;
-    } copies[] = {{"a", "token:2"}, {"stolen", "token:2"}, {"token:2", ""}};
-    for (size_t i = 0; i < ARRAY_LEN(copies); i++) {
-        ask_with_token(pool, &copy, copies[i].key, copies[i].token);
-        grant_on(pool, &copy, 1);
-        assert_int_equal(copy.grant.state, GRANT_DONE);
-        assert_same_lease(&copy.grant.lease, &first.grant.lease);
-        asked_wipe(&copy);
-    }
-    assert_int_equal(lease_rows(pool), 2);
-    asked_wipe(&first);
-    asked_wipe(&retry);
-}
-
-/* The requests of one batch, and after it those that stayed open, as the engine does. */
-static void DA2_a_batch_of_copies_with_one_token_takes_one_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked *asked AUTO_FREE = NEW_ARRAY(6, struct asked);
-    for (size_t i = 0; i < 6; i++) {
-        AUTO_FREE char *key = mem_format("key %zu", i / 2);
-        ask_with_token(pool, &asked[i], key, "token:1");
-    }
-    grant_on(pool, asked, 6);
-    for (size_t i = 0; i < 6; i++) {
-        if (asked[i].grant.state == GRANT_OPEN)
-            grant_on(pool, &asked[i], 1);
-        assert_int_equal(asked[i].grant.state, GRANT_DONE);
-        assert_same_lease(&asked[i].grant.lease, &asked[0].grant.lease);
-    }
-    assert_int_equal(lease_rows(pool), 1);
-    for (size_t i = 0; i < 6; i++)
-        asked_wipe(&asked[i]);
-}
-
-/* The first request with the key had another token: the copy's token gets the lease all the same. */
-static void DA2_tokens_of_a_batch_with_one_key_get_its_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2], copy;
-    ask_with_token(pool, &asked[0], "a", "token:1");
-    ask_with_token(pool, &asked[1], "a", "token:2");
-    grant_on(pool, asked, 2);
-    ask_with_token(pool, &copy, "b", "token:2");
-    grant_on(pool, &copy, 1);
-    assert_same_lease(&copy.grant.lease, &asked[0].grant.lease);
-    assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&asked[0]);
-    asked_wipe(&asked[1]);
-    asked_wipe(&copy);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,14 +471,6 @@ int main(void)
             test_pool_tear_down),
         cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
             set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DA2_a_token_gets_its_lease_whatever_key_comes_with_it, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DA2_a_token_gets_its_lease_after_midnight, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DA2_a_batch_of_copies_with_one_token_takes_one_lease, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DA2_tokens_of_a_batch_with_one_key_get_its_lease, set_up, test_pool_tear_down),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

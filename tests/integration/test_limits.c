@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "support/proxy.h"
 #include "slowness.h"
 
 #define ACCOUNTS 40
@@ -37,11 +38,11 @@ static int set_up(void **state)
 }
 
 static void ask_limited(
-    const struct test_pool *pool, struct asked *asked, const char *client, struct lease_limits limits)
+    const struct test_pool *pool, struct asked *asked, const char *client, int64_t open_max)
 {
     ask(pool, asked);
     snprintf(asked->request.client, sizeof asked->request.client, "%s", client);
-    asked->request.limits = limits;
+    asked->request.limits.most[LIMIT_OPEN_LEASES] = open_max;
 }
 
 static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
@@ -53,10 +54,10 @@ static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
 }
 
 /* Grants one lease of this client or refuses it; returns whether it was granted. */
-static bool grant_one(struct test_pool *pool, const char *client, struct lease_limits limits)
+static bool grant_one(struct test_pool *pool, const char *client, int64_t open_max)
 {
     struct asked asked;
-    ask_limited(pool, &asked, client, limits);
+    ask_limited(pool, &asked, client, open_max);
     grant_on(pool, &asked, 1);
     const bool done = asked.grant.state == GRANT_DONE;
     if (!done)
@@ -67,11 +68,7 @@ static bool grant_one(struct test_pool *pool, const char *client, struct lease_l
 
 static void assert_counts_are_true(const struct test_pool *pool)
 {
-    assert_int_equal(
-        test_db_number(&pool->test,
-            "SELECT count(*) FROM fairway.client_usage u WHERE u.open_leases <>"
-            " (SELECT count(*) FROM fairway.channel_accounts a WHERE a.lease_client = u.client)"),
-        0);
+    assert_int_equal(test_db_broken_rules(pool->db), 0);
 }
 
 /* ---- open leases, in a storm */
@@ -119,11 +116,9 @@ static void *grant_all(void *context)
         const size_t count = 1 + (size_t)rand_r(&replica->seed) % BATCH_MAX;
         for (size_t k = 0; k < count; k++) {
             char client[] = {(char)('a' + rand_r(&replica->seed) % CLIENTS), '\0'};
-            ask_limited(&pool, &asked[k], client, (struct lease_limits){.open_leases = OPEN_MAX});
+            ask_limited(&pool, &asked[k], client, OPEN_MAX);
         }
         enum err e = test_pool_grant(&pool, asked, count, &detail);
-        if (e == ERR_SERIALIZATION)
-            e = test_pool_grant_again(&pool, asked, count, &detail);
         if (e != ERR_OK && !storm->kills)
             print_error("%s %s\n", err_code(e), detail.text);
         check(e == ERR_OK || (storm->kills && err_status(e) == 503));
@@ -236,8 +231,6 @@ static void DL8_sessions_that_are_killed_leave_no_wrong_count(void **state)
     test_pool_close_ledger(pool->db, &late);
     assert_int_equal(leased_accounts(pool), 0);
     assert_counts_are_true(pool);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_usage WHERE NOT counted"), 0);
 }
 
 static void DL8_a_client_above_its_limit_fails_no_lease_of_another(void **state)
@@ -245,36 +238,37 @@ static void DL8_a_client_above_its_limit_fails_no_lease_of_another(void **state)
     struct test_pool *pool = *state;
     struct asked asked[2];
     for (int i = 0; i < 3; i++)
-        assert_true(grant_one(pool, "full", (struct lease_limits){.open_leases = 3}));
-    ask_limited(pool, &asked[0], "full", (struct lease_limits){.open_leases = 1}); /* it was lowered */
-    ask_limited(pool, &asked[1], "other", (struct lease_limits){.open_leases = 1});
+        assert_true(grant_one(pool, "full", 3));
+    ask_limited(pool, &asked[0], "full", 1); /* it was lowered */
+    ask_limited(pool, &asked[1], "other", 1);
     grant_on(pool, asked, 2);
     assert_int_equal(asked[0].grant.error, ERR_LIMIT_EXCEEDED);
     assert_int_equal(asked[1].grant.state, GRANT_DONE);
-    asked_wipe(&asked[0]);
-    asked_wipe(&asked[1]);
+    asked_wipe_all(asked, 2);
     assert_counts_are_true(pool);
 }
 
-static void DL8_a_share_of_the_pool_is_at_least_one_account(void **state)
+static void DL8_each_client_is_counted_and_nobody_is_not(void **state)
 {
     struct test_pool *pool = *state;
-    const struct lease_limits one = {.pool_percent = 1}, tenth = {.pool_percent = 10},
-                              both = {.pool_percent = 10, .open_leases = 2};
-    assert_true(grant_one(pool, "one", one));
-    assert_false(grant_one(pool, "one", one));
-    for (int i = 0; i < ACCOUNTS / 10; i++)
-        assert_true(grant_one(pool, "tenth", tenth));
-    assert_false(grant_one(pool, "tenth", tenth));
-    for (int i = 0; i < 2; i++)
-        assert_true(grant_one(pool, "both", both));
-    assert_false(grant_one(pool, "both", both));
+    struct asked asked[3];
+    for (size_t i = 0; i < 3; i++)
+        ask_limited(pool, &asked[i], i == 2 ? "" : "unlimited", 0);
+    grant_on(pool, asked, 3);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT sum(open_leases)::int8 FROM fairway.client_usage"), 2);
     assert_counts_are_true(pool);
+    const struct lease *ended = &asked[0].grant.lease;
+    test_pool_include(pool->db, &ended, 1);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT sum(open_leases)::int8 FROM fairway.client_usage"), 1);
+    assert_counts_are_true(pool);
+    asked_wipe_all(asked, 3);
 }
 
-/* ---- the first lease of a client with limits */
+/* ---- another session, which holds a lock */
 
-/* While it runs, its transaction has changed accounts and not committed, as a ledger transaction. */
+/* It has run this and not committed, as another replica. */
 static struct db *open_writer(struct test_pool *pool, const char *sql)
 {
     struct db *db = test_db_open(&pool->test);
@@ -285,44 +279,7 @@ static struct db *open_writer(struct test_pool *pool, const char *sql)
     return db;
 }
 
-static void DL8_a_client_is_counted_without_waiting_for_a_ledger_transaction(void **state)
-{
-    struct test_pool *pool = *state;
-    const struct lease_limits limits = {.open_leases = 3};
-    struct asked old;
-    ask_limited(pool, &old, "late", (struct lease_limits){0}); /* from before it had limits */
-    grant_on(pool, &old, 1);
-    AUTO_FREE char *other = mem_format("UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger"
-                                       " WHERE lease_hash IS NOT NULL");
-    struct db *ledger = open_writer(pool, other);
-    struct db *unlimited = open_writer(pool, "SELECT" TEST_LEASE("sha256('x')",
-                                                 "(SELECT public_key FROM fairway.channel_accounts WHERE "
-                                                 "lease_hash IS NULL ORDER BY slot LIMIT 1)",
-                                                 "(SELECT sequence + 1 FROM fairway.channel_accounts WHERE "
-                                                 "lease_hash IS NULL ORDER BY slot LIMIT 1)",
-                                                 "'late'"));
-    const int64_t begun_ms = clock_ms();
-    assert_true(grant_one(pool, "late", limits));
-    assert_true(clock_ms() - begun_ms < slower(1500)); /* below lock_timeout */
-    assert_int_equal(db_commit(unlimited, NULL), ERR_OK);
-    assert_int_equal(db_commit(ledger, NULL), ERR_OK);
-    for (int i = 0; i < 3; i++) /* the lease that was not visible then counts too */
-        assert_false(grant_one(pool, "late", limits));
-    const struct lease *ended = &old.grant.lease;
-    test_pool_include(pool->db, &ended, 1);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(grant_one(pool, "late", limits), i == 0);
-        assert_true(grant_one(pool, "late", (struct lease_limits){.open_leases = ACCOUNTS}));
-    }
-    assert_counts_are_true(pool);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_usage WHERE counted"), 1);
-    db_free(ledger);
-    db_free(unlimited);
-    asked_wipe(&old);
-}
-
-/* A session that holds a lock. As soon as another one waits, it needs a lock on a client's row, and ends. */
+/* As soon as another session waits, it needs a lock on a client's row, and commits. */
 struct holder {
     const struct test_db *test;
     struct db *db;
@@ -346,53 +303,73 @@ static void *take_and_commit(void *context)
     return NULL;
 }
 
-/* The holder is the first to lease for client "new", and has read the clients' rows before "seen" had one. */
-static void assert_who_waits_for_a_new_client_holds_no_other(struct test_pool *pool, bool again)
+/* Grants in one try, while the holder has its lock. */
+static void grant_beside(struct holder *holder, struct test_pool *pool, struct asked asked[], size_t count)
 {
-    const struct lease_limits limits = {.open_leases = 3};
-    struct holder holder = {.test = &pool->test,
-        .db = open_writer(pool, "SELECT fairway.count_clients('{new}')"),
-        .needs = "SELECT fairway.lock_usage('{seen}')"};
-    assert_true(grant_one(pool, "seen", limits));
-    struct asked asked[2];
-    ask_limited(pool, &asked[0], "seen", limits);
-    ask_limited(pool, &asked[1], "new", limits);
     pthread_t thread;
-    struct detail detail = {0};
-    assert_int_equal(pthread_create(&thread, NULL, take_and_commit, &holder), 0);
-    enum err e = (again ? test_pool_grant_again : test_pool_grant)(pool, asked, 2, &detail);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_commit, holder), 0);
+    grant_on(pool, asked, count);
     pthread_join(thread, NULL);
-    if (e != ERR_OK)
-        fail_msg("%s %s", err_code(e), detail.text);
-    assert_int_equal(holder.error, ERR_OK);
+    assert_int_equal(holder->error, ERR_OK);
+    db_free(holder->db);
+}
+
+/* The holder makes the row of "new", and has read the clients' rows before "seen" had one. */
+static void DL8_who_waits_for_a_new_client_holds_no_other(void **state)
+{
+    struct test_pool *pool = *state;
+    struct holder holder = {.test = &pool->test,
+        .db = open_writer(pool, "SELECT fairway.lock_clients('{new}')"),
+        .needs = "SELECT fairway.lock_clients('{seen}')"};
+    assert_true(grant_one(pool, "seen", 3));
+    struct asked asked[2];
+    ask_limited(pool, &asked[0], "seen", 3);
+    ask_limited(pool, &asked[1], "new", 3);
+    grant_beside(&holder, pool, asked, 2);
     asked_wipe_all(asked, 2);
-    db_free(holder.db);
     assert_counts_are_true(pool);
 }
 
-static void DL8_who_waits_for_a_new_client_holds_no_other(void **state)
+/* The leases of another replica are seen only under the lock of the row, when all are signed. */
+static void record_what_is_left(struct test_pool *pool)
 {
-    assert_who_waits_for_a_new_client_holds_no_other(*state, false);
+    struct holder holder = {.test = &pool->test,
+        .db = open_writer(pool, "SELECT fairway.count_leases('{full}', '{2}')"),
+        .needs = "SELECT"};
+    struct asked asked[4];
+    for (size_t i = 0; i < 4; i++)
+        ask_limited(pool, &asked[i], i % 2 == 0 ? "full" : "other", i % 2 == 0 ? 3 : 0);
+    grant_beside(&holder, pool, asked, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(asked[i].grant.state, i == 2 ? GRANT_REFUSED : GRANT_DONE);
+    assert_int_equal(asked[2].grant.error, ERR_LIMIT_EXCEEDED);
+    assert_int_equal(asked[2].grant.limit, LIMIT_OPEN_LEASES);
+    assert_int_equal(asked[2].grant.lease.envelope.len, 0);
+    assert_int_equal(lease_rows(pool), 3);
+    assert_int_equal(leased_accounts(pool), 3);
+    assert_int_equal(
+        test_db_number(&pool->test, "SELECT open_leases FROM fairway.client_usage WHERE client = 'full'"), 3);
+    asked_wipe_all(asked, 4);
 }
 
-static void DL8_who_waits_for_a_new_client_in_its_second_try_holds_no_other(void **state)
+static void DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients(void **state)
 {
-    assert_who_waits_for_a_new_client_holds_no_other(*state, true);
+    record_what_is_left(*state);
 }
 
-/* ---- leases a second */
-
-static void DL8_a_clock_that_was_set_back_stops_no_client(void **state)
+static void DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused(void **state)
 {
-    struct test_pool *pool = *state;
-    const struct lease_limits limits = {.leases_per_second = 2};
-    assert_true(grant_one(pool, "fast", limits));
-    test_db_exec(&pool->test, "UPDATE fairway.client_usage SET busy_until = clock_timestamp() + '1 hour'");
-    assert_true(grant_one(pool, "fast", limits));
-    assert_int_equal(test_db_number(&pool->test,
-                         "SELECT count(*) FROM fairway.client_usage WHERE busy_until > clock_timestamp()"
-                         " + '1 s'"),
-        0);
+    const struct test_pool *pool = *state;
+    struct test_pool replica = *pool;
+    struct proxy *proxy = proxy_new(test_pg_port());
+    const char *port = strrchr(pool->test.url, ':'), *path = strrchr(pool->test.url, '/');
+    AUTO_FREE char *through =
+        mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
+    replica.db = db_new(&(struct db_settings){.url = through, .name = "through a proxy"});
+    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
+    record_what_is_left(&replica);
+    db_free(replica.db);
+    proxy_free(proxy);
 }
 
 int main(void)
@@ -402,11 +379,10 @@ int main(void)
         LIMITS_TEST(DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit),
         LIMITS_TEST(DL8_sessions_that_are_killed_leave_no_wrong_count),
         LIMITS_TEST(DL8_a_client_above_its_limit_fails_no_lease_of_another),
-        LIMITS_TEST(DL8_a_share_of_the_pool_is_at_least_one_account),
-        LIMITS_TEST(DL8_a_client_is_counted_without_waiting_for_a_ledger_transaction),
+        LIMITS_TEST(DL8_each_client_is_counted_and_nobody_is_not),
         LIMITS_TEST(DL8_who_waits_for_a_new_client_holds_no_other),
-        LIMITS_TEST(DL8_who_waits_for_a_new_client_in_its_second_try_holds_no_other),
-        LIMITS_TEST(DL8_a_clock_that_was_set_back_stops_no_client),
+        LIMITS_TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients),
+        LIMITS_TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused),
     };
     return cmocka_run_group_tests_name("limits of clients", tests, test_pg_start, test_pg_stop);
 }

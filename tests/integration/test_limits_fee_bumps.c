@@ -1,7 +1,6 @@
 /*
  * Limits of clients on fee bumps (DL8), by sessions that race as replicas do: no lease ever has more fee
- * bumps than its client's limit, each is the step above those before, and those of a day cost no more than
- * its limit.
+ * bumps than its client's limit, and those of a day cost no more than its limit.
  */
 #include "support/pool.h"
 
@@ -26,7 +25,7 @@ static int set_up(void **state)
 
 /* A fee bump of a lease of `client`; number makes its hash unlike others'. */
 static struct fee_bump_item bump_item(
-    const struct lease *lease, const char *client, int64_t number, int64_t fee, struct fee_bump_limits limits)
+    const struct lease *lease, const char *client, int64_t number, int64_t fee, struct limits limits)
 {
     return (struct fee_bump_item){.lease = lease->hash,
         .source = lease->account,
@@ -47,7 +46,12 @@ static void find_and_record(struct db *db, struct fee_bump_item *item)
         e = fee_bumps_find(db, item, 1, NULL);
         item->hash = hash;
         item->fee_stroops = fee;
-        if (e == ERR_OK && item->error == ERR_OK && (item->error = fee_bump_check_limits(item)) == ERR_OK)
+        if (e == ERR_OK && item->error == ERR_OK) {
+            item->limit = limit_of_fee_bump(
+                &item->limits, fee, item->bumps, item->highest_stroops, item->spent_stroops);
+            item->error = limit_refuse(item->limit, &item->limits, &item->detail);
+        }
+        if (e == ERR_OK && item->error == ERR_OK)
             e = fee_bumps_record(db, item, 1, NULL);
     } while (e == ERR_SERIALIZATION);
     if (e != ERR_OK)
@@ -55,29 +59,30 @@ static void find_and_record(struct db *db, struct fee_bump_item *item)
 }
 
 static enum err bump(struct test_pool *pool, const struct lease *lease, int64_t number, int64_t fee,
-    struct fee_bump_limits limits, const char *limit)
+    struct limits limits, enum limit limit)
 {
     struct fee_bump_item item = bump_item(lease, "", number, fee, limits);
     find_and_record(pool->db, &item);
-    if (limit != NULL)
-        assert_string_equal(item.limit, limit);
+    assert_int_equal(item.limit, limit);
     return item.error;
 }
+
+#define BUMPS_MAX(n) ((struct limits){.most = {[LIMIT_FEE_BUMPS] = (n)}})
+#define DAY_MAX(n) ((struct limits){.most = {[LIMIT_STROOPS_PER_DAY] = (n)}})
 
 static void DL8_each_fee_bump_with_another_hash_counts_also_one_with_the_same_fee(void **state)
 {
     struct test_pool *pool = *state;
-    const struct fee_bump_limits limits = {.bumps = 2, .step_percent = 50};
+    const struct limits limits = BUMPS_MAX(2);
     struct asked asked;
     test_pool_grant_all(pool, &asked, 1);
     const struct lease *lease = &asked.grant.lease;
-    assert_int_equal(bump(pool, lease, 1, 20000, limits, NULL), ERR_OK);
-    assert_int_equal(bump(pool, lease, 1, 20000, limits, NULL), ERR_OK); /* the same one again */
-    assert_int_equal(bump(pool, lease, 2, 29999, limits, "feeBumpStepPercent"), ERR_LIMIT_EXCEEDED);
-    assert_int_equal(bump(pool, lease, 3, 20000, limits, NULL), ERR_OK); /* other signatures, the same fee */
-    assert_int_equal(bump(pool, lease, 4, 20000, limits, "feeBumps"), ERR_LIMIT_EXCEEDED);
-    assert_int_equal(bump(pool, lease, 5, 30000, limits, "feeBumps"), ERR_LIMIT_EXCEEDED);
-    assert_int_equal(bump(pool, lease, 1, 20000, limits, NULL), ERR_OK);
+    assert_int_equal(bump(pool, lease, 1, 20000, limits, LIMIT_NONE), ERR_OK);
+    assert_int_equal(bump(pool, lease, 1, 20000, limits, LIMIT_NONE), ERR_OK); /* the same one again */
+    assert_int_equal(bump(pool, lease, 3, 20000, limits, LIMIT_NONE), ERR_OK); /* other signatures */
+    assert_int_equal(bump(pool, lease, 4, 20000, limits, LIMIT_FEE_BUMPS), ERR_LIMIT_REACHED);
+    assert_int_equal(bump(pool, lease, 5, 30000, limits, LIMIT_FEE_BUMPS), ERR_LIMIT_REACHED);
+    assert_int_equal(bump(pool, lease, 1, 20000, limits, LIMIT_NONE), ERR_OK);
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.fee_bumps"), 2);
     asked_wipe(&asked);
 }
@@ -86,7 +91,7 @@ struct bidder {
     struct test_pool *pool;
     const struct lease *leases;
     size_t lease_count;
-    struct fee_bump_limits limits;
+    struct limits limits;
     unsigned seed;
     pthread_t thread;
 };
@@ -118,7 +123,7 @@ static void *bid(void *context)
         const char client[] = {client_of(at), '\0'};
         struct fee_bump_item item = bump_item(&bidder->leases[at], client, next++, fee, bidder->limits);
         find_and_record(db, &item);
-        if (item.error != ERR_OK && item.error != ERR_LIMIT_EXCEEDED)
+        if (item.error != ERR_OK && item.limit == LIMIT_NONE)
             abort(); /* cmocka's assertions work on the main thread only */
     }
     db_free(db);
@@ -127,7 +132,7 @@ static void *bid(void *context)
 
 /* Bids of many replicas for leases of CLIENTS clients. */
 static void run_bidders(
-    struct test_pool *pool, struct asked asked[], size_t lease_count, struct fee_bump_limits limits)
+    struct test_pool *pool, struct asked asked[], size_t lease_count, struct limits limits)
 {
     struct bidder bidders[REPLICAS];
     struct lease *leases AUTO_FREE = NEW_ARRAY(lease_count, struct lease);
@@ -146,7 +151,7 @@ static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
-    run_bidders(pool, asked, 2, (struct fee_bump_limits){.bumps = 9});
+    run_bidders(pool, asked, 2, BUMPS_MAX(9));
     assert_int_equal(test_db_number(&pool->test, "SELECT sum((n = 9)::int)::int8 FROM (SELECT count(*) AS n"
                                                  " FROM fairway.fee_bumps GROUP BY lease_hash) b"),
         2);
@@ -179,39 +184,24 @@ static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recor
                          DB_SQL0("SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"
                                  " fairway.record_fee_bumps(ARRAY[sha256('other')], ARRAY[a.lease_hash],"
                                  " ARRAY[20000], ARRAY[a.public_key], ARRAY[a.lease_client], ARRAY[1],"
-                                 " ARRAY[0], ARRAY[0]) WHERE a.lease_hash IS NOT NULL"),
+                                 " ARRAY[0]) WHERE a.lease_hash IS NOT NULL"),
                          NULL, NULL),
         ERR_OK);
     struct recording recording = {&pool->test, other};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, commit_when_waited_for, &recording), 0);
-    const enum err e =
-        bump(pool, &asked.grant.lease, 1, 40000, (struct fee_bump_limits){.bumps = 1}, "feeBumps");
+    const enum err e = bump(pool, &asked.grant.lease, 1, 40000, BUMPS_MAX(1), LIMIT_FEE_BUMPS);
     pthread_join(thread, NULL);
-    assert_int_equal(e, ERR_LIMIT_EXCEEDED);
+    assert_int_equal(e, ERR_LIMIT_REACHED);
     db_free(other);
     asked_wipe(&asked);
-}
-
-static void DL8_in_all_replicas_together_each_bid_is_the_step_above_those_before(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[ACCOUNTS];
-    run_bidders(pool, asked, ACCOUNTS, (struct fee_bump_limits){.step_percent = 3});
-    assert_int_equal(
-        test_db_number(&pool->test,
-            "SELECT count(*) FROM (SELECT fee, max(fee) OVER (PARTITION BY lease_hash ORDER BY signed_at"
-            " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fairway.fee_bumps) b"
-            " WHERE fee <> before AND fee < before + (before * 3 + 99) / 100"),
-        0);
-    asked_wipe_all(asked, ACCOUNTS);
 }
 
 static void DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS];
-    run_bidders(pool, asked, ACCOUNTS, (struct fee_bump_limits){.day_max_stroops = 300000});
+    run_bidders(pool, asked, ACCOUNTS, DAY_MAX(300000));
     /* of each lease the highest */
     assert_int_equal(test_db_number(&pool->test,
                          "SELECT count(*) FROM fairway.client_fees c WHERE c.stroops > 300000 OR c.stroops <>"
@@ -231,7 +221,7 @@ static void DL8_batches_in_opposite_orders_record_all(void **state)
     struct test_pool *pool = *state;
     struct asked asked[2];
     struct fee_bump_item items[2][2];
-    const struct fee_bump_limits limits = {.day_max_stroops = 1000000};
+    const struct limits limits = DAY_MAX(1000000);
     lease_to_clients(pool, asked, 2);
     for (size_t batch = 0; batch < 2; batch++)
         for (size_t i = 0; i < 2; i++) {
@@ -253,12 +243,13 @@ static void DL8_batches_in_opposite_orders_record_all(void **state)
 static void DL8_a_session_whose_day_is_over_forgets_nothing_of_the_new_day(void **state)
 {
     struct test_pool *pool = *state;
-    const struct fee_bump_limits limits = {.day_max_stroops = 50000};
+    const struct limits limits = DAY_MAX(50000);
     struct asked asked;
     test_pool_grant_all(pool, &asked, 1);
     test_db_exec(&pool->test, "INSERT INTO fairway.client_fees VALUES ('', current_date + 1, 40000)");
-    assert_int_equal(bump(pool, &asked.grant.lease, 1, 20000, limits, "stroopsPerDay"), ERR_LIMIT_EXCEEDED);
-    assert_int_equal(bump(pool, &asked.grant.lease, 2, 10000, limits, NULL), ERR_OK);
+    assert_int_equal(
+        bump(pool, &asked.grant.lease, 1, 20000, limits, LIMIT_STROOPS_PER_DAY), ERR_LIMIT_EXCEEDED);
+    assert_int_equal(bump(pool, &asked.grant.lease, 2, 10000, limits, LIMIT_NONE), ERR_OK);
     assert_int_equal(test_db_number(&pool->test, "SELECT stroops FROM fairway.client_fees"), 50000);
     asked_wipe(&asked);
 }
@@ -270,7 +261,6 @@ int main(void)
         LIMITS_TEST(DL8_each_fee_bump_with_another_hash_counts_also_one_with_the_same_fee),
         LIMITS_TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit),
         LIMITS_TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded),
-        LIMITS_TEST(DL8_in_all_replicas_together_each_bid_is_the_step_above_those_before),
         LIMITS_TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit),
         LIMITS_TEST(DL8_batches_in_opposite_orders_record_all),
         LIMITS_TEST(DL8_a_session_whose_day_is_over_forgets_nothing_of_the_new_day),

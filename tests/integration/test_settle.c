@@ -295,7 +295,7 @@ static void *lock_in_order(void *context)
     struct db *other = locker->db;
     const bool waits = test_db_await_lock_wait(locker->test, slower(10000));
     if (db_query(other, DB_SQL0("SET LOCAL lock_timeout = 400"), NULL, NULL) != ERR_OK ||
-        db_query(other, DB_SQL0("SELECT fairway.lock_usage('{b}')"), NULL, NULL) != ERR_OK) {
+        db_query(other, DB_SQL0("SELECT fairway.lock_clients('{b}')"), NULL, NULL) != ERR_OK) {
         db_rollback(other);
         return "lock the second client";
     }
@@ -314,7 +314,7 @@ static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void 
                       " COLLATE \"C\" LIMIT 1 OFFSET 4999) THEN 'b' ELSE 'a' END"));
     struct db *other = test_db_open(&f->test);
     assert_int_equal(db_begin(other, NULL), ERR_OK);
-    assert_int_equal(db_query(other, DB_SQL0("SELECT fairway.lock_usage('{a}')"), NULL, NULL), ERR_OK);
+    assert_int_equal(db_query(other, DB_SQL0("SELECT fairway.lock_clients('{a}')"), NULL, NULL), ERR_OK);
     struct locker locker = {&f->test, other};
     pthread_t thread;
     void *failed;

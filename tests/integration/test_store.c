@@ -161,7 +161,7 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
     /* the late replica continues */
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
-    const struct grant_record_item item = {&request, &own};
+    struct grant_record_item item = {.request = &request, .lease = &own};
     const struct grant_record record = {
         .batch = &batch, .transaction_id = claim.terms.transaction_id, .items = &item, .count = 1};
     struct detail detail = {0};
@@ -179,8 +179,9 @@ static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state
     test_pool_grant_all(pool, &asked, 1);
     const struct lease *first = &asked.grant.lease;
     struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
+    buf_add(&second.envelope, "envelope", 8);
     struct lease_request request = {.request_id = "second"};
-    const struct grant_record_item item = {&request, &second};
+    struct grant_record_item item = {.request = &request, .lease = &second};
     const struct grant_batch batch = {.mode = GRANT_CLAIM};
     const struct grant_record record = {.batch = &batch, .items = &item, .count = 1};
     struct detail detail = {0};
@@ -189,6 +190,7 @@ static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state
     db_rollback(pool->db);
     assert_true(is_open(pool, first));
     assert_int_equal(lease_rows(pool), 1);
+    lease_wipe(&second);
     asked_wipe(&asked);
 }
 

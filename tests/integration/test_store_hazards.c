@@ -207,7 +207,7 @@ static void *record_two_fee_bumps(void *context)
     enum err e = db_query(db,
         DB_SQL0("SELECT fairway.record_fee_bumps(ARRAY[sha256('bump 1'), sha256('bump 2')],"
                 " ARRAY[sha256('first'), sha256('second')], '{100,100}', ARRAY[" FIRST_ACCOUNT
-                ", " SECOND_ACCOUNT "], '{\"\",\"\"}', '{0,0}', '{0,0}', '{0,0}')"),
+                ", " SECOND_ACCOUNT "], '{\"\",\"\"}', '{0,0}', '{0,0}')"),
         NULL, NULL);
     db_free(db);
     return e == ERR_OK ? NULL : pool;

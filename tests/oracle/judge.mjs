@@ -73,9 +73,9 @@ export const RULES = {
   // keys of the history before the run count too: they begin with history-
   'second lease for a key': `SELECT idempotency_key, count(*), 'first in ' || min(ordinal), 'last in ' || max(ordinal) FROM key_taken
     GROUP BY client, idempotency_key HAVING count(*) > 1 OR idempotency_key LIKE 'history-%'`,
-  // in the transaction of its lease; the key of a token also later, when a retry with another token got the lease
+  // in the transaction of its lease
   'key without lease': `SELECT k.idempotency_key, 'in ' || k.ordinal, k.lease FROM key_taken k WHERE NOT EXISTS (SELECT FROM grant_made g
-    WHERE g.hash = k.lease AND (g.ordinal = k.ordinal OR k.idempotency_key LIKE 'token:%' AND g.ordinal < k.ordinal))`,
+    WHERE g.hash = k.lease AND g.ordinal = k.ordinal)`,
   'different responses to a key': `SELECT idempotency_key, count(DISTINCT digest) FROM keyed_answer
     GROUP BY idempotency_key HAVING count(DISTINCT digest) > 1`,
   'response to another key': `SELECT s.hash, s.idempotency_key, coalesce(k.keys, 'no key') FROM signature s

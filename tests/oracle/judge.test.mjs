@@ -38,7 +38,7 @@ const good = () => ({
   bump_recorded: [[2, 'b1', 'h1']],
   signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1', 'k1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, '', null],
     [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2', null]],
-  key_taken: [[2, 'C', 'k1', 'h1'], [4, 'C', 'token:t2', 'h2'], [5, 'C', 'token:t1', 'h1']],
+  key_taken: [[2, 'C', 'k1', 'h1'], [4, 'C', 'token:t2', 'h2']],
   keyed_answer: [['k1', 'd1'], ['k1', 'd1']],
   contest_request: [1, 2].flatMap(replica => [201, 201, 503].map(status => [1, replica, 10, status, null])),
   submission: [['h1', 'PENDING', null, 100, 100]],
@@ -49,7 +49,7 @@ const good = () => ({
   final_pool: [[1]],
   final_history: [[5, 5, 2, 2, 0, 0]],
   final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
-  final_key: [['C', 'k1', 'h1'], ['C', 'token:t2', 'h2'], ['C', 'token:t1', 'h1']],
+  final_key: [['C', 'k1', 'h1'], ['C', 'token:t2', 'h2']],
   final_account: [['A', 'active', 11, null]],
   final_cursor: [[103, 2]],
   final_network: [['A', 11]],
@@ -145,8 +145,9 @@ fires('DL9 a key that took two leases', ['second lease for a key', 'response to 
 });
 test('DL9 two clients may use one key', async () => {
   assert.equal(describe(await verdict(observed => {
-    observed.key_taken[1] = [4, 'D', 'token:t1', 'h2'];
-    observed.final_key[1] = ['D', 'token:t1', 'h2'];
+    observed.key_taken[1] = [4, 'D', 'k1', 'h2'];
+    observed.final_key[1] = ['D', 'k1', 'h2'];
+    observed.signature[2][8] = 'k1';
   })), '');
 });
 fires('DL9 a key of a lease settled before the run that takes a second lease', ['second lease for a key'], observed => {
@@ -154,9 +155,6 @@ fires('DL9 a key of a lease settled before the run that takes a second lease', [
 });
 fires('DL9 a key recorded after its lease was granted', ['key without lease'], observed => {
   observed.key_taken[0][0] = 3;
-});
-fires('DL9 a token recorded before a lease was granted', ['key without lease'], observed => {
-  observed.key_taken[1][0] = 3;
 });
 fires('DL9 a key of a lease that does not exist', ['key without lease'], observed => {
   observed.key_taken.push([4, 'C', 'k9', 'h9']);

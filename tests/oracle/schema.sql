@@ -12,7 +12,7 @@ CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, sta
 CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
 CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
--- A key 'token:...' is made from the token of a request without an Idempotency-Key, or whose token does not name it.
+-- A key 'token:...' is made from the token of a request without an Idempotency-Key.
 CREATE TABLE key_taken (ordinal bigint NOT NULL, client text NOT NULL, idempotency_key text NOT NULL, lease text NOT NULL);
 -- A row of leases, results, fee bumps or keys that was changed or deleted. Such rows go only by dropping the partition of a day.
 CREATE TABLE history_change (ordinal bigint NOT NULL, table_name text NOT NULL, kind text NOT NULL, hash text);

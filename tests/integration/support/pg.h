@@ -62,7 +62,7 @@ size_t test_db_broken_rules(struct db *db);
     " fairway.record_leases(ARRAY[" hash "], ARRAY[" account "]::text[], ARRAY[" sequence "],"               \
     " ARRAY[NULL::bigint], ARRAY[" client "], ARRAY[''::bytea],"                                             \
     " ARRAY[floor(extract(epoch FROM now()))::bigint + 60], ARRAY[0], ARRAY['r'], ARRAY[NULL],"              \
-    " ARRAY[NULL::bytea])"
+    " ARRAY[NULL::bytea], ARRAY[0])"
 /* Ends the open leases of accounts a; the result and its code are SQL. */
 #define TEST_END_LEASES(result, code, ledger, where)                                                         \
     "WITH ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"       \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "grant/idempotency.h"
 #include "stellar/envelope_build.h"
 #include "keyd.h"
 #include "ledger_envelopes.h"
@@ -89,10 +90,28 @@ void asked_wipe_all(struct asked asked[], size_t count)
         asked_wipe(&asked[i]);
 }
 
+void test_find_keys(struct db *db, const char *const texts[], size_t count)
+{
+    struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+    struct lease_request *requests AUTO_FREE = NEW_ARRAY(count, struct lease_request);
+    struct grant grants[GRANT_BATCH_MAX] = {0}, *pointers[GRANT_BATCH_MAX];
+    struct db_statement statements[IDEMPOTENCY_STATEMENTS];
+    struct detail detail = {0};
+    for (size_t i = 0; i < count; i++) {
+        snprintf(requests[i].idempotency_key, sizeof requests[i].idempotency_key, "%s", texts[i]);
+        grants[i].request = &requests[i];
+        pointers[i] = &grants[i];
+    }
+    idempotency_init(keys, pointers, count);
+    idempotency_statements(keys, statements);
+    must(db_query(db, statements[1], NULL, &detail), &detail, "keys");
+}
+
 void test_lock_key(struct db *db)
 {
     assert_int_equal(
-        db_query(db, DB_SQL0("SELECT pg_advisory_xact_lock(fairway.key_lock('', 'key'))::text"), NULL, NULL),
+        db_query(db, DB_SQL("SELECT pg_advisory_xact_lock($1)::text", DB_I64(idempotency_lock("", "key"))),
+            NULL, NULL),
         ERR_OK);
 }
 
@@ -109,16 +128,6 @@ enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t co
     for (size_t i = 0; i < count; i++)
         grants[i] = &asked[i].grant;
     return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
-}
-
-enum err test_pool_grant_again(
-    struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
-{
-    struct grant *grants[GRANT_BATCH_MAX] = {0};
-    for (size_t i = 0; i < count; i++)
-        grants[i] = &asked[i].grant;
-    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM, .again = true};
-    return grant_batch_run(pool->db, pool->keyd, &pool->settings, &batch, detail);
 }
 
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count)

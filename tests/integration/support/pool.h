@@ -47,6 +47,8 @@ void ask_sample(const struct test_pool *pool, struct asked *asked);
 void asked_wipe(struct asked *asked);
 void asked_wipe_all(struct asked asked[], size_t count);
 
+/* Reads which leases these idempotency keys of client '' have, as a batch does. */
+void test_find_keys(struct db *db, const char *const texts[], size_t count);
 /* Locks the idempotency key "key" in db's transaction, as a grant of another replica does. */
 void test_lock_key(struct db *db);
 
@@ -54,9 +56,6 @@ void test_lock_key(struct db *db);
 enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant *const grants[], size_t count, struct detail *detail);
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
-/* The same after ERR_SERIALIZATION, as the engine runs it. */
-enum err test_pool_grant_again(
-    struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
 /* Grants count leases. */
 void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count);
 

@@ -15,8 +15,8 @@
 
 static struct client_loads loads;
 static struct client_load *load; /* of the last request that began */
-static const char *limit;        /* that refused the last one that did not */
-static struct detail detail;
+static enum limit limit;         /* that refused the last one that did not */
+static int retry_after_s;        /* then */
 
 static int set_up(void **state)
 {
@@ -32,20 +32,22 @@ static int tear_down(void **state)
     return 0;
 }
 
-static bool begins(const char *client, struct client_load_limits limits, uint64_t body_bytes, int64_t now_us)
+#define IN_FLIGHT(n) ((struct limits){.most = {[LIMIT_REQUESTS_IN_FLIGHT] = (n)}})
+#define PER_SECOND(n) ((struct limits){.most = {[LIMIT_REQUESTS_PER_SECOND] = (n)}})
+#define BOTH(a, b)                                                                                           \
+    ((struct limits){.most = {[LIMIT_REQUESTS_IN_FLIGHT] = (a), [LIMIT_REQUESTS_PER_SECOND] = (b)}})
+
+static bool begins(const char *client, struct limits limits, uint64_t body_bytes, int64_t now_us)
 {
-    limit = NULL;
-    enum err e = client_loads_begin(&loads, client, &limits, body_bytes, now_us, &load, &limit, &detail);
-    assert_true(e == ERR_OK || e == ERR_LIMIT_EXCEEDED);
-    return e == ERR_OK;
+    limit = client_loads_begin(&loads, client, &limits, body_bytes, now_us, &load, &retry_after_s);
+    return limit == LIMIT_NONE;
 }
 
 /* How many requests with such a body begin and end at this time. */
 static unsigned count(const char *client, uint32_t per_second, uint64_t body_bytes, int64_t now_us)
 {
     unsigned taken = 0;
-    while (taken < 1000 &&
-           begins(client, (struct client_load_limits){.per_second = per_second}, body_bytes, now_us)) {
+    while (taken < 1000 && begins(client, PER_SECOND(per_second), body_bytes, now_us)) {
         client_loads_end(&loads, load);
         taken++;
     }
@@ -55,28 +57,28 @@ static unsigned count(const char *client, uint32_t per_second, uint64_t body_byt
 static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(void **state)
 {
     (void)state;
-    const struct client_load_limits three = {.in_flight = 3};
+    const struct limits three = IN_FLIGHT(3);
     struct client_load *first = NULL;
     for (unsigned i = 0; i < 3; i++) {
         assert_true(begins("a", three, 0, 0));
         first = load;
     }
     assert_false(begins("a", three, 0, 0));
-    assert_string_equal(limit, "requestsInFlight");
-    assert_non_null(strstr(detail.text, "requestsInFlight: 3 requests"));
+    assert_int_equal(limit, LIMIT_REQUESTS_IN_FLIGHT);
+    assert_int_equal(retry_after_s, 1);
     assert_true(begins("b", three, 0, 0));
     client_loads_end(&loads, first);
     assert_true(begins("a", three, 0, 0));
     assert_false(begins("a", three, 0, 0));
-    assert_true(begins("a", (struct client_load_limits){0}, 0, 0)); /* when it is alone */
+    assert_true(begins("a", IN_FLIGHT(0), 0, 0)); /* when it is alone */
 }
 
 static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second(void **state)
 {
     (void)state;
     assert_int_equal(count("a", 10, 0, 0), 10);
-    assert_string_equal(limit, "requestsPerSecond");
-    assert_non_null(strstr(detail.text, "requestsPerSecond: this client may send 10"));
+    assert_int_equal(limit, LIMIT_REQUESTS_PER_SECOND);
+    assert_int_equal(retry_after_s, 1);
     assert_int_equal(count("b", 10, 0, 0), 10);
     assert_int_equal(count("a", 10, 0, SECOND_US / 10 - 1), 0);
     assert_int_equal(count("a", 10, 0, SECOND_US / 10), 1);
@@ -93,6 +95,11 @@ static void a_body_counts_by_its_size(void **state)
     assert_int_equal(count("page", 10, CLIENT_LOAD_BODY_BYTES, 0), 5);
     /* One that costs more than a second is let in, and the next ones wait for it. */
     assert_int_equal(count("large", 10, 24 * CLIENT_LOAD_BODY_BYTES, 0), 1);
+    assert_int_equal(retry_after_s, 2);
+    assert_int_equal(count("large", 10, 0, 6 * SECOND_US / 10 - 1), 0);
+    assert_int_equal(retry_after_s, 2);
+    assert_int_equal(count("large", 10, 0, 6 * SECOND_US / 10), 0);
+    assert_int_equal(retry_after_s, 1);
     assert_int_equal(count("large", 10, 0, 16 * SECOND_US / 10 - 1), 0);
     assert_int_equal(count("large", 10, 0, 16 * SECOND_US / 10), 1);
 }
@@ -100,7 +107,7 @@ static void a_body_counts_by_its_size(void **state)
 static void a_request_that_is_refused_costs_nothing(void **state)
 {
     (void)state;
-    const struct client_load_limits both = {.in_flight = 1, .per_second = 2};
+    const struct limits both = BOTH(1, 2);
     assert_true(begins("a", both, 0, 0));
     for (unsigned i = 0; i < 10; i++)
         assert_false(begins("a", both, 0, 0));
@@ -108,31 +115,34 @@ static void a_request_that_is_refused_costs_nothing(void **state)
     assert_true(begins("a", both, 0, 0));
     client_loads_end(&loads, load);
     assert_false(begins("a", both, 0, 0));
-    assert_string_equal(limit, "requestsPerSecond");
+    assert_int_equal(limit, LIMIT_REQUESTS_PER_SECOND);
     assert_true(begins("a", both, 0, SECOND_US / 2));
 }
 
 static void waits_are_counted_apart(void **state)
 {
     (void)state;
+    const struct limits two = {.most = {[LIMIT_WAITS] = 2}}, none = {0};
     struct client_load *a, *b;
-    assert_true(begins("a", (struct client_load_limits){0}, 0, 0));
+    assert_true(begins("a", IN_FLIGHT(0), 0, 0));
     a = load;
-    assert_true(begins("b", (struct client_load_limits){0}, 0, 0));
+    assert_true(begins("b", IN_FLIGHT(0), 0, 0));
     b = load;
-    assert_true(client_loads_begin_wait(&loads, a, 2));
-    assert_true(client_loads_begin_wait(&loads, a, 2));
-    assert_false(client_loads_begin_wait(&loads, a, 2));
-    assert_true(client_loads_begin_wait(&loads, b, 2));
+    assert_int_equal(client_loads_begin_wait(&loads, a, &two), LIMIT_NONE);
+    assert_int_equal(client_loads_begin_wait(&loads, a, &two), LIMIT_NONE);
+    assert_int_equal(client_loads_begin_wait(&loads, a, &two), LIMIT_WAITS);
+    assert_int_equal(client_loads_begin_wait(&loads, b, &two), LIMIT_NONE);
+    assert_int_equal(client_loads_begin_wait(&loads, b, &none), LIMIT_NONE);
+    assert_int_equal(client_loads_begin_wait(&loads, b, &none), LIMIT_NONE);
     client_loads_end_wait(&loads, a);
-    assert_true(client_loads_begin_wait(&loads, a, 2));
+    assert_int_equal(client_loads_begin_wait(&loads, a, &two), LIMIT_NONE);
 }
 
 /* Names come and go as CLIENTS_FILE changes, so the records of those that have gone are used again. */
 static void a_record_in_use_is_kept_and_any_other_is_used_again(void **state)
 {
     (void)state;
-    const struct client_load_limits limits = {.in_flight = 1, .per_second = 1};
+    const struct limits limits = BOTH(1, 1);
     struct client_load *busy, *first;
     assert_true(begins("busy", limits, 0, 0));
     busy = load;

@@ -69,23 +69,20 @@ static void a_client_of_the_file_may_have_limits(void **state)
 {
     (void)state;
     struct clients clients;
-    AUTO_FREE char *file = mem_format(
-        "{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
-        " \"leasesPerSecond\": 50, \"requestsPerSecond\": 200, \"poolPercent\": 40, \"feeBumps\": 20,"
-        " \"feeBumpStepPercent\": 10, \"stroopsPerDay\": \"50000000000\"}}}",
-        a);
-    /* static: their padding is zero */
-    static const struct auth_limits wanted = {.open_leases = 500,
-        .leases_per_second = 50,
-        .requests_per_second = 200,
-        .pool_percent = 40,
-        .waits = 3,
-        .fee_bumps = 20,
-        .fee_bump_step_percent = 10,
-        .stroops_per_day = 50000000000};
+    AUTO_FREE char *file =
+        mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
+                   " \"requestsPerSecond\": 200, \"poolPercent\": 40, \"feeBumps\": 20,"
+                   " \"stroopsPerDay\": \"50000000000\"}}}",
+            a);
+    const struct limits wanted = {.most = {[LIMIT_OPEN_LEASES] = 500,
+                                      [LIMIT_REQUESTS_PER_SECOND] = 200,
+                                      [LIMIT_POOL_PERCENT] = 40,
+                                      [LIMIT_WAITS] = 3,
+                                      [LIMIT_FEE_BUMPS] = 20,
+                                      [LIMIT_STROOPS_PER_DAY] = 50000000000}};
     assert_int_equal(read(b, file, &clients, NULL), ERR_OK);
     assert_memory_equal(&clients.list[1].limits, &wanted, sizeof wanted);
-    static const struct auth_limits usual = {.fee_bumps = AUTH_FEE_BUMPS_DEFAULT};
+    const struct limits usual = {.most = {[LIMIT_FEE_BUMPS] = 50}};
     assert_memory_equal(&clients.list[0].limits, &usual, sizeof usual);
     clients_wipe(&clients);
     static const char *const bad[] = {"1", "{\"openLeases\": 0}", "{\"openLeases\": -1}",
@@ -94,7 +91,8 @@ static void a_client_of_the_file_may_have_limits(void **state)
         "{\"waits\": []}", "{\"feeBumps\": 0}", "{\"OpenLeases\": 1}", "null", "[]",
         "{\"stroopsPerDay\": \"0\"}", "{\"stroopsPerDay\": \"-1\"}", "{\"stroopsPerDay\": \"1.5\"}",
         "{\"poolPercent\": 101}", "{\"requestsPerSecond\": 0}", "{\"requestsPerSecond\": 100001}",
-        "{\"leases\": 1}", "{\"stroopsPerDay\": 1}", "{\"stroopsPerDay\": \"9223372036854775808\"}"};
+        "{\"leases\": 1}", "{\"leasesPerSecond\": 1}", "{\"requestsInFlight\": 1}", "{\"\": 1}",
+        "{\"stroopsPerDay\": 1}", "{\"stroopsPerDay\": \"9223372036854775808\"}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_FREE char *text = mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": %s}}", a, bad[i]);
         struct detail detail = {0};
