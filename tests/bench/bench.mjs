@@ -1,13 +1,12 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
 // one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, decoding (default: these), snapshot (see snapshot.mjs)
+//   BENCH            parts to run: pools, lives, in_use, keys, auth, history (default: these), snapshot (see snapshot.mjs)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import zlib from 'node:zlib';
 import { measure, together } from './measure.mjs';
 import { snapshot } from './snapshot.mjs';
 import { Cluster, Service, body, build, ledgerMs, root, run, sql } from './setup.mjs';
@@ -170,19 +169,6 @@ async function history() {
   console.log(`\nAt half of the highest rate, 128 connections: with none at first ${cell(half[0])}; over ${fmt(leases)} ${cell(half[1])}`);
 }
 
-/** Measures decoding of LedgerCloseMeta, on real ledgers if they are there. */
-function decoding() {
-  const source = path.join(root, '../shared/ledgers/pubnet');
-  if (!fs.existsSync(source))
-    return console.log('\ndecoding: no real ledgers here to measure with');
-  const files = fs.readdirSync(source).filter(name => name.endsWith('.xdr.gz')).map(name => {
-    const file = path.join(cluster.folder, name.slice(0, -3));
-    fs.writeFileSync(file, zlib.gunzipSync(fs.readFileSync(path.join(source, name))));
-    return file;
-  });
-  console.log(`\n${run(`${build}/tests/bench/decode`, ['200', ...files]).trim()}`);
-}
-
 /** The goals whose parts have run, beside what was reached. */
 function goals() {
   const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, history: h = {} } = figures, rows = [];
@@ -226,7 +212,7 @@ function goals() {
   figures.goals = rows.map(([what, wanted, reached, met]) => ({ what, wanted, reached, met: met === 'yes' }));
 }
 
-const parts = { pools, lives, in_use: inUse, keys, auth, history, decoding,
+const parts = { pools, lives, in_use: inUse, keys, auth, history,
   snapshot: async () => { figures.snapshot = await snapshot(cluster, row); } };
 try {
   const chosen = list('BENCH', Object.keys(parts).filter(name => name !== 'snapshot').join(',')), unknown = chosen.find(name => !parts[name]);

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
-import { fairway, payment, sleep, startWorld, until } from './harness.mjs';
+import { fairway, payment, startWorld, until } from './harness.mjs';
 import { authorization, signToken } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 12, LEASES = '/v1/transactions';
@@ -193,69 +193,6 @@ test('DX4 a request without a good token is refused before its body is read, and
   assert.equal(other.status, 401);
   assert.match(service.log, /bodyHash does not match the body/);
   assert.equal(await leaseCount(), before);
-});
-
-test('DA4 a key is added, exchanged and revoked without a restart, by changing the file', TIMEOUT, async () => {
-  const fresh = Keypair.random();
-  const status = async (keypair, service) => (await as(keypair, service, 'GET', '/v1/pool')).status;
-  const reloaded = async () => {
-    for (const service of replicas)
-      await until(() => service.log.includes('msg="clients read again"'), 10_000, 'the clients are read again');
-    replicas.forEach(service => (service.log = ''));
-  };
-  writeClients({ ...everyone, wallet: { keys: [wallet.publicKey(), fresh.publicKey()] } });
-  await reloaded();
-  for (const service of replicas)
-    assert.deepEqual([await status(wallet, service), await status(fresh, service)], [200, 200]);
-  fs.writeFileSync(clientsFile, '{"wallet":');
-  await until(() => replicas.every(service => service.log.includes('msg="cannot reload the clients')), 10_000, 'a broken file is reported');
-  assert.equal(await status(wallet, replicas[0]), 200);
-  writeClients({ ...everyone, wallet: { keys: [fresh.publicKey()] } });
-  await reloaded();
-  for (const service of replicas)
-    assert.deepEqual([await status(wallet, service), await status(fresh, service)], [401, 200]);
-  writeClients(everyone);
-  await reloaded();
-});
-
-test('DA4 a file that says {} revokes all of its clients; a wait that was accepted before is answered, the next request is not', TIMEOUT, async () => {
-  const [service] = replicas, { hostname, port } = new URL(service.url);
-  const { hash } = (await as(wallet, service, 'POST', LEASES, newBody())).json;
-  const target = `${LEASES}/${hash}?wait=30`;
-  const socket = net.connect(port, hostname);
-  let heard = '';
-  socket.setEncoding('utf8').on('data', data => (heard += data));
-  const ask = (path, close) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: ${close ? 'close' : 'keep-alive'}\r\n`
-    + `Authorization: Bearer ${signToken(wallet, 'GET', path)}\r\n\r\n`);
-  ask(target);
-  await sleep(3000); // it is accepted and waits
-  replicas.forEach(replica => (replica.log = ''));
-  writeClients({});
-  for (const replica of replicas)
-    await until(() => /msg="clients read again" keys=1 /.test(replica.log), 10_000, 'only the key of the option is left');
-  assert.equal(heard, '', 'the wait goes on');
-  assert.equal((await as(wallet, service, 'GET', '/v1/pool')).status, 401);
-  await until(() => heard.includes('\r\n\r\n'), 60_000, 'the wait is answered');
-  assert.match(heard, /^HTTP\/1\.1 200 /);
-  heard = '';
-  ask('/v1/pool', true);
-  await new Promise(closed => socket.on('close', closed));
-  assert.match(heard, /HTTP\/1\.1 401 /, 'the same connection');
-  writeClients(everyone);
-  await until(async () => (await as(wallet, service, 'GET', '/v1/pool')).status === 200, 10_000, 'the clients are back');
-});
-
-test('a file of clients that is missing is reported once, and read when it is back', TIMEOUT, async () => {
-  const [service] = replicas;
-  service.log = '';
-  const lines = () => service.log.split('msg="cannot reload the clients').length - 1;
-  fs.renameSync(clientsFile, `${clientsFile}.away`);
-  await until(() => lines() > 0, 10_000, 'it is reported');
-  await new Promise(resolve => setTimeout(resolve, 3500));
-  assert.equal(lines(), 1, service.log);
-  assert.equal((await as(wallet, service, 'GET', '/v1/pool')).status, 200, 'the clients before stay');
-  fs.renameSync(`${clientsFile}.away`, clientsFile);
-  await until(() => service.log.includes('msg="clients read again"'), 10_000, 'it is read');
 });
 
 test('fairway token refuses what no request can be, and says so', TIMEOUT, async () => {

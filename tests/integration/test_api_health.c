@@ -215,22 +215,6 @@ static void DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_c
     assert_passes("/readyz");
 }
 
-static void below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account(void **state)
-{
-    (void)state;
-    AUTO_RESPONSE refused = {0}, granted = {0};
-    service_set_spendable(&service, 100 * SERVICE_PAYMENT - 1);
-    fixture_post_payment(&refused);
-    assert_refused(&refused, 503, "DISTRIBUTION_ACCOUNT_UNDERFUNDED");
-    assert_non_null(strstr(response_text(&refused, "detail"), "fund"));
-    assert_string_equal(response_header(&refused, "Retry-After"), "30");
-    assert_int_equal(service_leases(&service), 0);
-    assert_int_equal(service_leased_accounts(&service), 0);
-    service_set_spendable(&service, 100 * SERVICE_PAYMENT);
-    fixture_post_payment(&granted);
-    assert_int_equal(granted.status, 201);
-}
-
 static void set_standby_names(const char *names)
 {
     AUTO_FREE char *sql = mem_format("ALTER SYSTEM SET synchronous_standby_names = '%s'", names);
@@ -390,7 +374,6 @@ int main(void)
         TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
         TEST(DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
         TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check),
-        TEST(below_the_minimum_balance_a_lease_is_503_before_it_takes_an_account),
         TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
         TEST(missing_partitions_are_a_warning),
         TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),

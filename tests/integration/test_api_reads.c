@@ -9,7 +9,6 @@
 #include "support/fixture.h"
 #include "slowness.h"
 
-#define WAITERS 100
 #define TX_BAD_AUTH (-6)
 
 static struct hash lease(void)
@@ -178,71 +177,6 @@ static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
     assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-/* Measures the time of as many replies that do not wait, because other programs may use the processors too.
- */
-static int64_t time_replies_ms(const char *path)
-{
-    int asked[WAITERS];
-    int64_t begun_ms = clock_ms();
-    for (size_t i = 0; i < WAITERS; i++)
-        asked[i] = service_send(&service, "GET", path, NULL);
-    for (size_t i = 0; i < WAITERS; i++) {
-        AUTO_RESPONSE response = {0};
-        service_receive(asked[i], &response);
-        assert_int_equal(response.status, 200);
-    }
-    return clock_ms() - begun_ms;
-}
-
-/* Polling would take up to a second: only the notification is this fast. */
-static void all_waiting_requests_get_their_reply_when_the_ledger_commits(void **state)
-{
-    (void)state;
-    int waiting[WAITERS];
-    struct hash hash = lease();
-    AUTO_FREE char *path = path_of(&hash, "?wait=30");
-    int64_t worst_ms = 0, plain_ms = 0;
-    for (int round = 0; round < 3; round++) {
-        AUTO_FREE char *plain = path_of(&hash, "");
-        int64_t ms = time_replies_ms(plain);
-        plain_ms = ms > plain_ms ? ms : plain_ms;
-        for (size_t i = 0; i < WAITERS; i++)
-            waiting[i] = service_send(&service, "GET", path, NULL);
-        clock_sleep_ms(150);
-        service_include(&service, &hash, NULL, 0);
-        int64_t committed_ms = clock_ms();
-        for (size_t i = 0; i < WAITERS; i++) {
-            AUTO_RESPONSE response = {0};
-            service_receive(waiting[i], &response);
-            assert_string_equal(response_text(&response, "status"), "confirmed");
-        }
-        int64_t took_ms = clock_ms() - committed_ms;
-        worst_ms = took_ms > worst_ms ? took_ms : worst_ms;
-        hash = lease();
-        mem_free_at(&path);
-        path = path_of(&hash, "?wait=30");
-    }
-    print_message(
-        "from the ledger's commit to the last of %d replies: at most %d ms; without waiting: %d ms\n",
-        WAITERS, (int)worst_ms, (int)plain_ms);
-    assert_true(worst_ms < slower(400) + 2 * plain_ms);
-}
-
-static void clients_that_hang_up_while_they_wait_do_not_disturb_others(void **state)
-{
-    (void)state;
-    AUTO_RESPONSE response = {0};
-    struct hash hash = lease();
-    AUTO_FREE char *path = path_of(&hash, "?wait=60");
-    for (int i = 0; i < 20; i++)
-        close(service_send(&service, "GET", path, NULL));
-    int staying = service_send(&service, "GET", path, NULL);
-    clock_sleep_ms(300);
-    service_include(&service, &hash, NULL, 0);
-    service_receive(staying, &response);
-    assert_string_equal(response_text(&response, "status"), "confirmed");
-}
-
 static json_int_t member(const struct response *response, const char *object, const char *name)
 {
     return json_integer_value(json_object_get(json_object_get(response->json, object), name));
@@ -308,36 +242,6 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
     assert_string_equal(grants_text(&stopped, "onHoldUntil"), "");
     assert_false(grants_allowed(&restored));
     assert_string_equal(grants_text(&restored, "reason"), "the database was restored or failed over");
-}
-
-/* Each request is to see another end of the hold: as many as are seen were read. */
-static void DX4_requests_without_end_read_the_whole_pool_a_few_times_a_second(void **state)
-{
-    (void)state;
-    enum {
-        REQUESTS = 200
-    };
-    char last[32] = "";
-    unsigned reads = 0;
-    service.api->settings.reports_each_second =
-        2; /* not 10: a slow machine sends few more requests than that */
-    const int64_t begun_ms = clock_ms();
-    for (int i = 0; i < REQUESTS; i++) {
-        AUTO_RESPONSE response = {0};
-        AUTO_FREE char *hold =
-            mem_format("UPDATE fairway.cursor SET held_until = %d, hold_reason = 'a copy'", 2000000000 + i);
-        test_db_exec(&service.db, hold);
-        service_get(&service, &response, "/v1/pool");
-        assert_int_equal(response.status, 200);
-        const char *until = grants_text(&response, "onHoldUntil");
-        reads += strcmp(until, last) != 0;
-        snprintf(last, sizeof last, "%s", until);
-    }
-    const unsigned periods = 1 + (unsigned)((clock_ms() - begun_ms) / 1000);
-    service.api->settings.reports_each_second = UINT32_MAX;
-    test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
-    assert_in_range(reads, 2, 2 * periods + 1);
-    assert_true(reads < REQUESTS / 2); /* else this machine is too slow for the test */
 }
 
 static void before_the_first_ledger_the_cursor_is_null(void **state)
@@ -456,11 +360,8 @@ int main(void)
         TEST(a_hash_is_64_hexadecimal_digits_of_either_case),
         TEST(wait_is_whole_seconds_from_0_to_60),
         TEST(wait_delays_a_pending_reply_until_its_time_is_over),
-        TEST(all_waiting_requests_get_their_reply_when_the_ledger_commits),
-        TEST(clients_that_hang_up_while_they_wait_do_not_disturb_others),
         TEST(the_pool_is_returned_as_counts_by_state),
         TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end),
-        TEST(DX4_requests_without_end_read_the_whole_pool_a_few_times_a_second),
         TEST(before_the_first_ledger_the_cursor_is_null),
         TEST(pages_follow_each_other_to_the_end),
         TEST(an_account_shows_its_state_and_lease_and_never_its_seed),

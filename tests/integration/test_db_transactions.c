@@ -139,43 +139,6 @@ static void run_commit_commits_all_or_nothing(void **state)
     }
 }
 
-static void each_SQLSTATE_maps_to_its_error(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *sql;
-        enum err e;
-        const char *text;
-    } cases[] = {
-        {"INSERT INTO public.t VALUES (1)", ERR_CONSTRAINT, "23505"},
-        {"INSERT INTO public.t VALUES (-1)", ERR_CONSTRAINT, "23514"},
-        {"INSERT INTO public.t VALUES (NULL)", ERR_CONSTRAINT, "23502"},
-        {"INSERT INTO public.child VALUES (99)", ERR_CONSTRAINT, "23503"}, /* at the implicit COMMIT */
-        {"INSERT INTO public.guarded VALUES (1)", ERR_CONSTRAINT, "P0001 no such"},
-        {"SELECT nothing", ERR_INTERNAL, "42703"},
-        {"SELEKT", ERR_INTERNAL, "42601"},
-        {"SELECT 1 / 0", ERR_INTERNAL, "22012"},
-        {"SELECT 1; SELECT 2", ERR_INTERNAL, "42601"},
-        {"COPY public.t TO STDOUT", ERR_INTERNAL, "COPY"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", ERR_SERIALIZATION, "40001"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$", ERR_SERIALIZATION, "40P01"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$", ERR_DATABASE_UNAVAILABLE, "53100"},
-        {"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '25006'; END $$", ERR_DATABASE_UNAVAILABLE, "25006"},
-        {"SELECT pg_terminate_backend(pg_backend_pid())", ERR_DATABASE_UNAVAILABLE, "57P01"},
-    };
-    WITH_CONNECTION(db)
-    {
-        for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-            struct db_rows *rows = NULL;
-            assert_int_equal(db_query(db, DB_SQL0(cases[i].sql), &rows, &detail), cases[i].e);
-            assert_null(rows);
-            assert_non_null(strstr(detail.text, cases[i].text));
-            assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* after each error the next call works */
-        }
-    }
-    assert_int_equal(rows_in_t(), 2);
-}
-
 static void a_deferred_constraint_fails_the_COMMIT(void **state)
 {
     (void)state;
@@ -460,7 +423,6 @@ int main(void)
         TEST(statements_of_one_run_are_one_transaction),
         TEST(BEGIN_is_sent_with_the_first_statements),
         TEST(run_commit_commits_all_or_nothing),
-        TEST(each_SQLSTATE_maps_to_its_error),
         TEST(a_deferred_constraint_fails_the_COMMIT),
         TEST(COMMIT_of_a_failed_transaction_is_an_error),
         TEST(after_a_lost_connection_nothing_runs_outside_the_transaction),

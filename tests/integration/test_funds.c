@@ -170,25 +170,6 @@ static void an_RPC_that_hangs_or_fails_delays_no_ledger(void **state)
     assert_int_equal(spendable(world), 90000000 - RESERVES);
 }
 
-static void a_read_from_a_lagging_RPC_is_not_used(void **state)
-{
-    struct world *world = *state;
-    static const unsigned far_behind[] = {3}, none[] = {0};
-    hangs = true;
-    world->ingest = start(world);
-    await_cursor(world, FIRST);
-    for (int i = 0; i < 4; i++)
-        close_with(world, -1);
-    ledger_feed_lag(world->feed, far_behind, 1);
-    hangs = false;
-    reads = 0;
-    for (int64_t end = clock_ms() + slower(PATIENCE_MS); reads < 3; close_with(world, -1))
-        assert_int_not_equal(clock_left_ms(end), 0);
-    assert_int_equal(spendable(world), -1);
-    ledger_feed_lag(world->feed, none, 1);
-    await_known(world);
-}
-
 static void after_a_gap_the_balance_is_read_again(void **state)
 {
     struct world *world = *state;
@@ -238,29 +219,6 @@ static void the_next_leader_corrects_a_wrong_balance(void **state)
     for (int64_t end = clock_ms() + slower(PATIENCE_MS); spendable(world) != 90000000 - RESERVES;
          close_with(world, -1))
         assert_int_not_equal(clock_left_ms(end), 0);
-}
-
-static void an_account_that_does_not_exist_has_nothing_to_spend(void **state)
-{
-    struct world *world = *state;
-    const struct built_account gone = {.key = built_key(OURS), .removed = true};
-    world->ingest = start(world);
-    await_cursor(world, FIRST);
-    await_known(world);
-    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = &gone, .account_count = 1});
-    await_cursor(world, ledger_feed_latest(world->feed));
-    assert_int_equal(spendable(world), 0);
-}
-
-static void a_change_of_the_base_reserve_is_followed(void **state)
-{
-    struct world *world = *state;
-    world->ingest = start(world);
-    await_cursor(world, FIRST);
-    await_known(world);
-    ledger_feed_close(world->feed, &(struct built_ledger){.base_reserve = 20000000});
-    await_cursor(world, ledger_feed_latest(world->feed));
-    assert_int_equal(spendable(world), 90000000 - 2 * 20000000);
 }
 
 /* ---- grants */
@@ -328,23 +286,6 @@ static void below_the_minimum_no_account_is_leased(void **state)
     assert_int_equal(leased_accounts(pool), 1);
 }
 
-static void while_the_balance_is_unknown_leases_are_granted(void **state)
-{
-    struct test_pool *pool = *state;
-    struct detail detail = {0};
-    assert_int_equal(grant_one(pool, &detail), ERR_OK);
-    assert_int_equal(leased_accounts(pool), 1);
-}
-
-static void a_minimum_of_zero_is_no_limit(void **state)
-{
-    struct test_pool *pool = *state;
-    struct detail detail = {0};
-    pool->settings.funds.min_payments = 0;
-    set_spendable(pool, 0);
-    assert_int_equal(grant_one(pool, &detail), ERR_OK);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -353,16 +294,11 @@ int main(void)
         TEST(the_balance_is_read_once_and_then_follows_the_ledgers),
         TEST(a_ledger_that_changes_the_account_needs_no_read),
         TEST(an_RPC_that_hangs_or_fails_delays_no_ledger),
-        TEST(a_read_from_a_lagging_RPC_is_not_used),
         TEST(after_a_gap_the_balance_is_read_again),
         TEST(the_next_leader_continues_with_the_known_balance),
         TEST(the_next_leader_corrects_a_wrong_balance),
-        TEST(an_account_that_does_not_exist_has_nothing_to_spend),
-        TEST(a_change_of_the_base_reserve_is_followed),
         GRANT(below_the_minimum_no_account_is_leased),
         GRANT(a_retry_gets_its_lease_below_the_minimum_too),
-        GRANT(while_the_balance_is_unknown_leases_are_granted),
-        GRANT(a_minimum_of_zero_is_no_limit),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

@@ -328,23 +328,6 @@ static bool submission_is(struct gap_world *world, const char *what)
     return test_db_number(&world->db, sql) == 1;
 }
 
-static void a_submission_that_the_rpc_finds_gets_its_result(void **state)
-{
-    struct gap_world *world = *state;
-    gap_account(world, 1, "creating");
-    submit(world, "creation", 900, UINT32_MAX);
-    const struct built_transaction transaction = {.hash = built_hash(900), .code = TX_FAILED};
-    const struct built_account source = {.key = built_key(1000), .sequence = 7};
-    ledger_feed_close(world->feed,
-        &(struct built_ledger){
-            .transactions = &transaction, .transaction_count = 1, .accounts = &source, .account_count = 1});
-    ledger_feed_keep_transactions(world->feed);
-    gap_drop_ledgers(world, 9, 1);
-    recover(world);
-    assert_true(submission_is(world, "state = 'failed' AND result_code = 'txFAILED' AND ledger = 110"));
-    assert_true(is(world, 1, "a.state = 'creating'"));
-}
-
 /* getTransaction is of one RPC; the accounts are compared with others. */
 static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believed(void **state)
 {
@@ -365,46 +348,6 @@ static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believe
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
 }
 
-static void a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist(void **state)
-{
-    struct gap_world *world = *state;
-    gap_account(world, 1, "creating");
-    submit(world, "creation", 900, UINT32_MAX);
-    const struct built_account changed[] = {
-        {.key = built_key(1), .sequence = 1, .created = true}, {.key = built_key(1000), .sequence = 7}};
-    ledger_feed_close(world->feed, &(struct built_ledger){.accounts = changed, .account_count = 2});
-    gap_drop_ledgers(world, 9, 1);
-    recover(world);
-    assert_true(submission_is(world, "state = 'succeeded' AND result_code = 'txSUCCESS'"));
-    assert_true(is(world, 1, "a.state = 'active'"));
-}
-
-static void a_submission_whose_sequence_another_transaction_consumed_is_superseded(void **state)
-{
-    struct gap_world *world = *state;
-    gap_account(world, 1, "retiring");
-    submit(world, "merge", 900, UINT32_MAX);
-    gap_close_ledger(world, 1000, 7, BY_NOBODY);
-    gap_drop_ledgers(world, 9, 1);
-    recover(world);
-    assert_true(submission_is(world, "state = 'superseded'"));
-    assert_true(is(world, 1, "a.state = 'retiring'"));
-}
-
-static void a_submission_that_was_not_included_expires_or_stays_pending(void **state)
-{
-    struct gap_world *world = *state;
-    gap_account(world, 1, "creating");
-    submit(world, "creation", 900, 1);
-    gap_drop_ledgers(world, 10, 1);
-    recover(world);
-    assert_true(submission_is(world, "state = 'expired'"));
-    submit(world, "creation", 901, UINT32_MAX);
-    gap_drop_ledgers(world, 10, 1);
-    recover(world);
-    assert_true(submission_is(world, "state = 'pending'"));
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -420,11 +363,7 @@ int main(void)
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
         TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
         TEST(an_empty_pool_recovers_too),
-        TEST(a_submission_that_the_rpc_finds_gets_its_result),
         TEST(a_result_of_a_submission_that_the_accounts_contradict_is_not_believed),
-        TEST(a_submission_that_the_rpc_does_not_find_succeeded_if_its_accounts_exist),
-        TEST(a_submission_whose_sequence_another_transaction_consumed_is_superseded),
-        TEST(a_submission_that_was_not_included_expires_or_stays_pending),
     };
     return cmocka_run_group_tests_name("gap", tests, test_pg_start, test_pg_stop);
 }

@@ -55,16 +55,6 @@ static void catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(void 
     await_ready(world->ingest);
 }
 
-static void a_replica_is_not_ready_while_it_lags_and_ready_when_it_has_caught_up(void **state)
-{
-    struct ingest_world *world = *state;
-    ingest_world_feed(world, ledger_feed_new(FIRST, 300));
-    world->ingest = ingest_world_start(world);
-    await_not_ready(world->ingest, "closed 30");
-    close_ledgers(world, 290);
-    await_ready(world->ingest);
-}
-
 static void a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable(void **state)
 {
     struct ingest_world *world = *state;
@@ -180,40 +170,6 @@ static void DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to
     await_ready(world->ingest);
 }
 
-/* The reset network is at a low number, so the RPC has none of the requested ledgers yet. */
-static void DR4_a_network_that_starts_again_at_a_low_number_stops_ingestion(void **state)
-{
-    struct ingest_world *world = *state;
-    close_ledgers(world, 150);
-    struct ingest *first = ingest_world_start(world);
-    await_cursor(world, FIRST + 150);
-    ingest_stop(first);
-    ingest_world_feed(world, ledger_feed_new(FIRST + 100, 0));
-    world->ingest = ingest_world_start(world); /* a node that lags by some ledgers */
-    await_ready(world->ingest);
-    ingest_stop(world->ingest);
-    ingest_world_feed(world, ledger_feed_new(7, 0));
-    world->ingest = ingest_world_start(world);
-    await_not_ready(
-        world->ingest, "stopped: Stellar RPC is at ledger 7, far below the last committed one, 250");
-    await_not_ready(world->ingest, "needs a new database: fairway migrate, fairway ensure-accounts");
-    assert_int_equal(cursor_of(world), FIRST + 150);
-}
-
-static void DR4_a_ledger_of_another_network_stops_ingestion(void **state)
-{
-    struct ingest_world *world = *state;
-    struct ingest *first = ingest_world_start(world);
-    await_cursor(world, FIRST);
-    ingest_stop(first);
-    ingest_world_feed(world, ledger_feed_new(FIRST, 5));
-    close_ledgers(world, 3);
-    world->ingest = ingest_world_start(world);
-    await_not_ready(world->ingest, "stopped: ledger 101: it does not follow from the last committed one");
-    await_not_ready(world->ingest, "needs a new database: fairway migrate, fairway ensure-accounts");
-    assert_int_equal(cursor_of(world), FIRST);
-}
-
 static void ingestion_goes_on_after_its_database_session_was_killed(void **state)
 {
     struct ingest_world *world = *state;
@@ -289,15 +245,12 @@ int main(void)
         TEST(an_empty_database_starts_at_the_latest_ledger_and_follows),
         TEST(a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests),
         TEST(catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once),
-        TEST(a_replica_is_not_ready_while_it_lags_and_ready_when_it_has_caught_up),
         TEST(a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable),
         TEST(an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts),
         TEST(DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_ledger),
         TEST(an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do),
         TEST(DR5_a_gap_is_recovered_from_without_an_operator),
         TEST(DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to_do),
-        TEST(DR4_a_network_that_starts_again_at_a_low_number_stops_ingestion),
-        TEST(DR4_a_ledger_of_another_network_stops_ingestion),
         TEST(ingestion_goes_on_after_its_database_session_was_killed),
         TEST(ingestion_goes_on_after_the_database_server_was_killed),
         TEST(ingest_stop_takes_little_time_wherever_the_thread_waits),

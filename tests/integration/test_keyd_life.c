@@ -293,23 +293,6 @@ static void a_killed_key_process_is_reported_at_once(void **state)
     keyd_stop(keyd);
 }
 
-static void a_stopped_key_process_times_out(void **state)
-{
-    (void)state;
-    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
-    signal_to(keyd, SIGSTOP);
-    assert_false(is_lost(keyd, 0));
-    int64_t begun_ms = clock_ms();
-    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    assert_true(is_lost(keyd, 0)); /* though the process exists */
-    assert_in_range(clock_ms() - begun_ms, 3900, slower(5000));
-    signal_to(keyd, SIGCONT); /* its late answer must not be taken for the answer to the next request */
-    begun_ms = clock_ms();
-    assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    assert_true(clock_ms() - begun_ms < slower(100));
-    keyd_stop(keyd);
-}
-
 static void a_pause_and_terminal_signals_do_not_end_it(void **state)
 {
     (void)state;
@@ -454,7 +437,6 @@ int main(void)
         cmocka_unit_test(a_passphrase_and_its_row_give_the_same_key_again),
         cmocka_unit_test(a_seed_sealed_for_another_network_or_key_does_not_open),
         cmocka_unit_test(a_killed_key_process_is_reported_at_once),
-        cmocka_unit_test(a_stopped_key_process_times_out),
         cmocka_unit_test(a_pause_and_terminal_signals_do_not_end_it),
         cmocka_unit_test(keyd_stop_ends_it),
         cmocka_unit_test(it_ends_when_fairway_ends),

@@ -111,23 +111,6 @@ static void bounds_of_the_client_are_kept_and_recorded(void **state)
 
 /* ---- which accounts are leased */
 
-static void H16_a_batch_claims_exactly_what_it_needs_and_each_account_once(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[8];
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        ask(pool, &asked[i]);
-    grant(pool, asked, ARRAY_LEN(asked));
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-        assert_int_equal(asked[i].grant.state, GRANT_DONE);
-        assert_lease_signed(pool, &asked[i].grant.lease);
-    }
-    assert_int_equal(leased_accounts(pool), ARRAY_LEN(asked));
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(DISTINCT account) FROM fairway.leases"), ARRAY_LEN(asked));
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
 static void the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void **state)
 {
     struct test_pool *pool = *state;
@@ -143,30 +126,6 @@ static void the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void
     assert_int_equal(asked[ACCOUNTS].grant.state, GRANT_OPEN);
     assert_int_equal(lease_rows(pool), ACCOUNTS);
     asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-/* Each round chooses half of the accounts: the probability that one is never chosen in 60 rounds is 10^-17.
- */
-static void accounts_are_taken_in_random_order(void **state)
-{
-    struct test_pool *pool = *state;
-    bool taken[ACCOUNTS] = {false};
-    for (int round = 0; round < 60; round++) {
-        struct asked asked[ACCOUNTS / 2];
-        const struct lease *leases[ACCOUNTS / 2];
-        for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-            ask(pool, &asked[i]);
-        grant(pool, asked, ARRAY_LEN(asked));
-        for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-            leases[i] = &asked[i].grant.lease;
-            for (size_t slot = 0; slot < ACCOUNTS; slot++)
-                taken[slot] |= public_key_equal(&leases[i]->account, &pool->accounts[slot]);
-        }
-        assert_int_equal(test_pool_include(pool->db, leases, ARRAY_LEN(leases)).released, ARRAY_LEN(leases));
-        asked_wipe_all(asked, ARRAY_LEN(asked));
-    }
-    for (size_t slot = 0; slot < ACCOUNTS; slot++)
-        assert_true(taken[slot]);
 }
 
 static void only_active_accounts_are_leased(void **state)
@@ -301,27 +260,6 @@ static void DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_n
                                                  " fairway.channel_accounts a ON a.lease_hash = l.hash"
                                                  " AND a.locked_until = to_timestamp(l.max_time)"),
         good);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-static void DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone(void **state)
-{
-    struct test_pool *pool = *state;
-    static const uint32_t max_ledgers[] = {1, 1000, 1002, 1003};
-    struct asked asked[ARRAY_LEN(max_ledgers)];
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-        asked[i] = (struct asked){.sample = SAMPLE};
-        add_payment(&asked[i].sample, PLAIN, CLIENT);
-        set_v2(&asked[i].sample, (struct sample_v2){.ledgers = true, .max_ledger = max_ledgers[i]});
-        ask_sample(pool, &asked[i]);
-    }
-    grant(pool, asked, ARRAY_LEN(asked));
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(asked[i].grant.state, GRANT_REFUSED);
-        assert_int_equal(asked[i].grant.error, ERR_INVALID_TRANSACTION);
-    }
-    assert_int_equal(asked[3].grant.state, GRANT_DONE);
-    assert_int_equal(leased_accounts(pool), 1);
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
@@ -552,14 +490,11 @@ int main(void)
         GRANTS(a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other),
         GRANTS(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger),
         GRANTS(bounds_of_the_client_are_kept_and_recorded),
-        GRANTS(H16_a_batch_claims_exactly_what_it_needs_and_each_account_once),
         GRANTS(the_last_idle_account_is_claimed_and_the_other_grants_stay_open),
-        GRANTS(accounts_are_taken_in_random_order),
         GRANTS(only_active_accounts_are_leased),
         GRANTS(an_operation_of_a_pool_account_is_refused_alone),
         GRANTS(a_batch_of_refusals_leases_nothing),
         GRANTS(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
-        GRANTS(DL4_a_max_ledger_that_the_next_ledgers_cannot_meet_is_refused_alone),
         GRANTS(an_item_that_the_key_process_refuses_fails_alone),
         GRANTS(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request),
         GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed),

@@ -182,93 +182,6 @@ static void accounts_with_claims_that_cannot_be_read_are_not_leased_until_they_a
     assert_int_equal(world->settled.confirmed, 1);
 }
 
-/* The same when the change is true, so that no lease of the account can be included. */
-static void a_change_that_is_read_late_is_found(void **state)
-{
-    static const struct {
-        size_t lie;
-        const char *reason;
-    } truths[] = {{0, "%did not sign"}, {3, "%signers%"}, {4, "%removed%"}, {6, "%froze%"}};
-    for (size_t i = 0; i < ARRAY_LEN(truths); i++) {
-        struct gap_world *world = *state;
-        char where[160];
-        ledger_feed_give_up(world->feed, 300, 0);
-        ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
-        close_with(world, &lies[truths[i].lie], false);
-        give_up(world);
-        accounts_are_unread(world);
-        ledger_feed_fail(world->feed, ERR_OK);
-        read_again(world);
-        snprintf(where, sizeof where,
-            "a.slot IN (1, 2) AND a.state = 'quarantined' AND a.quarantine_reason LIKE '%s'",
-            truths[i].reason);
-        assert_int_equal(gap_count(world, where), 2);
-        assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
-        tear_down(state);
-        set_up(state);
-    }
-}
-
-/* A change that nobody could read, and then a transaction of somebody who has the account's key. */
-static void a_foreign_transaction_of_an_unread_account_is_not_forgotten_by_the_read(void **state)
-{
-    struct gap_world *world = *state;
-    const struct built_transaction foreign = {.hash = built_foreign(IDLE)};
-    const struct built_account used = {.key = built_key(IDLE), .sequence = 51};
-    ledger_feed_give_up(world->feed, 300, 0);
-    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
-    close_with(world, &lies[0], true);
-    give_up(world);
-    ledger_feed_close(world->feed,
-        &(struct built_ledger){
-            .transactions = &foreign, .transaction_count = 1, .accounts = &used, .account_count = 1});
-    give_up(world);
-    ledger_feed_fail(world->feed, ERR_OK);
-    read_again(world);
-    read_again(world);
-    assert_int_equal(gap_count(world, "a.slot = 2 AND a.state = 'quarantined' AND a.sequence = 51"
-                                      " AND a.quarantine_reason LIKE '%did not sign'"),
-        1);
-    assert_int_equal(gap_count(world, "a.slot = 1 AND a.state = 'active'"), 1);
-}
-
-static void unread_accounts_are_read_again_now_and_then_and_not_with_each_ledger(void **state)
-{
-    struct gap_world *world = *state;
-    ledger_feed_give_up(world->feed, 300, 3600000);
-    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
-    close_with(world, &lies[0], true);
-    give_up(world);
-    ledger_feed_close(world->feed, NULL);
-    give_up(world); /* with the next ledger they are read again, for the first time */
-    ledger_feed_fail(world->feed, ERR_OK);
-    const unsigned before = ledger_feed_requests(world->feed);
-    for (int ledger = 0; ledger < 3; ledger++) {
-        close_with(world, &lies[0], true); /* of which only the account to be created is not unread */
-        assert_int_equal(gap_world_follow(world), ERR_OK);
-        accounts_are_unread(world);
-    }
-    assert_int_equal(ledger_feed_requests(world->feed) - before, 3);
-    ledger_feed_give_up(world->feed, 300, 3600000); /* now it is time */
-    read_again(world);
-    assert_unchanged(world, &lies[0]);
-}
-
-/* The next leader finds them in the database. */
-static void unread_accounts_are_read_after_a_gap_too(void **state)
-{
-    struct gap_world *world = *state;
-    ledger_feed_give_up(world->feed, 300, 3600000);
-    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
-    close_with(world, &lies[0], true);
-    give_up(world);
-    ledger_feed_fail(world->feed, ERR_OK);
-    gap_drop_ledgers(world, 8, 1);
-    if (gap_world_recover(world) != ERR_OK)
-        fail_msg("%s", world->detail.text);
-    assert_int_equal(gap_count(world, "a.slot IN (1, 2) AND a.state = 'active'"), 2);
-}
-
 /* Otherwise the account stays `creating` for ever, because the submission is decided. */
 static void a_creation_counts_whatever_the_metadata_says_about_the_new_account(void **state)
 {
@@ -297,24 +210,6 @@ static void a_creation_counts_whatever_the_metadata_says_about_the_new_account(v
     assert_int_equal(world->settled.created, 1);
     assert_int_equal(
         gap_count(world, "a.slot = 4 AND a.state = 'active' AND a.sequence = 101::int8 << 32"), 1);
-}
-
-static void a_change_that_is_read_too_quarantines_and_the_lease_stays_open(void **state)
-{
-    struct gap_world *world = *state;
-    const struct lie *truths[] = {&lies[0], &lies[3], &lies[4], &lies[6]};
-    for (size_t i = 0; i < ARRAY_LEN(truths); i++) {
-        close_with(world, truths[i], false);
-        if (gap_world_follow(world) != ERR_OK)
-            fail_msg("%s: %s", truths[i]->what, world->detail.text);
-        assert_int_equal(world->settled.released, 0);
-        if (gap_count(world, "a.slot IN (1, 2) AND a.state = 'quarantined'") != 2)
-            fail_msg("%s quarantines nothing", truths[i]->what);
-        assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
-        tear_down(state);
-        set_up(state);
-        world = *state;
-    }
 }
 
 /* Accounts whose rows explain the claim are not read. */
@@ -367,12 +262,7 @@ int main(void)
         TEST(an_invented_change_of_an_account_costs_a_read_and_changes_nothing),
         TEST(a_change_that_cannot_be_read_stops_ingestion_and_changes_nothing),
         TEST(accounts_with_claims_that_cannot_be_read_are_not_leased_until_they_are_read),
-        TEST(a_change_that_is_read_late_is_found),
-        TEST(a_foreign_transaction_of_an_unread_account_is_not_forgotten_by_the_read),
-        TEST(unread_accounts_are_read_again_now_and_then_and_not_with_each_ledger),
-        TEST(unread_accounts_are_read_after_a_gap_too),
         TEST(a_creation_counts_whatever_the_metadata_says_about_the_new_account),
-        TEST(a_change_that_is_read_too_quarantines_and_the_lease_stays_open),
         TEST(a_ledger_whose_metadata_agrees_with_its_transactions_needs_no_read),
         TEST(a_lease_ends_and_its_account_follows_without_any_metadata),
         TEST(a_ledger_with_invented_transactions_is_refused),

@@ -152,45 +152,6 @@ static void DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_his
     assert_int_equal(f->settled.confirmed, 1);
 }
 
-static void every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed(void **state)
-{
-    struct fixture *f = *state;
-    static const int32_t consuming[] = {-1, -6, -7, -10, -11, -14, -15};
-    for (unsigned i = 0; i < ARRAY_LEN(consuming); i++) {
-        leased(f, i + 1);
-        close_with(f, i + 1, consuming[i], 51);
-        assert_int_equal(f->settled.failed, 1);
-        assert_int_equal(f->settled.released, 1);
-    }
-    assert_int_equal(
-        count(f, "l.result = 'failed' AND a.lease_hash IS NULL AND a.sequence = 51"), ARRAY_LEN(consuming));
-}
-
-static void DR3_a_result_that_consumes_no_sequence_number_ends_no_lease(void **state)
-{
-    struct fixture *f = *state;
-    static const int32_t not_consuming[] = {-5, -8};
-    for (unsigned i = 0; i < ARRAY_LEN(not_consuming); i++) {
-        leased(f, i + 1);
-        const struct built_transaction transaction = {.hash = built_hash(i + 1), .code = not_consuming[i]};
-        close_ledger(f, NEXT, now_s(f), &transaction, 1, NULL, 0);
-        assert_int_equal(f->settled.released, 0);
-    }
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), ARRAY_LEN(not_consuming));
-}
-
-static void DR3_in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    const struct built_transaction bump = {
-        .hash = built_hash(900), .has_inner = true, .inner_hash = built_hash(1), .code = TX_FAILED};
-    const struct built_account account = {.key = built_key(1), .sequence = 51};
-    close_ledger(f, NEXT, now_s(f), &bump, 1, &account, 1);
-    assert_int_equal(f->settled.failed, 1);
-    assert_int_equal(count(f, "l.result = 'failed' AND l.result_code = 'txFAILED'"), 1);
-}
-
 static void a_ledger_without_our_transactions_changes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -266,21 +227,6 @@ static void lease_many(struct fixture *f, unsigned n)
         out);
     fclose(out);
     test_db_exec(&f->test, sql);
-}
-
-/* More than one statement writes (SETTLE_WRITE_MAX). */
-static void all_leases_of_a_large_pool_end_with_one_ledger(void **state)
-{
-    struct fixture *f = *state;
-    const unsigned leases = 5003;
-    lease_many(f, leases);
-    close_ledger(f, NEXT, now_s(f) + 61, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.expired, leases);
-    assert_int_equal(
-        test_db_number(&f->test, "SELECT count(*) FROM fairway.lease_results WHERE ledger = 101"), leases);
-    assert_int_equal(
-        test_db_number(&f->test, "SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NULL"),
-        leases);
 }
 
 struct locker {
@@ -402,16 +348,6 @@ static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes
                               "LIKE '%did not sign%'"
                               " AND a.lease_hash IS NULL AND a.sequence = 51"),
         1);
-}
-
-static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    const struct built_account old = {.key = built_key(1), .sequence = 999};
-    close_ledger(f, POOL_ROWS_LEDGER, now_s(f), NULL, 0, &old, 1);
-    assert_int_equal(f->settled.released, 0);
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.sequence = 50 AND a.state = 'active'"), 1);
 }
 
 /* No hash of the ledger covers the removal, so the lease ends by time. */
@@ -596,20 +532,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number),
         TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history),
-        TEST(every_failure_that_consumes_the_sequence_number_ends_the_lease_as_failed),
-        TEST(DR3_a_result_that_consumes_no_sequence_number_ends_no_lease),
-        TEST(DR3_in_a_fee_bump_the_inner_hash_and_result_decide),
         TEST(a_ledger_without_our_transactions_changes_nothing),
         TEST(only_the_leases_whose_transactions_are_in_the_ledger_end),
         TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
-        TEST(all_leases_of_a_large_pool_end_with_one_ledger),
         TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order),
         TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
         TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
         TEST(max_ledger_is_exclusive),
         TEST(DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expire),
         TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines),
-        TEST(a_ledger_that_is_not_above_the_rows_changes_nothing),
         TEST(a_removed_account_is_quarantined_and_its_lease_stays_open),
         TEST(a_changed_signer_quarantines_and_the_lease_stays_open),
         TEST(a_creation_activates_and_a_merge_retires),

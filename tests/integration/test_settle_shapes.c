@@ -95,19 +95,6 @@ static void DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consume
     assert_int_equal(open_leases(world), open);
 }
 
-static void DR3_empty_ledgers_of_every_metadata_version_change_nothing(void **state)
-{
-    struct gap_world *world = *state;
-    gap_leased(world, 1);
-    gap_account(world, 2, "active");
-    for (unsigned i = 0; i < 6; i++) { /* metadata V0, V1, V2, twice */
-        commit(world, NULL);
-        assert_int_equal(world->settled.released, 0);
-    }
-    assert_int_equal(open_leases(world), 1);
-    assert_int_equal(gap_count(world, "a.sequence = 50 AND a.sequence_ledger = 100"), 2);
-}
-
 static void DR3_two_of_our_transactions_are_found_among_a_thousand(void **state)
 {
     struct gap_world *world = *state;
@@ -141,25 +128,6 @@ static void DR3_two_of_our_transactions_are_found_among_a_thousand(void **state)
         assert_int_equal(world->settled.released, round == 1 ? 2 : 0);
         assert_int_equal(world->settled.quarantined, 0);
     }
-    assert_int_equal(open_leases(world), 1);
-}
-
-static void DR3_a_hash_that_is_in_a_ledger_twice_counts_once(void **state)
-{
-    struct gap_world *world = *state;
-    gap_leased(world, 1);
-    gap_leased(world, 2);
-    const struct built_transaction transactions[] = {
-        {.hash = built_hash(1)}, {.has_inner = true, .inner_hash = built_hash(1)}};
-    const struct built_account account = {.key = built_key(1), .sequence = 51};
-    commit(world,
-        &(struct built_ledger){
-            .transactions = transactions, .transaction_count = 2, .accounts = &account, .account_count = 1});
-    assert_int_equal(world->settled.confirmed, 1);
-    assert_int_equal(world->settled.released, 1);
-    assert_int_equal(world->settled.quarantined, 0);
-    commit(world, &(struct built_ledger){.transactions = transactions, .transaction_count = 2});
-    assert_int_equal(world->settled.released, 0); /* nor again in a later ledger */
     assert_int_equal(open_leases(world), 1);
 }
 
@@ -280,9 +248,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number),
-        TEST(DR3_empty_ledgers_of_every_metadata_version_change_nothing),
         TEST(DR3_two_of_our_transactions_are_found_among_a_thousand),
-        TEST(DR3_a_hash_that_is_in_a_ledger_twice_counts_once),
         TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines),
         TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded),
         TEST(DR3_a_frozen_account_is_quarantined_until_released_by_hand_and_its_lease_expires),

@@ -42,32 +42,6 @@ static bool is_open(const struct test_pool *pool, const struct lease *lease)
 
 /* ---- reading */
 
-static void an_existing_lease_is_found_and_another_is_not(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    struct fee_bump_item found;
-    struct hash unknown = built_hash(1);
-    assert_int_equal(
-        fee_bump_find_one(pool->db, &unknown, &(struct public_key){0}, 1, "", &found), ERR_NOT_ELIGIBLE);
-    test_pool_grant_all(pool, &asked, 1);
-    const struct lease *lease = &asked.grant.lease;
-    assert_int_equal(
-        fee_bump_find_one(pool->db, &lease->hash, &lease->account, lease->sequence, "", &found), ERR_OK);
-    asked_wipe(&asked);
-}
-
-static void accounts_are_listed_in_key_order(void **state)
-{
-    struct test_pool *pool = *state;
-    struct account_shown page[ACCOUNTS];
-    size_t count;
-    assert_int_equal(account_read_page(pool->db, NULL, NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
-    assert_int_equal(count, ACCOUNTS);
-    for (size_t i = 1; i < count; i++)
-        assert_true(strcmp(page[i - 1].public_key, page[i].public_key) < 0);
-}
-
 static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
 {
     struct test_pool *pool = *state;
@@ -100,23 +74,6 @@ static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
            clock_ms() < deadline_ms)
         clock_sleep_ms(50);
     assert_in_range(fetched, 20000, 20000 * 4);
-}
-
-static void the_pool_counts_are_right(void **state)
-{
-    struct test_pool *pool = *state;
-    struct pool_counts status;
-    struct test_db empty = test_db_new(TEST_DB_MIGRATED);
-    struct db *db = test_db_open(&empty);
-    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
-    assert_int_equal(status.idle + status.leased + status.creating + status.retiring + status.quarantined, 0);
-    account_row(&empty, 1, "active");
-    assert_int_equal(pool_counts_read(db, &status, NULL), ERR_OK);
-    assert_int_equal(status.idle, 1);
-    db_free(db);
-    test_db_drop(&empty);
-    assert_int_equal(pool_counts_read(pool->db, &status, NULL), ERR_OK);
-    assert_int_equal(status.idle, ACCOUNTS);
 }
 
 /* ---- granting and settling */
@@ -192,40 +149,6 @@ static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state
     assert_int_equal(lease_rows(pool), 1);
     lease_wipe(&second);
     asked_wipe(&asked);
-}
-
-static void a_ledger_without_our_transactions_ends_no_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2];
-    test_pool_grant_all(pool, asked, 2);
-    assert_int_equal(test_pool_close_ledger(pool->db, NULL).released, 0);
-    const struct built_transaction foreign = {.hash = built_hash(77)};
-    assert_int_equal(test_pool_close_ledger(
-                         pool->db, &(struct built_ledger){.transactions = &foreign, .transaction_count = 1})
-                         .released,
-        0);
-    assert_true(is_open(pool, &asked[0].grant.lease) && is_open(pool, &asked[1].grant.lease));
-    asked_wipe_all(asked, 2);
-}
-
-static void a_ledger_ends_exactly_the_leases_whose_transactions_it_has(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[4];
-    const struct lease *leases[4];
-    test_pool_grant_all(pool, asked, 4);
-    for (size_t i = 0; i < 4; i++)
-        leases[i] = &asked[i].grant.lease;
-    assert_int_equal(test_pool_include(pool->db, &leases[1], 1).released, 1);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(is_open(pool, leases[i]), i != 1);
-    leases[1] = leases[3];
-    assert_int_equal(test_pool_include(pool->db, leases, 3).released, 3);
-    for (size_t i = 0; i < 4; i++)
-        assert_false(is_open(pool, &asked[i].grant.lease));
-    assert_int_equal(leased_accounts(pool), 0);
-    asked_wipe_all(asked, 4);
 }
 
 /* ---- storing and deleting */
@@ -322,20 +245,6 @@ static void Z6_history_is_never_changed_or_deleted(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void a_leased_account_is_not_retired_before_its_lease_ends(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(db_query(pool->db,
-                         DB_SQL0("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE "
-                                 "lease_hash IS NOT NULL"),
-                         NULL, NULL),
-        ERR_CONSTRAINT);
-    assert_true(is_open(pool, &asked.grant.lease));
-    asked_wipe(&asked);
-}
-
 static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 {
     (void)state;
@@ -375,20 +284,14 @@ int main(void)
 {
 #define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        STORE(an_existing_lease_is_found_and_another_is_not),
-        STORE(accounts_are_listed_in_key_order),
         STORE(a_page_of_a_large_pool_reads_only_its_rows),
-        STORE(the_pool_counts_are_right),
         STORE(an_account_with_part_of_a_lease_is_rejected),
         STORE(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
         STORE(no_lease_is_recorded_on_an_account_that_has_an_open_one),
-        STORE(a_ledger_without_our_transactions_ends_no_lease),
-        STORE(a_ledger_ends_exactly_the_leases_whose_transactions_it_has),
         STORE(a_malformed_account_row_is_rejected),
         STORE(a_key_of_another_account_signs_nothing),
         STORE(Z6_an_account_row_is_never_deleted),
         STORE(Z6_history_is_never_changed_or_deleted),
-        STORE(a_leased_account_is_not_retired_before_its_lease_ends),
         STORE(a_stored_master_key_is_found_and_may_be_stored_again),
     };
     return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);

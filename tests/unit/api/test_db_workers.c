@@ -138,44 +138,6 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
     assert_int_equal(beyond.runs, 0);
 }
 
-static void DX4_a_client_with_much_work_does_not_delay_another_one(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *client;
-        unsigned place;
-    } wanted[] = {{"a", 2}, {"a", 5}, {"a", 8}, {"a", 9}, {"b", 3}, {"b", 6}, {NULL, 4}, {NULL, 7}};
-    struct job first, jobs[ARRAY_LEN(wanted)];
-    struct db_workers *workers = start(1, true);
-    assert_int_equal(submit_of(workers, &first, "a"), ERR_OK);
-    await_begun(1);
-    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
-        assert_int_equal(submit_of(workers, &jobs[i], wanted[i].client), ERR_OK);
-    set_gate(false);
-    await_begun(1 + ARRAY_LEN(jobs));
-    db_workers_stop(workers);
-    for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
-        assert_int_equal(jobs[i].place, wanted[i].place);
-}
-
-static void a_client_may_fill_half_of_the_queue(void **state)
-{
-    (void)state;
-    struct job first, beyond, other, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX / 2, struct job);
-    struct db_workers *workers = start(1, true);
-    assert_int_equal(submit(workers, &first), ERR_OK);
-    await_begun(1);
-    for (size_t i = 0; i < DB_WORKERS_QUEUE_MAX / 2; i++)
-        assert_int_equal(submit_of(workers, &jobs[i], "a"), ERR_OK);
-    assert_int_equal(submit_of(workers, &beyond, "a"), ERR_OVERLOADED);
-    assert_int_equal(submit_of(workers, &other, "b"), ERR_OK);
-    set_gate(false);
-    await_begun(2 + DB_WORKERS_QUEUE_MAX / 2);
-    db_workers_stop(workers);
-    assert_int_equal(other.place, 3);
-    assert_int_equal(beyond.runs, 0);
-}
-
 static void await_run(struct job *job)
 {
     for (int64_t end = clock_ms() + slower(PATIENCE_MS); atomic_load(&job->runs) == 0; clock_sleep_ms(1))
@@ -266,8 +228,6 @@ int main(void)
         cmocka_unit_test(each_is_run_once_in_order_on_a_worker_with_its_connection),
         cmocka_unit_test(as_many_run_at_the_same_time_as_there_are_workers),
         cmocka_unit_test(work_above_the_length_of_the_queue_is_refused_and_not_run),
-        cmocka_unit_test(DX4_a_client_with_much_work_does_not_delay_another_one),
-        cmocka_unit_test(a_client_may_fill_half_of_the_queue),
         cmocka_unit_test(DX7_work_with_too_little_time_left_is_not_begun),
         cmocka_unit_test(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs),
         cmocka_unit_test(stopping_finishes_what_has_begun_and_ends_the_rest_once),

@@ -110,61 +110,6 @@ static void work_of_one_kind_that_hangs_leaves_threads_to_the_other(void **state
     }
 }
 
-/* Work that takes some time, and notes its place in the order of beginning. */
-struct turn {
-    struct rpc_work work; /* first */
-    unsigned place;       /* from 1; 0: it has not begun */
-};
-
-static atomic_uint turns;
-
-static void run_slowly(struct rpc_work *work, enum err e, struct rpc *rpc)
-{
-    (void)rpc;
-    ((struct turn *)work)->place = atomic_fetch_add(&turns, 1) + 1;
-    clock_sleep_ms(e == ERR_OK ? 30 : 0);
-}
-
-static enum err submit_turn(
-    struct rpc_workers *workers, struct turn *turn, const char *client, enum rpc_work_kind kind)
-{
-    *turn = (struct turn){.work = {.item.client = client, .run = run_slowly, .kind = kind}};
-    return rpc_workers_submit(workers, &turn->work);
-}
-
-/* "a" fills as much of both queues as it may. Then the work of "b" begins in the next turn of its queue. */
-static void DX4_a_client_with_much_work_does_not_delay_another_one(void **state)
-{
-    static struct turn mine[RPC_WORK_KINDS][RPC_WORKERS_QUEUE_MAX], other[RPC_WORK_KINDS];
-    struct rpc_workers *workers = start(*state, 1);
-    atomic_store(&turns, 0);
-    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++) {
-        size_t taken = 0;
-        while (submit_turn(workers, &mine[kind][taken], "a", (enum rpc_work_kind)kind) == ERR_OK)
-            assert_in_range(++taken, 0, RPC_WORKERS_QUEUE_MAX / 2 + 2);
-        assert_in_range(taken, RPC_WORKERS_QUEUE_MAX / 2, RPC_WORKERS_QUEUE_MAX / 2 + 1);
-    }
-    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
-        assert_int_equal(submit_turn(workers, &other[kind], "b", (enum rpc_work_kind)kind), ERR_OK);
-    const unsigned begun = atomic_load(&turns);
-    for (int64_t end_ms = clock_ms() + slower(20000); atomic_load(&turns) < begun + 5 && clock_ms() < end_ms;)
-        clock_sleep_ms(5);
-    rpc_workers_stop(workers);
-    for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
-        assert_in_range(other[kind].place, 1, begun + 4);
-}
-
-static void work_of_no_client_may_fill_a_queue(void **state)
-{
-    static struct turn all[RPC_WORKERS_QUEUE_MAX + 2];
-    struct rpc_workers *workers = start(*state, 1);
-    size_t taken = 0;
-    while (submit_turn(workers, &all[taken], NULL, RPC_WORK_READ) == ERR_OK)
-        assert_in_range(++taken, 0, RPC_WORKERS_QUEUE_MAX + 2);
-    assert_in_range(taken, RPC_WORKERS_QUEUE_MAX, RPC_WORKERS_QUEUE_MAX + 1);
-    rpc_workers_stop(workers);
-}
-
 static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -190,8 +135,6 @@ int main(void)
         FAKE_TEST(work_is_run_with_a_client_of_the_rpc),
         FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long),
         FAKE_TEST(work_of_one_kind_that_hangs_leaves_threads_to_the_other),
-        FAKE_TEST(DX4_a_client_with_much_work_does_not_delay_another_one),
-        FAKE_TEST(work_of_no_client_may_fill_a_queue),
         FAKE_TEST(DO1_stopping_cancels_calls_and_ends_queued_work),
     };
     return cmocka_run_group_tests_name("api/rpc_workers", tests, NULL, NULL);

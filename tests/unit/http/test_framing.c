@@ -270,26 +270,6 @@ static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_l
     await_kept(0);
 }
 
-static void pipelined_requests_are_replied_to_in_order(void **state)
-{
-    (void)state;
-    struct client client;
-    struct reply reply;
-    dial(&client, server);
-    AUTO_FREE char *all = NEW_ARRAY(60000, char);
-    for (size_t i = 1; i <= 50; i++) {
-        size_t len = strlen(all);
-        len += (size_t)snprintf(all + len, 60000 - len, POST_HEAD "Content-Length: %zu\r\n\r\n", i);
-        memset(all + len, 'z', i);
-    }
-    say(&client, all);
-    for (size_t i = 1; i <= 50; i++) {
-        assert_true(hear(&client, &reply));
-        assert_sum(&reply, i, 'z');
-    }
-    hang_up(&client);
-}
-
 static void bytes_may_come_one_by_one(void **state)
 {
     (void)state;
@@ -432,7 +412,6 @@ int main(void)
         cmocka_unit_test(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection),
         cmocka_unit_test(a_refusal_by_the_route_has_its_detail_members_and_time),
         cmocka_unit_test(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves),
-        cmocka_unit_test(pipelined_requests_are_replied_to_in_order),
         cmocka_unit_test(bytes_may_come_one_by_one),
         cmocka_unit_test(ambiguous_heads_are_refused_and_closed),
         cmocka_unit_test(refusals_of_ambiguous_lengths_are_problems),

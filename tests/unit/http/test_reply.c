@@ -93,43 +93,6 @@ static void head_is_the_get_without_its_body(void **state)
     hang_up(&client);
 }
 
-static void unknown_path_is_not_found(void **state)
-{
-    (void)state;
-    static const char *const requests[] = {
-        GET("/"), GET("/hello/"), GET("//hello"), GET("/v1/things/"), GET("/v1/things/a/b"), GET("/hell%6f")};
-    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct reply reply;
-        ask_once(server, &reply, requests[i]);
-        assert_problem(&reply, 404, "NOT_FOUND");
-        assert_non_null(strstr(reply.body, reply_header(&reply, "X-Request-Id")));
-    }
-}
-
-static void unknown_method_is_refused_with_allow(void **state)
-{
-    (void)state;
-    struct reply reply;
-    ask_once(server, &reply, "DELETE /hello HTTP/1.1\r\n" HOST "\r\n");
-    assert_problem(&reply, 405, "METHOD_NOT_ALLOWED");
-    assert_string_equal(reply_header(&reply, "Allow"), "GET, HEAD");
-    ask_once(server, &reply, GET("/v1/things"));
-    assert_problem(&reply, 405, "METHOD_NOT_ALLOWED");
-    assert_string_equal(reply_header(&reply, "Allow"), "POST");
-}
-
-static void broken_escapes_and_double_parameters_are_refused(void **state)
-{
-    (void)state;
-    static const char *const requests[] = {GET("/v1/things/%zz"), GET("/v1/things/a%00"), GET("/hello?a=%"),
-        GET("/hello?a=1&a=2"), GET("http://x/hello"), "OPTIONS * HTTP/1.1\r\n" HOST "\r\n"};
-    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct reply reply;
-        ask_once(server, &reply, requests[i]);
-        assert_problem(&reply, 400, "INVALID_REQUEST");
-    }
-}
-
 static void post_must_be_json(void **state)
 {
     (void)state;
@@ -200,32 +163,6 @@ static void http_1_0_is_answered_and_closed(void **state)
     hang_up(&client);
 }
 
-static void addresses_that_cannot_be_bound_are_named_in_the_error(void **state)
-{
-    (void)state;
-    AUTO_FREE char *taken = mem_format("127.0.0.1:%u", http_server_port(server));
-    const char *const bad[] = {"", "8001", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1",
-        "::1:8001", "192.0.2.1:0", taken};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct http_server *none = NULL;
-        struct detail detail = {0};
-        struct http_server_settings settings = {.address = bad[i], .routes = routes, .route_count = 1};
-        assert_int_equal(http_server_start(&settings, &none, &detail), ERR_CONFIG);
-        assert_non_null(strstr(detail.text, bad[i]));
-        assert_null(none);
-    }
-    const char *const good[] = {":0", "127.0.0.1:0", "localhost:0"};
-    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        struct http_server *second;
-        struct http_server_settings settings = {.address = good[i], .routes = routes, .route_count = 1};
-        assert_int_equal(http_server_start(&settings, &second, NULL), ERR_OK);
-        struct reply reply;
-        ask_once(second, &reply, GET("/hello"));
-        assert_int_equal(reply.status, 200);
-        http_server_free(second);
-    }
-}
-
 static void routes_that_cannot_be_served_do_not_start(void **state)
 {
     (void)state;
@@ -242,14 +179,10 @@ int main(void)
         cmocka_unit_test(request_ids_are_generated_and_unique),
         cmocka_unit_test(handler_sees_parameter_query_header_and_body),
         cmocka_unit_test(head_is_the_get_without_its_body),
-        cmocka_unit_test(unknown_path_is_not_found),
-        cmocka_unit_test(unknown_method_is_refused_with_allow),
-        cmocka_unit_test(broken_escapes_and_double_parameters_are_refused),
         cmocka_unit_test(post_must_be_json),
         cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text),
         cmocka_unit_test(refusals_without_a_body_keep_the_connection),
         cmocka_unit_test(http_1_0_is_answered_and_closed),
-        cmocka_unit_test(addresses_that_cannot_be_bound_are_named_in_the_error),
         cmocka_unit_test(routes_that_cannot_be_served_do_not_start),
     };
     return cmocka_run_group_tests(tests, start, stop);

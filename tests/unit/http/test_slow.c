@@ -150,27 +150,6 @@ static void a_reply_that_the_client_does_not_read_times_out(void **state)
     hang_up(&client);
 }
 
-static void slow_clients_do_not_slow_others(void **state)
-{
-    (void)state;
-    struct client idlers[40], client;
-    struct reply reply;
-    for (size_t i = 0; i < ARRAY_LEN(idlers); i++) {
-        dial(&idlers[i], server);
-        say(&idlers[i], i % 2 == 0 ? "GET /qui" : "POST /quick HTTP/1.1\r\nHost: x\r\n");
-    }
-    dial(&client, server);
-    int64_t before = clock_ms();
-    for (int i = 0; i < 100; i++) {
-        ask(&client, &reply, GET("/quick"));
-        assert_int_equal(reply.status, 200);
-    }
-    assert_true(clock_ms() - before < slower(500));
-    hang_up(&client);
-    for (size_t i = 0; i < ARRAY_LEN(idlers); i++)
-        hang_up(&idlers[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,7 +157,6 @@ int main(void)
         cmocka_unit_test(a_silent_client_is_disconnected_in_every_phase),
         cmocka_unit_test(the_handlers_own_time_is_not_limited),
         cmocka_unit_test(a_reply_that_the_client_does_not_read_times_out),
-        cmocka_unit_test(slow_clients_do_not_slow_others),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
