@@ -336,14 +336,17 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
 MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
+# The pages, and all that they link to.
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docker/*.md)) docker/compose.yaml docker/haproxy.cfg docker/kubernetes.yaml \
+    docker/roles.sql src/README.md src/api/README.md src/api/openapi.json tests/README.md tests/bench/README.md tests/hazards.md \
+    tests/dev/check.mjs tests/dev/demo.mjs tests/e2e/token.mjs
 .PHONY: install
 install: build
-	install -d $(BINDIR) $(UNITDIR) $(DOCDIR)/docker $(MANDIR)
+	install -d $(BINDIR) $(UNITDIR) $(MANDIR)
 	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
 	sed 's#/usr/local/#$(PREFIX)/#g' docker/fairway.service >$(UNITDIR)/fairway.service
 	chmod 644 $(UNITDIR)/fairway.service
-	install -m 644 README.md $(DOCDIR)
-	install -m 644 docker/README.md docker/options.md docker/roles.sql $(DOCDIR)/docker
+	for page in $(PAGES); do install -D -m 644 $$page $(DOCDIR)/$$page || exit; done
 	$(FAIRWAY) --help=man >$(MANDIR)/fairway.1
 	chmod 644 $(MANDIR)/fairway.1
 

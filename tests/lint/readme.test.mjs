@@ -55,6 +55,15 @@ pagesHave('linked file', (text, _, page) => all(text, /\]\(([^)#]+?)(?:#[^)]*)?\
 pagesHave('linked section', (text, _, page) => [...text.matchAll(/\]\(([^)#]*)#([^)]*)\)/g)].filter(([, file, section]) => !/^https?:/.test(file) &&
   !sections(file === '' ? page : path.join(path.dirname(page), file)).includes(section)).map(([link]) => link));
 
+test('make install installs what its pages link to', () => {
+  const [, list] = /^PAGES := ((?:.*\\\n)*.*)/m.exec(targets);
+  const installed = list.replace('$(sort $(wildcard docker/*.md))', pages.filter(page => page.startsWith('docker/')).join(' ')).split(/[\s\\]+/);
+  const linked = installed.filter(page => page.endsWith('.md')).flatMap(page => all(read(page), /\]\(([^)#]+?)(?:#[^)]*)?\)/g)
+    .filter(link => !/^https?:/.test(link)).map(link => path.join(path.dirname(page), link)));
+  assert.ok(linked.length > 20);
+  assert.deepEqual(linked.filter(file => !installed.includes(file)), []);
+});
+
 test('docker/runbook.md: each log line is one that fairway writes', () => {
   const [, table] = /\n## Log lines\n[^]*?((?:\|.*\n)+)/.exec(read('docker/runbook.md'));
   const lines = [...table.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell]) => all(cell, /`([^`]+)`/g)).filter(line => line !== 'msg');
