@@ -8,6 +8,7 @@ import { entryKey, entryToWire } from '../entries.mjs';
 import { bytesUsed, runHostFunction } from '../operations/invoke-host-function.mjs';
 import { Layer } from '../state.mjs';
 import { base64, encode } from '../xdr.mjs';
+import { text } from './params.mjs';
 
 /** Margins for signatures, for a fee bump envelope, and for changes until the transaction is applied. */
 const ENVELOPE_SLACK_BYTES = 700;
@@ -18,15 +19,15 @@ const AUTH_MODES = ['enforce', 'record', 'record_allow_nonroot'];
 
 /** The error of the mode, or null. */
 const badAuthMode = (mode, auth) => {
-  if (mode !== undefined && mode !== '' && !AUTH_MODES.includes(mode))
+  if (mode !== '' && !AUTH_MODES.includes(mode))
     return `optional 'authMode' must be one of ${AUTH_MODES.join(',')} when included`;
-  if (auth.length > 0 && mode?.startsWith('record')) return `cannot set authMode to '${mode}' with an auth footprint`;
+  if (auth.length > 0 && mode.startsWith('record')) return `cannot set authMode to '${mode}' with an auth footprint`;
   return null;
 };
 
 const randomNonce = () => randomBytes(8).readBigInt64BE();
 
-const authorizationFor = ({ authMode, useUpgradedAuth }, auth) => {
+const authorizationFor = (authMode, useUpgradedAuth, auth) => {
   if (auth.length > 0 || authMode === 'enforce') return new Enforced(auth);
   return new Recorded({ credentialsType: useUpgradedAuth ? Credentials.ADDRESS_V2 : Credentials.ADDRESS, randomNonce });
 };
@@ -52,14 +53,15 @@ const withGrowth = ({ diskReadBytes, writeBytes }, accounts) => ({
 /** `operation` is an invokeHostFunction that this network implements; `node` simulates it. */
 export const simulate = ({ transaction, operation, params, node, network, verifier }) => {
   const { hostFunction, auth } = operation.wire.body.invokeHostFunctionOp;
-  const wrong = badAuthMode(params.authMode, auth);
+  const authMode = text(params, 'authMode');
+  const wrong = badAuthMode(authMode, auth);
   if (wrong) return { error: wrong, latestLedger: 0 };
   const latestLedger = node.history.latest;
   const { baseFee, baseReserve } = node.head.header;
   const prices = { baseFee: BigInt(baseFee), baseReserve: BigInt(baseReserve) };
   const ledger = { sequence: latestLedger, closeTime: node.closeTime, ...prices };
   const layer = new Layer(node.state, ledger);
-  const authorization = authorizationFor(params, auth);
+  const authorization = authorizationFor(authMode, params.useUpgradedAuth, auth);
   const host = new Host({ layer, footprint: null, source: operation.source, network, verifier, authorization });
   let value;
   try {

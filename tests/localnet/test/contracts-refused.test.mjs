@@ -91,6 +91,8 @@ test('a simulation reports invalid requests', async (t) => {
   const raw = unsigned(alice, transfer(alice, bob, 1n));
   assert.match((await ask(raw, { authMode: 'maybe' })).error, /'authMode' must be one of enforce,record,record_allow_nonroot/);
   assert.match((await ask(raw, { authMode: 'enforce' })).error, /Unauthorized function call/);
+  // The Python SDK sends null for what it leaves out; Go takes it for absent.
+  assert.ok((await ask(raw, { authMode: null, resourceConfig: null, xdrFormat: null })).minResourceFee);
   const prepared = await prepare(alice, transfer(alice, bob, 1n));
   assert.match((await ask(prepared, { authMode: 'record' })).error, /cannot set authMode to 'record' with an auth footprint/);
   assert.equal((await ask(prepared)).error, undefined);
