@@ -350,12 +350,12 @@ install: build
 	$(FAIRWAY) --help=man >$(MANDIR)/fairway.1
 	chmod 644 $(MANDIR)/fairway.1
 
-# The container image. DOCKER=podman works too.
+# The container image. DOCKER=podman works too. BASE=debian@sha256:... names the base image by its digest.
 DOCKER ?= docker
 VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
 .PHONY: image
 image:
-	$(DOCKER) build -f docker/Dockerfile --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
+	$(DOCKER) build -f docker/Dockerfile $(if $(BASE),--build-arg BASE="$(BASE)") --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
 
 # Builds the image without a Docker daemon, runs a payment through containers of it, and checks the other files of docker/.
 .PHONY: image-test

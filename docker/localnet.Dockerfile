@@ -3,16 +3,19 @@
 #
 #   docker build -f docker/localnet.Dockerfile -t fairway-localnet .
 
-# Node.js 22.12 or newer.
+# Node.js 22.12 or newer. BASE=node@sha256:... names it by its digest.
 ARG BASE=node:22-bookworm-slim
 
 FROM ${BASE}
 WORKDIR /fairway/tests
 COPY tests/package.json tests/package-lock.json ./
 # Optional packages: Node.js itself, which the base image has.
-RUN npm ci --ignore-scripts --omit=optional --no-audit --no-fund
+RUN npm ci --ignore-scripts --omit=optional --omit=dev --no-audit --no-fund
 COPY tests/dev dev
 COPY tests/localnet localnet
+# What the demo imports from other folders.
+COPY tests/e2e/token.mjs e2e/
+COPY tests/oracle/envelope.mjs oracle/
 # A new volume takes its owner from this folder.
 RUN install -d -o 10001 -g 10001 /data
 USER 10001:10001
