@@ -4,8 +4,11 @@
 
 #include <pthread.h>
 
-/* Starts a thread that runs run(context). If the system refuses it, logs the reason and ends the process with
- * EX_OSERR. */
+/* Starts a thread that runs run(context) and takes no signals: the main thread alone does. If the system
+ * refuses it, logs the reason and ends the process with EX_OSERR. */
 void thread_start(pthread_t *out, void *(*run)(void *), void *context);
+
+/* For pthread_cond_timedwait until a clock_timespec. */
+void thread_cond_init(pthread_cond_t *cond);
 
 #endif

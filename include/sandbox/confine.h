@@ -16,7 +16,7 @@
 
 struct confine_settings {
     /* Files and directories that are read later, besides those of the C library, TLS and name resolution
-     * (src/sandbox/confine_files.h). A path that does not exist is skipped. */
+     * (src/sandbox/confine_parts.h). A path that does not exist is skipped. */
     const char *const *files;
     size_t file_count;
     struct secret_files secrets; /* what it must not read again */

@@ -99,13 +99,9 @@ static void *watch_deadlines(void *context)
 struct db_workers *db_workers_start(const char *database_url, unsigned count)
 {
     struct db_workers *workers = NEW(struct db_workers);
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&workers->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&workers->arrived, &monotonic);
-    pthread_cond_init(&workers->nonempty, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&workers->arrived);
+    thread_cond_init(&workers->nonempty);
     workers->count = count;
     workers->queue.max = DB_WORKERS_QUEUE_MAX;
     workers->ended_ms = clock_ms();

@@ -1,6 +1,7 @@
 /* Starts threads. A thread that does not start ends the process. */
 #include "base/thread.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -8,7 +9,20 @@
 
 void thread_start(pthread_t *out, void *(*run)(void *), void *context)
 {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = pthread_create(out, NULL, run, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failure != 0)
         log_fatal(EX_OSERR, "cannot create a thread", "reason=\"%s\"", strerror(failure));
+}
+
+void thread_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }

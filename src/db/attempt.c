@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 /* Freed by its thread when it is abandoned before its end, else by the caller. */
 struct attempt {
@@ -75,12 +76,8 @@ static bool start_detached(struct attempt *attempt)
 struct attempt *attempt_start(const char *const names[], const char *const values[], size_t count)
 {
     struct attempt *attempt = NEW(struct attempt);
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&attempt->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&attempt->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&attempt->ended);
     attempt->count = count;
     attempt->names = copy_texts(names, count);
     attempt->values = copy_texts(values, count);

@@ -22,11 +22,6 @@ static const struct {
     [DB_BYTEAS_] = {PG_BYTEAS, PG_BYTEA},
 };
 
-enum params_pg_type params_type(const struct db_param *param)
-{
-    return types[param->kind].type;
-}
-
 static void add_item(struct buf *out, const void *data, size_t len)
 {
     buf_add_u32(out, (uint32_t)len);

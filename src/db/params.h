@@ -34,8 +34,6 @@ struct params {
     struct buf storage;
 };
 
-enum params_pg_type params_type(const struct db_param *param);
-
 /* Encodes from into *params, reusing its storage: {0} before the first use, params_free after the last. More
  * than DB_PARAMS_MAX parameters are a bug and end the process. */
 void params_encode(struct params *params, const struct db_param from[], size_t count);

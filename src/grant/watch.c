@@ -259,17 +259,13 @@ static void *look_up_leases(void *context)
 enum err watch_start(const char *database_url, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
-    pthread_condattr_t monotonic;
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watch->wake_fd < 0) {
         free(watch);
         return detail_set(detail, ERR_INTERNAL, "eventfd failed");
     }
     pthread_mutex_init(&watch->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&watch->changed);
     watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
     thread_start(&watch->lookup_thread, look_up_leases, watch);
     thread_start(&watch->deadline_thread, watch_deadlines, watch);

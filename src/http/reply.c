@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/json_write.h"
 #include "base/log.h"
-#include "problem.h"
 
 /* With constant names and clean values, the library's functions fail only when memory is exhausted. */
 static void set_header(struct MHD_Response *response, const char *name, const char *value)
@@ -27,11 +27,30 @@ struct MHD_Response *reply_new(const char *request_id, const char *content_type,
     return response;
 }
 
+/* Nothing of an error of ours or of the world is shown but its constant text. */
+char *reply_problem_text(enum err e, const struct detail *detail, const char *request_id, const char *extra)
+{
+    const int status = err_status(e);
+    const bool show = detail != NULL && detail->text[0] != '\0' && status >= 400 && status < 500;
+    struct json_write out = {0};
+    json_write_begin(&out, 512);
+    json_write_text(&out, "type", "about:blank");
+    json_write_text(&out, "title", MHD_get_reason_phrase_for((unsigned)status));
+    json_write_number(&out, "status", status);
+    /* bytes from a client, or a character that was cut at the end of struct detail */
+    json_write_bytes(&out, "detail", show ? detail->text : err_text(e));
+    json_write_text(&out, "code", err_code(e));
+    json_write_text(&out, "requestId", request_id);
+    if (extra != NULL)
+        json_write_members(&out, extra);
+    return json_write_end(&out);
+}
+
 struct MHD_Response *reply_problem(const char *request_id, enum err e, const struct detail *detail,
     int retry_after_s, const char *allow, const char *extra)
 {
     struct MHD_Response *response =
-        reply_new(request_id, "application/problem+json", problem_text(e, detail, request_id, extra));
+        reply_new(request_id, "application/problem+json", reply_problem_text(e, detail, request_id, extra));
     if (retry_after_s > 0) {
         char seconds[16];
         snprintf(seconds, sizeof seconds, "%d", retry_after_s);

@@ -3,12 +3,12 @@
 #include "funds_watch.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "retry.h"
 
 /* ---- the balance after a ledger */
@@ -164,26 +164,17 @@ static void *run(void *context)
     return NULL;
 }
 
-int funds_watch_start(
+void funds_watch_start(
     struct funds_watch *watch, const struct feed feeds[], size_t count, const struct funds_limits *limits)
 {
-    pthread_condattr_t monotonic;
-    sigset_t all, before;
     *watch = (struct funds_watch){.limits = *limits,
         .count = count,
         .unconfirmed = {.limit_ms = FUNDS_WATCH_GIVE_UP_MS},
         .level = FUNDS_OK};
     memcpy(watch->feeds, feeds, count * sizeof feeds[0]);
     pthread_mutex_init(&watch->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    sigfillset(&all); /* the main thread alone takes signals */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&watch->thread, NULL, run, watch);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    thread_cond_init(&watch->changed);
+    thread_start(&watch->thread, run, watch);
 }
 
 void funds_watch_stop(struct funds_watch *watch)

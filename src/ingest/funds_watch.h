@@ -45,8 +45,7 @@ struct funds_watch {
     struct account_snapshot snapshot;
 };
 
-/* Returns 0 or the error of pthread_create. */
-int funds_watch_start(
+void funds_watch_start(
     struct funds_watch *watch, const struct feed feeds[], size_t count, const struct funds_limits *limits);
 /* Ends the thread. Waits for its request in progress, which the caller has cancelled. */
 void funds_watch_stop(struct funds_watch *watch);

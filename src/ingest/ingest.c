@@ -1,13 +1,13 @@
 #include "ingest/ingest.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "ingester.h"
 #include "janitor.h"
 #include "retry.h"
@@ -81,46 +81,17 @@ static void ingest_free(struct ingest *ingest)
     free(ingest);
 }
 
-static int start_funds(struct ingest *ingest, const struct ingest_settings *settings)
-{
-    struct feed feeds[RPC_ADDRESSES_MAX] = {ingest->ingester.feed};
-    for (size_t i = 0; i < ingest->funds_count; i++)
-        feeds[i] = feed_of_rpc(ingest->funds_rpcs[i]);
-    return funds_watch_start(
-        &ingest->funds, feeds, ingest->funds_count > 0 ? ingest->funds_count : 1, &settings->funds);
-}
-
-static enum err start_threads(
-    struct ingest *ingest, const struct ingest_settings *settings, struct detail *detail)
+static void start_threads(struct ingest *ingest, const struct ingest_settings *settings)
 {
     const struct janitor_settings janitor = {
         .database_url = settings->database_url, .retention_s = settings->retention_s, .stop = &ingest->stop};
-    enum err e = janitor_start(&janitor, &ingest->janitor, detail);
-    if (e != ERR_OK)
-        return e;
-    int error = start_funds(ingest, settings);
-    const bool watches = error == 0;
-    if (watches)
-        error = pthread_create(&ingest->thread, NULL, run, ingest);
-    if (error == 0)
-        return ERR_OK;
-    stop_tell(&ingest->stop);
-    if (watches)
-        funds_watch_stop(&ingest->funds);
-    janitor_join(ingest->janitor);
-    return detail_set(detail, ERR_INTERNAL, "cannot start a thread for ingestion: %s", strerror(error));
-}
-
-/* Threads inherit the signal mask: the main thread alone takes signals. */
-static enum err start_without_signals(
-    struct ingest *ingest, const struct ingest_settings *settings, struct detail *detail)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    enum err e = start_threads(ingest, settings, detail);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return e;
+    struct feed feeds[RPC_ADDRESSES_MAX] = {ingest->ingester.feed};
+    for (size_t i = 0; i < ingest->funds_count; i++)
+        feeds[i] = feed_of_rpc(ingest->funds_rpcs[i]);
+    ingest->janitor = janitor_start(&janitor);
+    funds_watch_start(
+        &ingest->funds, feeds, ingest->funds_count > 0 ? ingest->funds_count : 1, &settings->funds);
+    thread_start(&ingest->thread, run, ingest);
 }
 
 static void add_rpc(struct ingest *ingest, struct rpc_settings settings)
@@ -198,12 +169,9 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     set_feeds(ingest, settings);
     if (ingest->funds_count > 1)
         ingest->ingester.confirm.funds = &ingest->funds.limits;
-    e = start_without_signals(ingest, settings, detail);
-    if (e == ERR_OK)
-        *out = ingest;
-    else
-        ingest_free(ingest);
-    return e;
+    start_threads(ingest, settings);
+    *out = ingest;
+    return ERR_OK;
 }
 
 void ingest_stop(struct ingest *ingest)

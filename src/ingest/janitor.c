@@ -12,6 +12,7 @@
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "db/db.h"
 #include "pool/oldest_snapshot.h"
 #include "pool/retention.h"
@@ -182,13 +183,7 @@ static void *run(void *context)
     return NULL;
 }
 
-static void janitor_free(struct janitor *janitor)
-{
-    db_free(janitor->db);
-    free(janitor);
-}
-
-enum err janitor_start(const struct janitor_settings *settings, struct janitor **out, struct detail *detail)
+struct janitor *janitor_start(const struct janitor_settings *settings)
 {
     struct janitor *janitor = NEW(struct janitor);
     *janitor = (struct janitor){
@@ -203,14 +198,8 @@ enum err janitor_start(const struct janitor_settings *settings, struct janitor *
             {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
-    int error = pthread_create(&janitor->thread, NULL, run, janitor);
-    if (error != 0) {
-        janitor_free(janitor);
-        return detail_set(
-            detail, ERR_INTERNAL, "cannot start a thread for housekeeping: %s", strerror(error));
-    }
-    *out = janitor;
-    return ERR_OK;
+    thread_start(&janitor->thread, run, janitor);
+    return janitor;
 }
 
 void janitor_join(struct janitor *janitor)
@@ -218,7 +207,8 @@ void janitor_join(struct janitor *janitor)
     if (janitor == NULL)
         return;
     pthread_join(janitor->thread, NULL);
-    janitor_free(janitor);
+    db_free(janitor->db);
+    free(janitor);
 }
 
 void janitor_lead(struct janitor *janitor, bool leads)

@@ -18,10 +18,8 @@ struct janitor_settings {
     const struct stop *stop;  /* borrowed; ends the thread */
 };
 
-/* Neither connects nor blocks. The thread inherits the caller's signal mask. ERR_INTERNAL: it could not be
- * started. */
-MUST_CHECK enum err janitor_start(
-    const struct janitor_settings *settings, struct janitor **out, struct detail *detail);
+/* Neither connects nor blocks. */
+struct janitor *janitor_start(const struct janitor_settings *settings);
 
 /* Waits for the thread, which ends after its current statement once stop_tell was called. NULL is allowed. */
 void janitor_join(struct janitor *janitor);

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "ingester.h"
-#include "witness_reads.h"
 
 /* ---- the RPCs */
 

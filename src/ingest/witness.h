@@ -100,4 +100,10 @@ bool witness_alone(const struct witness *witness);
 /* Whether another RPC may answer what one has failed with this. */
 bool witness_is_rpc_error(enum err e);
 
+/* Members accounts and frozen of witness_feed. */
+MUST_CHECK enum err witness_accounts(void *source, const struct public_key keys[], size_t count,
+    struct rpc_account out[], uint32_t *ledger, struct detail *detail);
+MUST_CHECK enum err witness_frozen(
+    void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
+
 #endif

@@ -1,10 +1,10 @@
-#include "witness_reads.h"
+/* The reads of a witness: of accounts, and of the list of frozen keys. Ledgers are compared in witness.c. */
+#include "witness.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "witness.h"
 
 /* What is asked. */
 struct question {

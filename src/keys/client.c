@@ -10,15 +10,12 @@
 #include "base/deadlines.h"
 #include "base/invariant.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 void client_init(struct keyd *keyd)
 {
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&keyd->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&keyd->idle, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    thread_cond_init(&keyd->idle);
 }
 
 void client_free(struct keyd *keyd)

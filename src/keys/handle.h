@@ -30,9 +30,6 @@ enum err handle_leases(struct handle_state *state, struct xdr_reader *request, s
 enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 
-/* Whether to log a refusal for clock or budget: once in 10 s, because each request is refused then. */
-bool handle_may_warn(struct handle_state *state);
-
 /* Appends what the answers to fee bump and provisioning have in common: result, detail, hash, envelope (empty
  * unless ERR_OK). */
 void handle_put_signed(struct buf *answer, enum err result, const struct detail *detail,

@@ -27,7 +27,8 @@ static enum err check_and_sign(struct handle_state *state, uint64_t now_s, const
 
 #define WARNING_US 10000000
 
-bool handle_may_warn(struct handle_state *state)
+/* Whether to log a refusal for clock or budget: once in 10 s, because each request is refused then. */
+static bool handle_may_warn(struct handle_state *state)
 {
     const int64_t now_us = clock_us();
     if (state->warned_us != 0 && now_us - state->warned_us < WARNING_US)

@@ -1,6 +1,7 @@
 /* The client and its addresses, getHealth and getNetwork. Calls are made by call.c. */
 #include "rpc/rpc.h"
 
+#include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,6 @@
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
-#include "origin.h"
 
 /* Returns the next address in *list, without spaces around it, and moves *list past it; empty at the end. */
 static struct bytes next_address(const char **list)
@@ -57,6 +57,26 @@ static bool is_loopback(const char *url)
             return true;
     }
     return false;
+}
+
+/* Scheme, host and port. A path or a query may hold an API key, and what is before the host a password. */
+static char *origin_of(const char *url)
+{
+    CURLU *parsed = curl_url();
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    const bool known = parsed != NULL && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK &&
+                       curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                       curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK;
+    if (known)
+        (void)curl_url_get(parsed, CURLUPART_PORT, &port, 0); /* most URLs have none */
+    char *origin =
+        known ? mem_format("%s://%s%s%s", scheme, host, port != NULL ? ":" : "", port != NULL ? port : "")
+              : mem_copy_text("an address");
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parsed);
+    return origin;
 }
 
 char *rpc_origin(const char *url, unsigned address)

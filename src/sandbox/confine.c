@@ -12,8 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "confine_calls.h"
-#include "confine_files.h"
+#include "confine_parts.h"
 
 static enum err failed(struct detail *detail, const char *what)
 {

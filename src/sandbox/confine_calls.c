@@ -1,6 +1,6 @@
 /* The system calls that a confined fairway may make. How such a table becomes a filter is never here:
  * filter.c. */
-#include "confine_calls.h"
+#include "confine_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Finds what a confined fairway may read, and makes Landlock rules of it. Nothing is ever allowed to be
  * written. */
-#include "confine_files.h"
+#include "confine_parts.h"
 
 #include <dirent.h>
 #include <errno.h>

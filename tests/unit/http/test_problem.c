@@ -1,13 +1,13 @@
-/* Rules of src/http/problem.h (RFC 9457). */
+/* Rules of reply_problem_text of src/http/reply.h (RFC 9457). */
 #include "client.h"
 
 #include <jansson.h>
 
-#include "problem.h"
+#include "reply.h"
 
 static json_t *problem(enum err e, const struct detail *detail, const char *extra)
 {
-    AUTO_FREE char *text = problem_text(e, detail, "id-1", extra);
+    AUTO_FREE char *text = reply_problem_text(e, detail, "id-1", extra);
     json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_true(json_is_object(object));
     return object;
@@ -39,7 +39,7 @@ static void detail_of_a_server_error_is_not_sent(void **state)
     const struct detail detail = {"connection to 10.0.0.7 refused"};
     static const enum err inside[] = {ERR_INTERNAL, ERR_DATABASE_UNAVAILABLE, ERR_XDR_INVALID, ERR_CONFIG};
     for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
-        AUTO_FREE char *text = problem_text(inside[i], &detail, "id", NULL);
+        AUTO_FREE char *text = reply_problem_text(inside[i], &detail, "id", NULL);
         assert_null(strstr(text, "10.0.0.7"));
         assert_non_null(strstr(text, err_text(inside[i])));
     }
