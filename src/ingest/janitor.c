@@ -1,5 +1,4 @@
-/* Housekeeping, a small step at a time. No ledger and no grant ever waits for it longer than JANITOR_LOCK_MS.
- */
+/* Housekeeping, a small step at a time. No ledger and no grant waits for it longer than JANITOR_LOCK_MS. */
 #include "janitor.h"
 
 #include <inttypes.h>
@@ -16,7 +15,6 @@
 #include "db/db.h"
 #include "pool/oldest_snapshot.h"
 #include "pool/retention.h"
-#include "retry.h"
 
 /* ---- old snapshots */
 

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "stop.h"
+#include "retry.h"
 
 struct janitor;
 

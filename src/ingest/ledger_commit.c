@@ -1,5 +1,4 @@
-/* The ledger transaction, and what is logged of it. What a ledger means for an account is decided in
- * pool/settle.c. */
+/* The ledger transaction, and its log lines. What a ledger means for an account, pool/settle.c decides. */
 #include "ledger_commit.h"
 
 #include <inttypes.h>

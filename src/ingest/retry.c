@@ -1,10 +1,16 @@
-/* How long ingestion waits after a failure, and when it goes on without what is missing. Nothing waits or is
- * logged here. */
+/* How long ingestion waits after a failure, and what lasts too long. What is tried again is not known here.
+ */
 #include "retry.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 
 /* ---- pauses */
 
@@ -129,4 +135,33 @@ bool retry_keeps_lead(struct retry *retry, enum err e)
     if (!kept)
         retry->failing_since_ms = 0;
     return kept;
+}
+
+/* ---- the end */
+
+enum err stop_open(struct stop *stop, struct detail *detail)
+{
+    stop->fd = eventfd(0, EFD_CLOEXEC);
+    return stop->fd >= 0 ? ERR_OK : detail_set(detail, ERR_INTERNAL, "eventfd: %s", strerror(errno));
+}
+
+void stop_close(struct stop *stop)
+{
+    close(stop->fd);
+}
+
+void stop_tell(const struct stop *stop)
+{
+    if (eventfd_write(stop->fd, 1) != 0)
+        log_error("cannot tell the ingestion threads to stop", "error=\"%s\"", strerror(errno));
+}
+
+bool stop_wait(const struct stop *stop, unsigned ms)
+{
+    struct pollfd fd = {.fd = stop->fd, .events = POLLIN};
+    const int64_t deadline_ms = clock_ms() + ms;
+    int ready;
+    while ((ready = poll(&fd, 1, clock_left_ms(deadline_ms))) < 0 && errno == EINTR)
+        ;
+    return ready == 0;
 }

@@ -1,6 +1,7 @@
 /*
  * Maps the result of a step of ingestion to what follows: how long the thread pauses, whether this replica
- * keeps the lead, and what the status says. And what this needs: pauses that grow, and outages that last.
+ * keeps the lead, and what the status says. And what this needs: pauses that grow, outages that last, and the
+ * end of all.
  */
 #ifndef FAIRWAY_INGEST_RETRY_H
 #define FAIRWAY_INGEST_RETRY_H
@@ -65,5 +66,19 @@ unsigned retry_pause_ms(struct retry *retry, enum err e);
  * returns false, it forgets the failures so far: they do not count against this replica's next lead.
  */
 bool retry_keeps_lead(struct retry *retry, enum err e);
+
+/* Tells all threads of ingestion to end, wherever they wait. */
+struct stop {
+    int fd; /* readable once stop_tell was called, and from then on */
+};
+
+MUST_CHECK enum err stop_open(struct stop *stop, struct detail *detail);
+void stop_close(struct stop *stop);
+
+/* Any thread. */
+void stop_tell(const struct stop *stop);
+
+/* Waits for ms. Returns false, at once, after stop_tell. Any thread. */
+bool stop_wait(const struct stop *stop, unsigned ms);
 
 #endif

@@ -1,5 +1,4 @@
-/* Remembers what was charged for a transaction's fee bumps. What it has forgotten is charged in full
- * again, never less. */
+/* Remembers what fee bumps were charged. What it has forgotten is charged in full again, never less. */
 #include "charged.h"
 
 #include <stdlib.h>

@@ -54,6 +54,12 @@ struct ring {
  * be swapped out. */
 MUST_CHECK enum err ring_open(struct ring *ring, const struct network_id *network, struct detail *detail);
 
+/* Reads and closes the descriptors, before the sandbox. ERR_CONFIG: a secret is unreadable or malformed. */
+MUST_CHECK enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail);
+
+/* Reads fd to its end straight into out, and closes it. ERR_CONFIG: unreadable, or longer than max. */
+MUST_CHECK enum err ring_read_secret(int fd, void *out, size_t max, size_t *len);
+
 /* Wipes the secrets. The pages are freed when the process ends: the sandbox forbids munlock. */
 void ring_close(struct ring *ring);
 

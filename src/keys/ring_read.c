@@ -1,5 +1,5 @@
 /* Reads the secrets at start. It runs before the sandbox stands, and never again. */
-#include "ring_read.h"
+#include "ring.h"
 
 #include <errno.h>
 #include <sodium.h>

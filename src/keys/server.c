@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "handle.h"
-#include "ring_read.h"
 #include "sandbox/sandbox.h"
 #include "wire.h"
 

@@ -1,5 +1,4 @@
-/* One call of JSON-RPC, with the other addresses when one fails. What a result says is read by the
- * method's file. */
+/* One call of JSON-RPC, at the next address when one fails. What a result means, its method's file reads. */
 #include "call.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* Confines fairway, step by step. The rules themselves are not here: confine_files.c has the files,
- * confine_calls.c the system calls. */
+/* Confines fairway, step by step. The rules are in confine_files.c and confine_calls.c, never here. */
 #include "sandbox/confine.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
-/* The system calls that a confined fairway may make. How such a table becomes a filter is never here:
- * filter.c. */
+/* The system calls of a confined fairway, as a table. How it becomes a filter is in filter.c. */
 #include "confine_parts.h"
 
 #include <errno.h>

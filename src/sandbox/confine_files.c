@@ -1,5 +1,4 @@
-/* Finds what a confined fairway may read, and makes Landlock rules of it. Nothing is ever allowed to be
- * written. */
+/* Finds what a confined fairway may read. Nothing is ever allowed to be written. */
 #include "confine_parts.h"
 
 #include <dirent.h>

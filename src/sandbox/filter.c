@@ -1,5 +1,4 @@
-/* Compiles the tables of filter.h to BPF. Which calls a process may make is never here: confine_calls.c and
- * sandbox.c have the tables. */
+/* Compiles tables of calls to BPF. Which calls a process may make is never here. */
 #include "filter.h"
 
 #include <errno.h>

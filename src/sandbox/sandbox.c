@@ -1,10 +1,10 @@
-/* The walls of the key process: what it closes and gives up, and the few calls that it keeps. Nothing here
- * reads a secret or a message. */
+/* The walls of the key process: what it gives up, and the few calls that it keeps. No secret is read here. */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,26 +24,24 @@ static enum err failed(struct detail *detail, const char *what)
     return detail_set(detail, ERR_CONFIG, "sandbox: cannot %s: %s", what, strerror(errno));
 }
 
-static int close_from(unsigned first, unsigned last)
+static bool is_kept(int fd, const int keep[], unsigned count)
 {
-    return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0);
+    for (unsigned i = 0; i < count; i++)
+        if (keep[i] == fd)
+            return true;
+    return false;
 }
 
-/* Closes all descriptors above standard error except those in keep, which need not be sorted. */
+/* Closes all descriptors above standard error except those in keep. */
 static int close_others(const int keep[], unsigned count)
 {
-    unsigned next = STDERR_FILENO + 1;
-    for (unsigned least; count > 0; next = least + 1) {
-        least = UINT32_MAX;
-        for (unsigned i = 0; i < count; i++)
-            if (keep[i] >= (int)next && (unsigned)keep[i] < least)
-                least = (unsigned)keep[i];
-        if (least == UINT32_MAX)
-            break;
-        if (close_from(next, least - 1) != 0)
-            return -1;
-    }
-    return close_from(next, ~0u);
+    int last = STDERR_FILENO;
+    for (unsigned i = 0; i < count; i++)
+        last = keep[i] > last ? keep[i] : last;
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++)
+        if (!is_kept(fd, keep, count))
+            close(fd);
+    return (int)syscall(SYS_close_range, last + 1, ~0u, 0);
 }
 
 enum err sandbox_prepare(const int keep[], unsigned count, struct detail *detail)

@@ -1,5 +1,4 @@
-/* Decodes a client's transaction and verifies signatures. What must not be signed is refused by policy.c,
- * never here. */
+/* Decodes a client's transaction and verifies signatures. What must not be signed, policy.c refuses. */
 #include "stellar/envelope.h"
 
 #include <string.h>

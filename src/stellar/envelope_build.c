@@ -1,5 +1,4 @@
-/* Writes transactions and hashes them. Nothing is judged here; what a client wrote in operations and memo
- * is copied as it is. */
+/* Writes and hashes transactions. Nothing is judged, and what a client wrote is copied as it is. */
 #include "stellar/envelope_build.h"
 
 #include "base/invariant.h"

@@ -6,12 +6,17 @@
 
 #include "base/mem.h"
 #include "ledger_changes.h"
-#include "ledger_header.h"
 #include "ledger_set.h"
 #include "stellar/result.h"
 
 /* The least bytes that one element of txProcessing takes: hash, fee, result code and extension. */
 #define RESULT_META_SIZE_MIN 48
+
+/* What the header says about the other parts of the metadata. */
+struct ledger_commitments {
+    struct hash transaction_set; /* scpValue.txSetHash */
+    struct hash result_set;      /* txSetResultHash */
+};
 
 struct decoding {
     struct xdr_reader in;
@@ -41,10 +46,60 @@ static enum err take_array(struct decoding *d, const char *part, enum xdr_type e
     return e;
 }
 
+/* ---- the header */
+
+static enum err read_hash(struct xdr_reader *reader, struct hash *out)
+{
+    return xdr_opaque(reader, out->bytes, sizeof out->bytes);
+}
+
+static enum err read_value(struct bytes stellar_value, struct hash *tx_set_hash, uint64_t *close_time_s)
+{
+    struct xdr_reader reader = xdr_reader(stellar_value);
+    enum err e = read_hash(&reader, tx_set_hash);
+    return e != ERR_OK ? e : xdr_u64(&reader, close_time_s);
+}
+
+static enum err read_fields(
+    struct bytes header, struct ledger *ledger, struct ledger_commitments *commitments)
+{
+    struct xdr_reader reader = xdr_reader(header);
+    struct bytes value;
+    uint8_t totals[32]; /* totalCoins to baseFee */
+    enum err e;
+    if ((e = xdr_u32(&reader, &ledger->protocol)) != ERR_OK ||
+        (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
+        (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
+        (e = read_value(value, &commitments->transaction_set, &ledger->close_time_s)) != ERR_OK ||
+        (e = read_hash(&reader, &commitments->result_set)) != ERR_OK ||
+        (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
+        (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK ||
+        (e = xdr_opaque(&reader, totals, sizeof totals)) != ERR_OK)
+        return e;
+    return xdr_u32(&reader, &ledger->base_reserve_stroops);
+}
+
+/* Reads a LedgerHeaderHistoryEntry. */
+static enum err read_history_entry(
+    struct xdr_reader *reader, struct ledger *ledger, struct ledger_commitments *commitments)
+{
+    struct bytes entry, header;
+    enum err e = xdr_take(reader, XDR_LedgerHeaderHistoryEntry, &entry);
+    if (e != ERR_OK)
+        return e;
+    struct xdr_reader inside = xdr_reader(entry);
+    if ((e = read_hash(&inside, &ledger->hash)) != ERR_OK ||
+        (e = xdr_take(&inside, XDR_LedgerHeader, &header)) != ERR_OK)
+        return e;
+    struct hash computed = sha256(header);
+    ledger->hash_proved = hash_equal(&computed, &ledger->hash);
+    return read_fields(header, ledger, commitments);
+}
+
 static enum err read_header(struct decoding *d)
 {
     d->part = "ledgerHeader";
-    return ledger_header_read(&d->in, d->ledger, &d->commitments);
+    return read_history_entry(&d->in, d->ledger, &d->commitments);
 }
 
 static enum err read_set(struct decoding *d)

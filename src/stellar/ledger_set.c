@@ -1,5 +1,4 @@
-/* Decodes the transaction set and compares it with the header and the results. The order of its execution
- * is not in it. */
+/* Decodes the transaction set and joins it with the results. It does not have the order of execution. */
 #include "ledger_set.h"
 
 #include <stdlib.h>

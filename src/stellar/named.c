@@ -1,5 +1,5 @@
 /* The sorted list of accounts that a transaction names. It has a fixed size and never grows. */
-#include "named.h"
+#include "policy_parts.h"
 
 #include <string.h>
 

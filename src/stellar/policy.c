@@ -3,10 +3,8 @@
 
 #include <inttypes.h>
 
-#include "named.h"
+#include "policy_parts.h"
 #include "operation.h"
-#include "policy_fee.h"
-#include "preconditions.h"
 #include "signer_key.h"
 #include "soroban.h"
 #include "stellar/envelope_build.h"

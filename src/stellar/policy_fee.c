@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "policy_fee.h"
+#include "policy_parts.h"
 
 enum err policy_fee_check_resource(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)

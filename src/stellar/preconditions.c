@@ -1,9 +1,8 @@
 /* Judges the preconditions of a client's transaction. Its time bounds are in policy_time.c. */
-#include "preconditions.h"
+#include "policy_parts.h"
 
 #include <inttypes.h>
 
-#include "named.h"
 #include "signer_key.h"
 #include "xdr/xdr.h"
 

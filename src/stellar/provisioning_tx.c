@@ -3,14 +3,8 @@
 
 #include "base/invariant.h"
 #include "stellar/account.h"
+#include "operation.h"
 #include "wire.h"
-
-enum {
-    CREATE_ACCOUNT = 0,
-    ACCOUNT_MERGE = 8,
-    BEGIN_SPONSORING_FUTURE_RESERVES = 16,
-    END_SPONSORING_FUTURE_RESERVES = 17,
-};
 
 static void operation_begin(struct buf *out, const struct public_key *source, uint32_t kind)
 {

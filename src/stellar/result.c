@@ -1,5 +1,4 @@
-/* The codes of results, and what they say of the sequence number. What follows for a lease, pool/settle.c
- * decides. */
+/* The codes of results and what they say of sequence numbers. What ends a lease, pool/settle.c decides. */
 #include "stellar/result.h"
 
 #include <stddef.h>

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "named.h"
-#include "policy_fee.h"
+#include "policy_parts.h"
 
 enum {
     SC_ADDRESS_ACCOUNT = 0,

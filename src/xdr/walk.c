@@ -1,5 +1,4 @@
-/* Validates and searches values by the generated schema. No heap and no recursion, whatever the input
- * says. */
+/* Validates and searches values by the generated schema. No heap and no recursion, whatever comes. */
 #include "xdr/xdr.h"
 
 #include <stddef.h>

@@ -13,7 +13,7 @@
 #include "fuzz/fuzz.h"
 #include "keys/handle.h"
 #include "keys/own_clock.h"
-#include "keys/ring_read.h"
+#include "keys/ring.h"
 #include "keys/wire.h"
 #include "stellar/envelope_build.h"
 #include "stellar/provisioning_tx.h"

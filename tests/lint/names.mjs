@@ -19,8 +19,9 @@ const allowed = {
   'include/stellar/ids.h': ['public_key', 'address', 'hash', 'sha256', 'network_id', 'signature'],
   'include/stellar/policy.h': ['named_accounts'],
   'src/ingest/lead.h': ['leader_watch'],
-  'src/ingest/retry.h': ['backoff', 'outage'],
+  'src/ingest/retry.h': ['backoff', 'outage', 'stop'],
   'src/keys/client.h': ['keyd'],
+  'src/stellar/policy_parts.h': ['named', 'preconditions'],
 };
 
 process.chdir(`${dirname(fileURLToPath(import.meta.url))}/../..`);

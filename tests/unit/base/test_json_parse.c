@@ -1,4 +1,4 @@
-/* Rules of base/json_parse.h: the values are those that jansson's own parser makes. */
+/* Rules of json_parse: the values are those that jansson's own parser makes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,8 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "base/mem.h"
-#include "json_parse.h"
 
 static json_t *parse(const char *text, struct detail *detail)
 {
@@ -81,9 +81,9 @@ static void a_detail_says_where_the_text_goes_wrong(void **state)
 static void DX3_a_number_has_a_longest_length(void **state)
 {
     (void)state;
-    char text[JSON_PARSE_NUMBER_MAX + 2] = "1.";
+    char text[JSON_READ_NUMBER_MAX + 2] = "1.";
     struct detail detail;
-    memset(text + 2, '0', JSON_PARSE_NUMBER_MAX - 2);
+    memset(text + 2, '0', JSON_READ_NUMBER_MAX - 2);
     json_t *value = parse(text, &detail);
     assert_true(json_is_real(value));
     json_decref(value);

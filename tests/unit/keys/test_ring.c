@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "ring.h"
-#include "ring_read.h"
 #include "stellar/strkey.h"
 
 static struct ring ring;

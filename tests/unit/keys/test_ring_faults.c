@@ -14,7 +14,6 @@
 
 #include "base/mem.h"
 #include "ring.h"
-#include "ring_read.h"
 
 static unsigned computed, verified; /* calls */
 static uint64_t faulty;             /* bit n: computation n is wrong */

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
 #include "client.h"
-#include "ring_read.h"
+#include "ring.h"
 #include "keys/server.h"
 
 #define CONVERSATIONS 1500

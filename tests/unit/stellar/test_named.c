@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "named.h"
+#include "policy_parts.h"
 #include "sample.h"
 
 static void add(struct named_accounts *named, uint8_t n)

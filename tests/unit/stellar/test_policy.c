@@ -8,7 +8,7 @@
 
 #include "stellar/envelope_build.h"
 #include "judge.h"
-#include "named.h"
+#include "policy_parts.h"
 #include "operation.h"
 #include "vectors.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "generate.h"
-#include "named.h"
+#include "policy_parts.h"
 #include "operation.h"
 #include "sample.h"
 #include "soroban.h"
