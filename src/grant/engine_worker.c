@@ -2,6 +2,7 @@
  * tickets or puts them back. What it decides about the queues is in engine_choice.c; nothing here knows SQL.
  */
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "engine_choice.h"
 
@@ -240,6 +241,7 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
 {
     struct outcome outcome = {0};
     pthread_mutex_lock(&engine->mutex);
+    INVARIANT(engine->taken >= batch->count && engine->claiming >= batch->in_shortage);
     engine->taken -= batch->count;
     engine->claiming &= !batch->in_shortage;
     sort_by_outcome(batch, e == ERR_OK, &outcome);

@@ -41,12 +41,11 @@ static void read_recorded(const struct grant_record *record, const struct db_row
 }
 
 /*
- * The reply to COMMIT was lost, or an error was returned instead of it, which may be a pooler's: only the
- * database knows the outcome. The status is "in progress" while the
- * old session may still run the COMMIT. It is NULL when the server does not remember the transaction: it is
- * another server, or it was long ago. "committed" while no lease is visible means that the reading was too
- * early, that it is another server, or that none was recorded. When one is visible, all that were recorded
- * are. Only a status that proves the outcome ends the loop.
+ * The reply to COMMIT was lost, or an error was returned instead of it: only the database knows the outcome.
+ * The status is "in progress" while the old session may still run the COMMIT. It is NULL when the server does
+ * not remember the transaction: it is another server, or it was long ago. "committed" while no lease is
+ * visible means that the reading was too early, that it is another server, or that none was recorded. When
+ * one is visible, all that were recorded are. Only a status that proves the outcome ends the loop.
  */
 static enum err find_outcome(
     struct db *db, const struct grant_record *record, const struct bytes hashes[], struct detail *detail)

@@ -1,8 +1,12 @@
+/* A list of tickets in the order of their arrival. Nothing here locks or decides. */
 #include "ticket_queue.h"
+
+#include "base/invariant.h"
 
 /* Before next, or at the end when next is NULL. */
 static void insert(struct ticket_queue *queue, struct engine_ticket *ticket, struct engine_ticket *next)
 {
+    INVARIANT(ticket->place == TICKET_ELSEWHERE);
     struct engine_ticket *previous = next != NULL ? next->previous : queue->last;
     ticket->previous = previous;
     ticket->next = next;
@@ -20,6 +24,7 @@ void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticke
 
 void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket)
 {
+    INVARIANT(ticket->place == queue->place && queue->count > 0);
     *(ticket->previous != NULL ? &ticket->previous->next : &queue->first) = ticket->next;
     *(ticket->next != NULL ? &ticket->next->previous : &queue->last) = ticket->previous;
     ticket->previous = ticket->next = NULL;
