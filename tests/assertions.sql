@@ -40,4 +40,11 @@ UNION ALL
 SELECT 'the open leases of a client are counted wrongly', client
 FROM fairway.client_usage u
 FULL JOIN (SELECT h.lease_client AS client, count(*) AS leases FROM held h WHERE h.lease_client <> '' GROUP BY h.lease_client) l USING (client)
-WHERE coalesce(u.open_leases, 0) <> coalesce(l.leases, 0);
+WHERE coalesce(u.open_leases, 0) <> coalesce(l.leases, 0)
+UNION ALL
+SELECT 'the open leases of a client are counted wrongly', u.client
+FROM fairway.client_usage u LEFT JOIN (SELECT h.lease_client AS client, count(*) AS open FROM held h GROUP BY 1) o ON o.client = u.client
+WHERE u.open_leases <> coalesce(o.open, 0)
+UNION ALL
+SELECT 'the open leases of a client are not counted', h.lease_client
+FROM held h LEFT JOIN fairway.client_usage u ON u.client = h.lease_client WHERE h.lease_client <> '' AND u.client IS NULL;
