@@ -1,3 +1,4 @@
+/* The routes of both listeners, in one place. */
 #include "api/api.h"
 
 #include <stdlib.h>

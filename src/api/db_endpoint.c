@@ -1,3 +1,5 @@
+/* An endpoint that reads the database: suspends the request, and answers it from a worker. The HTTP thread
+ * never waits. */
 #include "db_endpoint.h"
 
 #include <stdlib.h>

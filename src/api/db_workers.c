@@ -1,3 +1,4 @@
+/* Threads with a session each, for requests that read. Every request has an answer by its deadline. */
 #include "db_workers.h"
 
 #include <pthread.h>

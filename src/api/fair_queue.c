@@ -1,3 +1,4 @@
+/* A queue in which clients take turns, so that one cannot fill it for the others. Not locked. */
 #include "fair_queue.h"
 
 #include "base/invariant.h"

@@ -1,3 +1,4 @@
+/* Keeps the last report of a probe, which is made at most so often, whoever asks. */
 #include "last_report.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* What the RPC is asked before a lease or a fee bump. A failed RPC refuses the request; it never lets one
+ * pass. */
 #include "rpc_checks.h"
 
 #include "stellar/envelope_build.h"

@@ -1,3 +1,4 @@
+/* Threads that ask the RPC for requests. Queues, waits and calls are bounded. */
 #include "rpc_workers.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* What a login by the URL is refused for, in words for an operator. Nothing of the password gets into them.
+ */
 #include "db/login.h"
 
 #include <ctype.h>

@@ -1,3 +1,5 @@
+/* Opens a session and gives it its settings: limits, time zone, plans. No statement runs in a session that
+ * has other settings, and none through a pooler. */
 #include "session.h"
 
 #include <stdio.h>

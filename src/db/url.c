@@ -1,3 +1,4 @@
+/* Checks the parameters of a URL before libpq sees them. It never connects. */
 #include "url.h"
 
 #include <libpq-fe.h>

@@ -1,3 +1,4 @@
+/* Reads from the RPC what the metadata of a ledger claims. A read as of another ledger confirms nothing. */
 #include "confirm.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Whether a ledger is the next one and proves itself by its hashes. What does not is never committed. */
 #include "cursor.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* The source of ledgers and reads, as functions: an RPC here, another one in tests. */
 #include "feed.h"
 
 static enum err ledgers(

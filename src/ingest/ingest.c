@@ -1,3 +1,4 @@
+/* Starts and stops the threads of ingestion, which run in every replica. */
 #include "ingest/ingest.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* One step of ingestion: lead, fetch, commit, or recover a gap. No ledger is skipped. */
 #include "ingester.h"
 
 #include <inttypes.h>

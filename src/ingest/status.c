@@ -1,3 +1,4 @@
+/* How ingestion is, for probes and metrics. Nothing here influences it. */
 #include "status.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Reads rows of accounts, without locks. Nothing here writes or waits. */
 #include "pool/account_read.h"
 
 #include <stdio.h>

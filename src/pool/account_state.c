@@ -1,3 +1,5 @@
+/* What becomes of an account in a ledger or a gap: pure functions of its row and the evidence. No database
+ * here. */
 #include "pool/account_state.h"
 
 #include <string.h>

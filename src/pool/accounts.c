@@ -1,3 +1,4 @@
+/* Calls the functions that store, pick, quarantine, retire and change accounts. None of them ends a lease. */
 #include "pool/accounts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* What the distribution account can spend, and what that allows. Nothing here reads the network. */
 #include "pool/funds.h"
 
 #include <inttypes.h>

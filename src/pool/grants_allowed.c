@@ -1,3 +1,5 @@
+/* Whether leases may be granted: gaps, holds, another database, clocks apart. Only a ledger ends a hold or a
+ * gap. */
 #include "pool/grants_allowed.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Finds leases by their hashes or those of their fee bumps. A client never sees another one's lease. */
 #include "pool/lease_lookup.h"
 
 #include <stdio.h>

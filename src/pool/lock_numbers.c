@@ -1,3 +1,4 @@
+/* The numbers of all advisory locks, and their names. Nothing here takes one. */
 #include "pool/lock_numbers.h"
 
 #include "base/bytes.h"

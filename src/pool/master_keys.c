@@ -1,3 +1,4 @@
+/* Which master keys the database knows, and the lock under which keys are loaded. No key is ever here. */
 #include "pool/master_keys.h"
 
 #include <stdio.h>

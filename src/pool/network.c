@@ -1,3 +1,4 @@
+/* The network and the distribution account to which a database is bound, once and for all. */
 #include "pool/network.h"
 
 #include <stdlib.h>

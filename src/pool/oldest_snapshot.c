@@ -1,3 +1,4 @@
+/* What keeps vacuum from removing dead rows. It only looks. */
 #include "pool/oldest_snapshot.h"
 
 #include <stdio.h>

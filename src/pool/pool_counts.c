@@ -1,3 +1,4 @@
+/* Counts the pool for clients, operators and metrics, in one snapshot. No decision about a lease uses it. */
 #include "pool/pool_counts.h"
 
 #include <stdio.h>

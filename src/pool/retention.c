@@ -1,3 +1,5 @@
+/* The steps of housekeeping. Nothing that is needed is dropped, whatever a step is asked: the functions check
+ * it. */
 #include "pool/retention.h"
 
 #include "base/mem.h"

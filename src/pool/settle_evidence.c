@@ -1,3 +1,5 @@
+/* What a ledger, or the reads after a gap, say about accounts, in one form for both. Nothing is judged here.
+ */
 #include "pool/settle_evidence.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Locks and reads the accounts that a ledger may change. Nothing is decided or written here. */
 #include "settle_read.h"
 
 #include <stdio.h>

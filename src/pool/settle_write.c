@@ -1,3 +1,4 @@
+/* Writes what was decided: ends of leases and states of accounts, both in one statement. */
 #include "settle_write.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* The one transaction of ensure-accounts that is pending. It is stored before it is sent, and only a ledger
+ * decides it. */
 #include "pool/submission.h"
 
 #include <inttypes.h>
