@@ -28,6 +28,9 @@ enum {
 static int errno_of(const struct filter_row *rows, size_t count, const long *call)
 {
     int status;
+#ifdef FAIRWAY_SANITIZED
+    skip(); /* such a build installs no filters */
+#endif
     const uint32_t calls[] = {SYS_sync};
     const struct filter filter = {calls, 1, rows, count, .matched = SECCOMP_RET_ERRNO | MATCHED,
         .otherwise = SECCOMP_RET_ALLOW, .later = SECCOMP_RET_ERRNO | LATER};
@@ -98,9 +101,6 @@ static void a_table_without_rows_is_a_filter(void **state)
 
 int main(void)
 {
-#ifdef FAIRWAY_SANITIZED
-    return 0; /* such a build installs no filters */
-#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_is_matched_when_a_group_of_rows_holds),
         cmocka_unit_test(a_table_without_rows_is_a_filter),
