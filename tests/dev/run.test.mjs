@@ -188,7 +188,7 @@ test('make run names a DATABASE_URL and an RPC_URL from the environment, and how
     try {
       const server = new URL(fs.readFileSync(path.join(folder, 'postgres/url'), 'utf8').trim());
       server.pathname = '/fairway';
-      const named = `postgresql://fairway@${server.host}/fairway`;
+      const named = `postgresql://superuser@${server.host}/fairway`;
       const second = runScript({ RUN_DIR: `${folder}-2`, PORT: String(await freePort()), DATABASE_URL: server.href, RPC_URL: `${other.url}/?key=secret` });
       assert.notEqual(await second.ended, 0);
       assert.ok(second.text.includes(`found in the environment: creates or upgrades fairway's tables in ${named}\n`), second.text);

@@ -212,7 +212,8 @@ test('an RPC whose answer is not HTTP is waited for, like one that is unavailabl
 test('serve logs its settings once, without secrets, and warns of a small pool; SIGHUP does not end it', TIMEOUT, async () => {
   const secret = fs.readFileSync(world.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, 'utf8');
   const { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...rest } = world.env;
-  const service = new Service({ ...rest, DISTRIBUTION_ACCOUNT_PRIVATE_KEY: secret, NUM_CHANNEL_ACCOUNTS: '4' }, world.client);
+  const service = new Service({ ...rest, DISTRIBUTION_ACCOUNT_PRIVATE_KEY: secret, NUM_CHANNEL_ACCOUNTS: '4',
+    DATABASE_URL: world.superuser }, world.client);
   services.push(service);
   await service.ready();
   const lines = service.log.split('\n').filter(line => line.includes('msg="started"'));
