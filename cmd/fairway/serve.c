@@ -96,8 +96,8 @@ static enum err start_pool(const struct config *config, struct service *service,
         .keyd = access->keyd};
     for (; engine.grant.key_id_count < access->key_count; engine.grant.key_id_count++)
         engine.grant.key_ids[engine.grant.key_id_count] = access->keys[engine.grant.key_id_count].key_id;
-    enum err e = engine_start(&engine, &service->engine, detail);
-    return e != ERR_OK ? e : watch_start(access->database_url, &service->watch, detail);
+    service->engine = engine_start(&engine);
+    return watch_start(access->database_url, service->engine, &service->watch, detail);
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
@@ -156,10 +156,10 @@ static void stop(struct service *service)
         api_drain(service->api);
     if (service->admin != NULL)
         api_drain(service->admin);
-    if (service->engine != NULL)
-        engine_stop(service->engine);
     if (service->watch != NULL)
         watch_stop(service->watch);
+    if (service->engine != NULL)
+        engine_stop(service->engine);
     listeners_free(&service->listeners);
     api_free(service->api);
     api_free(service->admin);

@@ -64,8 +64,10 @@ struct engine_settings {
     struct keyd *keyd; /* when it is lost, requests are refused; keyd_lost_fd tells the process */
 };
 
-MUST_CHECK enum err engine_start(
-    const struct engine_settings *settings, struct engine **out, struct detail *detail);
+struct engine *engine_start(const struct engine_settings *settings);
+/* Accounts may have been released: in a shortage, workers claim them. The watch calls this (grant/watch.h).
+ */
+void engine_released(struct engine *engine);
 /*
  * ERR_OVERLOADED, ERR_SHUTTING_DOWN, or ERR_CANCELLED when engine_cancel came first: the ticket was not taken
  * and done is not called. Never blocks.

@@ -1,12 +1,12 @@
 /*
  * Clients that wait for GET /v1/transactions/{hash}: one connection and one query for all of them, run when a
- * ledger has settled leases and once a second; new requests are looked up immediately. A thread that never
- * waits for the database checks their deadlines.
+ * ledger has settled leases and once a second; new requests are looked up immediately. The ticker watches
+ * their deadlines. The watch's session is the one of the process that listens; the watch tells the engine.
  */
 #ifndef FAIRWAY_GRANT_WATCH_H
 #define FAIRWAY_GRANT_WATCH_H
 
-#include "grant/grant.h"
+#include "grant/engine.h"
 #include "pool/lease_lookup.h"
 
 struct watch;
@@ -16,9 +16,10 @@ struct watch;
 
 /*
  * A request that waits: the submitter's memory, zeroed before. From watch_submit until done is called, the
- * submitter does not touch it. done is called once, from a thread of the watch or from watch_cancel, without
- * any lock: when the lease has ended, or with status pending at the deadline (clock_ms()), but not before the
- * lease has been looked up. A deadline in the past asks for the present status.
+ * submitter does not touch it. done is called once, from a thread of the watch, from the ticker or from
+ * watch_cancel, without any lock: when the lease has ended, or with status pending at the deadline
+ * (clock_ms()), but not before the lease has been looked up. A deadline in the past asks for the present
+ * status.
  *
  * error: ERR_OK (status is set); ERR_TRANSACTION_NOT_FOUND, as soon as that is known;
  * ERR_DATABASE_UNAVAILABLE, at the deadline, or WATCH_READ_MS after watch_submit if that is later;
@@ -41,8 +42,9 @@ struct watch_ticket {
 
 #define WATCH_MAX 10000
 
-/* Does not connect yet: the database may be unavailable. */
-MUST_CHECK enum err watch_start(const char *database_url, struct watch **out, struct detail *detail);
+/* Does not connect yet: the database may be unavailable. engine (NULL: none) must outlive the watch. */
+MUST_CHECK enum err watch_start(
+    const char *database_url, struct engine *engine, struct watch **out, struct detail *detail);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:
  * the ticket was not taken and done is not called. Never blocks.

@@ -8,6 +8,7 @@
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/ticker.h"
 
 struct worker {
     struct db_workers *workers;
@@ -15,19 +16,14 @@ struct worker {
     pthread_t thread;
 };
 
-/* How often the deadlines in the queue are checked. */
-#define CHECK_EVERY_MS 50
-
 struct db_workers {
-    pthread_mutex_t mutex;   /* guards the members down to stopping */
-    pthread_cond_t arrived;  /* wakes the workers */
-    pthread_cond_t nonempty; /* wakes the watcher */
+    pthread_mutex_t mutex;  /* guards the members down to stopping */
+    pthread_cond_t arrived; /* wakes the workers */
     struct fair_queue queue;
     int64_t ended_ms; /* when a worker last completed an item of work */
     bool stopping;
     unsigned count;
     struct worker *threads;
-    pthread_t watcher; /* the thread that checks deadlines */
 };
 
 static struct db_work *take(struct db_workers *workers)
@@ -76,33 +72,21 @@ static void end_all(struct fair_item *list, enum err e)
     }
 }
 
-static void *watch_deadlines(void *context)
+/* Called by the ticker. */
+static void end_late(void *context)
 {
     struct db_workers *workers = context;
     pthread_mutex_lock(&workers->mutex);
-    while (!workers->stopping) {
-        const int64_t now_ms = clock_ms();
-        const struct timespec next = clock_timespec(now_ms + CHECK_EVERY_MS);
-        if (workers->queue.count == 0) {
-            pthread_cond_wait(&workers->nonempty, &workers->mutex);
-            continue;
-        }
-        pthread_cond_timedwait(&workers->nonempty, &workers->mutex, &next);
-        struct fair_item *list = fair_queue_take_late(&workers->queue, clock_ms());
-        pthread_mutex_unlock(&workers->mutex);
-        end_all(list, late(workers));
-        pthread_mutex_lock(&workers->mutex);
-    }
+    struct fair_item *list = fair_queue_take_late(&workers->queue, clock_ms());
     pthread_mutex_unlock(&workers->mutex);
-    return NULL;
+    end_all(list, late(workers));
 }
 
 struct db_workers *db_workers_start(const char *database_url, unsigned count)
 {
     struct db_workers *workers = NEW(struct db_workers);
     pthread_mutex_init(&workers->mutex, NULL);
-    thread_cond_init(&workers->arrived);
-    thread_cond_init(&workers->nonempty);
+    pthread_cond_init(&workers->arrived, NULL);
     workers->count = count;
     workers->queue.max = DB_WORKERS_QUEUE_MAX;
     workers->ended_ms = clock_ms();
@@ -113,7 +97,7 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count)
         worker->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway api"});
         thread_start(&worker->thread, run, worker);
     }
-    thread_start(&workers->watcher, watch_deadlines, workers);
+    ticker_add(end_late, workers);
     return workers;
 }
 
@@ -121,11 +105,8 @@ enum err db_workers_submit(struct db_workers *workers, struct db_work *work)
 {
     pthread_mutex_lock(&workers->mutex);
     enum err e = workers->stopping ? ERR_SHUTTING_DOWN : fair_queue_add(&workers->queue, &work->item);
-    if (e == ERR_OK) {
+    if (e == ERR_OK)
         pthread_cond_signal(&workers->arrived);
-        if (workers->queue.count == 1)
-            pthread_cond_signal(&workers->nonempty);
-    }
     pthread_mutex_unlock(&workers->mutex);
     return e;
 }
@@ -136,16 +117,14 @@ void db_workers_stop(struct db_workers *workers)
     workers->stopping = true;
     struct fair_item *rest = fair_queue_take_all(&workers->queue);
     pthread_cond_broadcast(&workers->arrived);
-    pthread_cond_signal(&workers->nonempty);
     pthread_mutex_unlock(&workers->mutex);
     end_all(rest, ERR_SHUTTING_DOWN);
-    pthread_join(workers->watcher, NULL);
+    ticker_remove(workers);
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->threads[i].thread, NULL);
         db_free(workers->threads[i].db);
     }
     pthread_cond_destroy(&workers->arrived);
-    pthread_cond_destroy(&workers->nonempty);
     pthread_mutex_destroy(&workers->mutex);
     free(workers->threads);
     free(workers);

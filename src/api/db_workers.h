@@ -1,7 +1,6 @@
 /*
  * A few threads with a database connection each. HTTP threads must not block, so they submit what needs the
- * database here. One more thread watches the deadlines of the work that is still queued; it never waits for
- * the database.
+ * database here. The ticker watches the deadlines of the work that is still queued.
  */
 #ifndef FAIRWAY_API_DB_WORKERS_H
 #define FAIRWAY_API_DB_WORKERS_H
@@ -17,9 +16,10 @@ struct db_workers;
 struct db_work {
     struct fair_item item; /* first; with the client and the deadline */
     /*
-     * Called once, on a thread of the workers. With ERR_OK, db gives up at the deadline. With an error, db is
-     * NULL: too little time was left, or none (ERR_DATABASE_UNAVAILABLE if the database has completed nothing
-     * for a while, else ERR_OVERLOADED), or the workers stop (ERR_SHUTTING_DOWN).
+     * Called once, on a thread of the workers or, with an error, of the ticker. With ERR_OK, db gives up at
+     * the deadline. With an error, db is NULL: too little time was left, or none (ERR_DATABASE_UNAVAILABLE if
+     * the database has completed nothing for a while, else ERR_OVERLOADED), or the workers stop
+     * (ERR_SHUTTING_DOWN).
      */
     void (*run)(struct db_work *work, enum err e, struct db *db);
 };

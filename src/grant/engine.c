@@ -3,14 +3,12 @@
 #include "grant/engine.h"
 
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/ticker.h"
 #include "engine_state.h"
 
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail)
@@ -37,16 +35,9 @@ void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct de
     }
 }
 
-static void wake_listener(struct engine *engine)
-{
-    if (eventfd_write(engine->wake_fd, 1) != 0)
-        log_error("cannot wake the thread that listens for released accounts", NULL);
-}
-
-enum err engine_start(const struct engine_settings *settings, struct engine **out, struct detail *detail)
+struct engine *engine_start(const struct engine_settings *settings)
 {
     struct engine *engine = NEW(struct engine);
-    pthread_condattr_t monotonic;
     engine->settings = *settings;
     engine->queue.place = TICKET_QUEUED;
     engine->delayed.place = TICKET_DELAYED;
@@ -56,30 +47,17 @@ enum err engine_start(const struct engine_settings *settings, struct engine **ou
     engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
-    engine->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (engine->wake_fd < 0) {
-        free(engine);
-        return detail_set(detail, ERR_INTERNAL, "eventfd failed");
-    }
     pthread_mutex_init(&engine->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->work, &monotonic);
-    pthread_cond_init(&engine->deadlines, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    engine->listener_db =
-        db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway listen"});
+    thread_cond_init(&engine->work);
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
-    thread_start(&engine->listener_thread, engine_listen, engine);
-    thread_start(&engine->deadline_thread, engine_watch_deadlines, engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway grant"});
         thread_start(&worker->thread, engine_worker_run, worker);
     }
-    *out = engine;
-    return ERR_OK;
+    ticker_add(engine_tick, engine);
+    return engine;
 }
 
 static size_t waiting(const struct engine *engine)
@@ -154,21 +132,15 @@ void engine_stop(struct engine *engine)
     pthread_mutex_lock(&engine->mutex);
     engine->stopping = true;
     pthread_cond_broadcast(&engine->work);
-    pthread_cond_signal(&engine->deadlines);
     pthread_mutex_unlock(&engine->mutex);
-    wake_listener(engine);
     refuse_waiting(engine);
-    pthread_join(engine->deadline_thread, NULL);
+    ticker_remove(engine);
     for (unsigned i = 0; i < engine->settings.threads; i++) {
         pthread_join(engine->workers[i].thread, NULL);
         db_free(engine->workers[i].db);
     }
-    pthread_join(engine->listener_thread, NULL);
     refuse_waiting(engine); /* what the last batches left open */
-    db_free(engine->listener_db);
-    close(engine->wake_fd);
     pthread_cond_destroy(&engine->work);
-    pthread_cond_destroy(&engine->deadlines);
     pthread_mutex_destroy(&engine->mutex);
     free(engine->workers);
     free(engine);

@@ -1,5 +1,5 @@
-/* What the threads of the lease engine share: the workers (engine_worker.c), the deadline thread and the
- * listener for released accounts (engine_threads.c). Decisions about it are in engine_choice.c. */
+/* What the threads of the lease engine share: the workers (engine_worker.c), the ticker, and the watch, which
+ * calls engine_released (engine_events.c). Decisions about it are in engine_choice.c. */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -31,8 +31,6 @@ struct engine {
     struct engine_settings settings;
     pthread_mutex_t mutex;                     /* guards what follows */
     pthread_cond_t work;                       /* wakes the workers */
-    pthread_cond_t deadlines;                  /* wakes the deadline thread */
-    int64_t deadline_check_ms;                 /* when the deadline thread wakes by itself */
     struct ticket_queue queue, delayed, bumps; /* the first two are of leases */
     size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
@@ -46,18 +44,13 @@ struct engine {
     int64_t replied_ms;                /* when the database last replied to a batch */
     enum err last_error[TICKET_KINDS]; /* of a batch */
 
-    int wake_fd; /* ends the listener's wait */
-    struct db *listener_db;
-    pthread_t listener_thread, deadline_thread;
     struct engine_worker *workers;
 };
 
-/* The threads; each runs until the engine stops. A worker grants; the listener wakes the workers when
- * accounts may have become idle; the deadline thread refuses tickets that have waited too long, and never
- * waits for the database. */
+/* A worker's thread, which grants until the engine stops. */
 void *engine_worker_run(void *worker);
-void *engine_listen(void *engine);
-void *engine_watch_deadlines(void *engine);
+/* Called by the ticker: refuses tickets that have waited too long. */
+void engine_tick(void *engine);
 
 /* Decides the ticket: it is refused. detail may be NULL. */
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail);
@@ -69,8 +62,5 @@ void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct de
 void engine_accounts_released(struct engine *engine);
 /* Wakes a worker if any ticket waits. The mutex is held. */
 void engine_wake_worker(struct engine *engine);
-/* After tickets were put back: wakes the deadline thread if one has a deadline that is earlier than it
- * expects. The mutex is held. */
-void engine_deadline_changed(struct engine *engine);
 
 #endif

@@ -257,7 +257,6 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
         if (e != ERR_OK || outcome.is_faulty || batch->claim.locked_unused)
             engine_accounts_released(engine);
     }
-    engine_deadline_changed(engine);
     engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);
     call_done(&outcome.decided);

@@ -11,10 +11,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/ticker.h"
 #include "pool/accounts.h"
 
-/* How often deadlines are checked while anyone waits. */
-#define DEADLINE_CHECK_MS 100
 /* All tickets are looked up this often, also without a notification. A status that was read longer ago than
  * FRESH_MS is not reported any more: what was pending may have ended. */
 #define LOOKUP_EVERY_MS 1000
@@ -27,11 +26,11 @@
 #define PAUSE_MS 50
 
 struct watch {
-    pthread_t lookup_thread, deadline_thread;
+    pthread_t lookup_thread;
+    struct engine *engine;         /* told of each notification; NULL: none */
     struct db *db;                 /* the lookup thread's */
     int wake_fd;                   /* ends the lookup thread's wait */
     pthread_mutex_t mutex;         /* guards what follows */
-    pthread_cond_t changed;        /* wakes the deadline thread */
     struct watch_ticket **tickets; /* those that wait, ordered by number */
     size_t count, room;
     uint64_t submitted;
@@ -99,23 +98,14 @@ static struct ended take_ended(struct watch *watch)
     return ended;
 }
 
-static void *watch_deadlines(void *context)
+/* Called by the ticker, and when the watch drains or stops. */
+static void end_waits(void *context)
 {
     struct watch *watch = context;
-    bool stopping = false;
-    while (!stopping) {
-        pthread_mutex_lock(&watch->mutex);
-        const struct timespec next = clock_timespec(clock_ms() + DEADLINE_CHECK_MS);
-        if (watch->count == 0 && !watch->stopping)
-            pthread_cond_wait(&watch->changed, &watch->mutex);
-        else if (!watch->stopping)
-            pthread_cond_timedwait(&watch->changed, &watch->mutex, &next);
-        stopping = watch->stopping;
-        struct ended ended = take_ended(watch);
-        pthread_mutex_unlock(&watch->mutex);
-        call_done(&ended);
-    }
-    return NULL;
+    pthread_mutex_lock(&watch->mutex);
+    struct ended ended = take_ended(watch);
+    pthread_mutex_unlock(&watch->mutex);
+    call_done(&ended);
 }
 
 /* ---- the lookup thread */
@@ -224,6 +214,8 @@ static bool wait_for_notification(struct watch *watch)
         clock_sleep_ms(PAUSE_MS);
     }
     (void)!eventfd_read(watch->wake_fd, &submitted);
+    if (notified && watch->engine != NULL)
+        engine_released(watch->engine);
     return notified;
 }
 
@@ -256,7 +248,8 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-enum err watch_start(const char *database_url, struct watch **out, struct detail *detail)
+enum err watch_start(
+    const char *database_url, struct engine *engine, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -265,10 +258,10 @@ enum err watch_start(const char *database_url, struct watch **out, struct detail
         return detail_set(detail, ERR_INTERNAL, "eventfd failed");
     }
     pthread_mutex_init(&watch->mutex, NULL);
-    thread_cond_init(&watch->changed);
+    watch->engine = engine;
     watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
     thread_start(&watch->lookup_thread, look_up_leases, watch);
-    thread_start(&watch->deadline_thread, watch_deadlines, watch);
+    ticker_add(end_waits, watch);
     *out = watch;
     return ERR_OK;
 }
@@ -296,7 +289,6 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
         ticket->arrived_ms = clock_ms();
         ticket->number = watch->submitted++;
         watch->tickets[watch->count++] = ticket;
-        pthread_cond_signal(&watch->changed);
     }
     pthread_mutex_unlock(&watch->mutex);
     if (e == ERR_OK)
@@ -341,9 +333,9 @@ static void set_flag(struct watch *watch, bool *flag)
 {
     pthread_mutex_lock(&watch->mutex);
     *flag = true;
-    pthread_cond_signal(&watch->changed);
     pthread_mutex_unlock(&watch->mutex);
     wake_lookup(watch);
+    end_waits(watch);
 }
 
 void watch_drain(struct watch *watch)
@@ -354,12 +346,11 @@ void watch_drain(struct watch *watch)
 void watch_stop(struct watch *watch)
 {
     set_flag(watch, &watch->stopping);
-    pthread_join(watch->deadline_thread, NULL);
+    ticker_remove(watch);
     pthread_join(watch->lookup_thread, NULL);
     INVARIANT(watch->count == 0);
     db_free(watch->db);
     close(watch->wake_fd);
-    pthread_cond_destroy(&watch->changed);
     pthread_mutex_destroy(&watch->mutex);
     free(watch->tickets);
     free(watch);

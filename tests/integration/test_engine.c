@@ -102,7 +102,7 @@ static void a_full_queue_refuses_at_once(void **state)
         client_submit(&engine, &waiting[i]);
     assert_int_equal(client_try_submit(&engine, &late), ERR_OVERLOADED);
     int64_t begun_ms = clock_ms();
-    engine_stop(engine.engine);
+    test_engine_stop(&engine);
     print_message(
         "with %d requests waiting, stopped in %d ms\n", ENGINE_QUEUE_MAX, (int)(clock_ms() - begun_ms));
     engine.engine = NULL;

@@ -248,7 +248,7 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     open_all(&engine, bumpers, 1);
-    engine_stop(engine.engine);
+    test_engine_stop(&engine);
     const char *url = engine.pool.test.url;
     const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
     struct proxy *proxy = proxy_new(test_pg_port());
@@ -264,8 +264,7 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
             slower(ENGINE_BUMP_ANSWER_MS + 500));
     }
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS);
-    engine_stop(engine.engine);
-    engine.engine = NULL;
+    test_engine_stop(&engine);
     proxy_free(proxy);
     close_all(&engine, bumpers);
 }
@@ -307,8 +306,7 @@ static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(
         for (size_t i = 0; i < BUMPERS; i++)
             bump_submit(&engine, &bumpers[i]);
         clock_sleep_ms(round); /* after another time in each round */
-        engine_stop(engine.engine);
-        engine.engine = NULL;
+        test_engine_stop(&engine);
         for (size_t i = 0; i < BUMPERS; i++) {
             assert_int_equal(bumpers[i].bump.answers, 1);
             if (bumpers[i].bump.ticket.bump.state == GRANT_DONE)

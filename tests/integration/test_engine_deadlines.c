@@ -27,7 +27,7 @@ struct silenced {
 static void silenced_open(struct silenced *silenced, size_t accounts)
 {
     test_engine_open(&silenced->engine, accounts, 1);
-    engine_stop(silenced->engine.engine);
+    test_engine_stop(&silenced->engine);
     silenced->proxy = proxy_new(test_pg_port());
     const char *url = silenced->engine.pool.test.url;
     const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
@@ -52,8 +52,7 @@ static void wait_for_account(struct silenced *silenced, struct client *client)
 
 static void silenced_close(struct silenced *silenced)
 {
-    engine_stop(silenced->engine.engine);
-    silenced->engine.engine = NULL;
+    test_engine_stop(&silenced->engine);
     clients_wipe(&silenced->first, 1);
     proxy_free(silenced->proxy);
     test_engine_close(&silenced->engine);
@@ -208,8 +207,7 @@ static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_d
         latest_ms = answered_after_ms(&clients[i]) > latest_ms ? answered_after_ms(&clients[i]) : latest_ms;
     }
     const int64_t begun_ms = clock_ms();
-    engine_stop(engine.engine);
-    engine.engine = NULL;
+    test_engine_stop(&engine);
     print_message(
         "answered after %d ms at most, stopped in %d ms\n", (int)latest_ms, (int)(clock_ms() - begun_ms));
     assert_in_range(latest_ms, 0, ANSWER_MS);
@@ -234,8 +232,7 @@ static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_databa
     clock_sleep_ms(700); /* each worker has a batch */
     const size_t waiting = engine_waiting(engine.engine);
     const int64_t begun_ms = clock_ms();
-    engine_stop(engine.engine);
-    engine.engine = NULL;
+    test_engine_stop(&engine);
     size_t at_once = 0;
     for (size_t i = 1; i < ARRAY_LEN(clients); i++) {
         client_wait(&clients[i], 0);

@@ -205,7 +205,7 @@ static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
     struct test_engine engine;
     struct client clients[6] = {0};
     test_engine_open(&engine, 4, 2);
-    engine_stop(engine.engine);
+    test_engine_stop(&engine);
     struct keyd *alive = engine.pool.keyd;
     engine.pool.keyd = keyd_loaded(KEYD_PROVISION); /* it exits at the first message of another mode */
     test_engine_start(&engine, engine.pool.test.url, 2);
@@ -270,7 +270,7 @@ static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **stat
     unsigned port;
     int silence = silent_port(&port);
     test_engine_open(&engine, 1, 2);
-    engine_stop(engine.engine);
+    test_engine_stop(&engine);
     AUTO_FREE char *url = mem_format("postgresql://nobody@127.0.0.1:%u/nothing", port);
     test_engine_start(&engine, url, 2);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
@@ -301,8 +301,7 @@ static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **sta
         for (size_t i = 0; i < 200; i++)
             client_submit(&engine, &clients[i]);
         clock_sleep_ms(round * 4); /* after another time in each round */
-        engine_stop(engine.engine);
-        engine.engine = NULL;
+        test_engine_stop(&engine);
         for (size_t i = 0; i < 200; i++) {
             assert_int_equal(clients[i].answers, 1);
             if (clients[i].ticket.grant.state == GRANT_DONE)

@@ -13,8 +13,18 @@ void test_engine_start(struct test_engine *engine, const char *database_url, uns
         .threads = threads,
         .grant = engine->pool.settings,
         .keyd = engine->pool.keyd};
-    if (engine_start(&settings, &engine->engine, &detail) != ERR_OK)
+    engine->engine = engine_start(&settings);
+    if (watch_start(engine->pool.test.serve_url, engine->engine, &engine->watch, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
+}
+
+void test_engine_stop(struct test_engine *engine)
+{
+    if (engine->engine == NULL)
+        return;
+    watch_stop(engine->watch);
+    engine_stop(engine->engine);
+    engine->engine = NULL;
 }
 
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads)
@@ -29,8 +39,7 @@ void test_engine_open(struct test_engine *engine, size_t accounts, unsigned thre
 
 void test_engine_close(struct test_engine *engine)
 {
-    if (engine->engine != NULL)
-        engine_stop(engine->engine);
+    test_engine_stop(engine);
     asked_wipe(&engine->asked);
     test_pool_close(&engine->pool);
 }

@@ -4,11 +4,13 @@
 
 #include "pool.h"
 #include "grant/engine.h"
+#include "grant/watch.h"
 
 struct test_engine {
     struct test_pool pool;
     struct engine *engine;
-    struct asked asked; /* the request of every client that has no other */
+    struct watch *watch; /* listens for the engine */
+    struct asked asked;  /* the request of every client that has no other */
 };
 
 /* A client of the engine. Its memory must stay until its ticket is decided. */
@@ -22,6 +24,7 @@ struct client {
 void test_engine_open(struct test_engine *engine, size_t accounts, unsigned threads);
 /* Starts the engine again, with another key process or database; engine->engine must have been stopped. */
 void test_engine_start(struct test_engine *engine, const char *database_url, unsigned threads);
+void test_engine_stop(struct test_engine *engine);
 /* Stops the engine first unless engine->engine is NULL. */
 void test_engine_close(struct test_engine *engine);
 

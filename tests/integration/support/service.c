@@ -98,8 +98,8 @@ static void start_engine(struct service *service)
             .funds = service_funds,
             .ledger_seconds = 5},
         .keyd = service->keyd};
-    must(engine_start(&engine, &service->engine, &detail), &detail, "engine");
-    must(watch_start(service->db.serve_url, &service->watch, &detail), &detail, "watch");
+    service->engine = engine_start(&engine);
+    must(watch_start(service->db.serve_url, service->engine, &service->watch, &detail), &detail, "watch");
 }
 
 void service_set_rpc(struct service *service)
@@ -187,8 +187,8 @@ void service_stop(struct service *service)
     stop_admin(service);
     http_server_drain(service->http, 1000);
     api_drain(service->api);
-    engine_stop(service->engine);
     watch_stop(service->watch);
+    engine_stop(service->engine);
     http_server_free(service->http);
     api_free(service->api);
     fake_stop((void **)&service->rpc);

@@ -1,0 +1,35 @@
+/* What happens to the engine from outside its workers: accounts are released, and time passes. Nothing here
+ * waits for the database. */
+#include "base/clock.h"
+#include "engine_choice.h"
+
+/* When the database has replied to no batch for so long, requests that time out are told that it is
+ * unavailable. */
+#define SILENCE_MS 2000
+
+void engine_released(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine_accounts_released(engine);
+    engine_wake_worker(engine);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+void engine_tick(void *context)
+{
+    struct engine *engine = context;
+    static const struct detail silence = {"the database has not replied to any batch for seconds"};
+    const int64_t now_ms = clock_ms();
+    pthread_mutex_lock(&engine->mutex);
+    const bool silent = now_ms - engine->replied_ms > SILENCE_MS;
+    const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
+    const enum err none = silent || !engine->is_short ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
+    const struct detail *detail = silent ? &silence : NULL;
+    struct ticket_queue leases = {0}, bumps = {0};
+    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
+    pthread_mutex_unlock(&engine->mutex);
+    engine_refuse_all(&leases, none, detail);
+    engine_refuse_all(&bumps, busy, detail);
+}
