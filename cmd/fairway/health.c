@@ -11,13 +11,12 @@
 #include <unistd.h>
 
 #include "authentication.h"
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "commands.h"
 #include "listeners.h"
 
-/* /readyz answers within 2.5 s. */
-#define HEALTH_TIMEOUT_MS 4000
 #define REPLY_MAX 16384 /* bytes; the probes send far less */
 
 static bool wait_for(int fd, short events, int64_t deadline_ms)

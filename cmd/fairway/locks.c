@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "commands.h"
@@ -63,7 +64,7 @@ static bool print_waits(const struct locks_report *report)
         printf("\n    blocker: ");
         print_session(&wait->blocker);
         putchar('\n');
-        too_long |= wait->waited_ms > LOCKS_LONG_MS;
+        too_long |= wait->waited_ms > DB_LOCK_MS;
     }
     return too_long;
 }

@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "commands.h"
 #include "database.h"
 #include "db/migrate.h"
 #include "confinement.h"
-
-#define STATEMENT_TIMEOUT_MS 600000
 
 int cmd_migrate(const struct config *config)
 {
@@ -18,7 +17,7 @@ int cmd_migrate(const struct config *config)
     enum err e = confinement_enter(config, -1, LOG_DEBUG, &detail);
     if (e == ERR_OK)
         e = database_open(config,
-            &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = STATEMENT_TIMEOUT_MS},
+            &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = MIGRATE_FILE_MS},
             clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000, &db, &detail);
     if (e == ERR_OK)
         e = migrate(db, &applied, &detail);

@@ -1,16 +1,13 @@
 /* Asks the RPCs of RPC_URL for their network when a command starts. Never reads ledgers or accounts. */
 #include "rpcs.h"
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "retry.h"
 #include "rpc/rpc.h"
-
-/* How long one RPC may take to answer at start. */
-#define RPC_TIMEOUT_MIN_MS 1000
-#define RPC_TIMEOUT_MAX_MS 15000
 
 struct check {
     const char *url, *passphrase;
@@ -39,9 +36,9 @@ static enum err check_rpc(const struct check *check, unsigned address, int timeo
 static int rpc_timeout_ms(const struct check *check, unsigned not_asked)
 {
     const int share_ms = clock_left_ms(check->deadline_ms) / (int)not_asked;
-    return share_ms < RPC_TIMEOUT_MIN_MS   ? RPC_TIMEOUT_MIN_MS
-           : share_ms > RPC_TIMEOUT_MAX_MS ? RPC_TIMEOUT_MAX_MS
-                                           : share_ms;
+    return share_ms < START_RPC_MIN_MS   ? START_RPC_MIN_MS
+           : share_ms > START_RPC_MAX_MS ? START_RPC_MAX_MS
+                                         : share_ms;
 }
 
 /* One that counted twice would confirm what it says itself. */

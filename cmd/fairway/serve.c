@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "authentication.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands.h"
@@ -24,9 +25,6 @@
 #include "systemd.h"
 #include "version.h"
 
-/* How long requests that are open at SIGTERM may take. A lease waits for at most 6 s; a request that waits
- * for a ledger is refused at once, so that the client repeats it at another replica. */
-#define DRAIN_MS 7000
 /* Between two looks at the key process and at the clients' file. */
 #define CHECK_MS 1000
 
@@ -151,7 +149,7 @@ static void stop(struct service *service)
         api_stopping(service->admin);
     if (service->watch != NULL)
         watch_drain(service->watch);
-    listeners_drain(&service->listeners, DRAIN_MS);
+    listeners_drain(&service->listeners, SERVE_DRAIN_MS);
     if (service->api != NULL)
         api_drain(service->api);
     if (service->admin != NULL)

@@ -8,12 +8,12 @@
 #define FAIRWAY_AUTH_AUTH_H
 
 #include "limits/limits.h"
+
+#include "base/deadlines.h"
 #include "stellar/ids.h"
 
-#define AUTH_NAME_SIZE 65    /* a client's name: 1 to 64 of A-Z a-z 0-9 . _ - */
-#define AUTH_WINDOW_MAX_S 15 /* between a token's iat and its exp */
-#define AUTH_SKEW_S 2        /* by which a client's clock may differ from this host's */
-#define AUTH_TOKEN_MAX 4096  /* characters of a token */
+#define AUTH_NAME_SIZE 65   /* a client's name: 1 to 64 of A-Z a-z 0-9 . _ - */
+#define AUTH_TOKEN_MAX 4096 /* characters of a token */
 
 /* What a client may do; ORed. */
 enum auth_scope {

@@ -18,10 +18,33 @@
  * overload, when all are late, little would be answered. */
 #define DB_WORKERS_BEGIN_MS 300
 #define DB_WORKERS_SILENCE_MS 1500 /* no work has ended for so long: the database counts as unavailable */
-#define RPC_WORKERS_WAIT_MS 1000   /* a simulation or a read of signers, for a thread */
-#define RPC_WORKERS_CALL_MS 2000   /* its call of the RPC */
-#define TRANSACTION_WAIT_MAX_S 60  /* ?wait= */
-#define REPORT_AGE_MS 5000         /* a report of /readyz or /v1/pool is not shown again when it is older */
+#define ENGINE_WAIT_MS 6000        /* a lease, in the queue: for an idle account */
+#define ENGINE_ANSWER_MS 6400      /* in all, with the batch */
+#define ENGINE_BUMP_WAIT_MS 4500   /* the same for fee bumps, which wait for no account */
+#define ENGINE_BUMP_ANSWER_MS 4900
+#define ENGINE_CONNECT_MS 2000 /* a batch, for a connection; an attempt goes on for the next batch */
+/* A batch that fails earlier, and with more time left than this before its deadline, fails at once. */
+#define ENGINE_AT_ONCE_MS 1000
+#define ENGINE_RETRY_LEFT_MS 300
+/* What a batch needs after its transactions are signed, to record them or to roll back, and by how much a
+ * call of keyd may miss its deadline. */
+#define SIGNING_SPARE_MS 300
+/* The outcome of a lost COMMIT, when the connection has no deadline. When it has one: a third of the time
+ * that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
+#define OUTCOME_WAIT_MS 3000
+#define OUTCOME_SHARE_MS 1500
+#define WATCH_READ_MS 1800 /* a status, for the database, after the request's own deadline */
+#define WATCH_FRESH_MS                                                                                       \
+    2000 /* a status that was read earlier is not reported: what was pending may have ended */
+#define WATCH_CALL_MS 2000        /* a call of the database by the watch */
+#define RPC_WORKERS_WAIT_MS 1000  /* a simulation or a read of signers, for a thread */
+#define RPC_WORKERS_CALL_MS 2000  /* its call of the RPC */
+#define TRANSACTION_WAIT_MAX_S 60 /* ?wait= */
+#define REPORT_AGE_MS 5000        /* a report of /readyz or /v1/pool is not shown again when it is older */
+
+/* ---- tokens */
+#define AUTH_WINDOW_MAX_S 15 /* between a token's iat and its exp */
+#define AUTH_SKEW_S 2        /* a client's clock from this host's */
 
 /* ---- database sessions */
 #define DB_CONNECT_S 5              /* each host of the URL */
@@ -30,6 +53,18 @@
 #define DB_IDLE_TRANSACTION_MS 5000 /* idle_in_transaction_session_timeout */
 /* An answer, after the server's own timeout; then the connection is lost. */
 #define DB_ANSWER_MARGIN_MS 1000
+/* A connection. libpq gives up earlier, after DB_CONNECT_S for each host, unless the resolver takes long. */
+#define DB_CONNECT_MAX_MS 600000
+
+/* ---- start, stop, commands */
+#define START_RPC_MIN_MS 1000  /* an answer of each RPC at the start: a share of START_TIMEOUT, */
+#define START_RPC_MAX_MS 15000 /* within these */
+#define SERVE_DRAIN_MS                                                                                       \
+    7000 /* open requests, at SIGTERM; those that wait for a ledger are refused at once                      \
+          */
+#define HEALTH_TIMEOUT_MS 4000 /* fairway health; /readyz answers within 2.5 s */
+#define MIGRATE_FILE_MS 600000 /* one file of the schema */
+#define MIGRATE_RETRY_MS 60000 /* while another process migrates or holds a table lock */
 
 /* ---- the key process */
 #define KEYD_CALL_MS 4000  /* an answer. A batch takes milliseconds */

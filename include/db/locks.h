@@ -9,8 +9,6 @@
 #include "db/db.h"
 
 #define LOCKS_MAX 100
-/* The longest that a session of fairway waits for a lock: the default lock_timeout of db_settings. */
-#define LOCKS_LONG_MS 2000
 
 struct lock_session {
     int32_t pid; /* 0: a prepared transaction */

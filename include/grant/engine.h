@@ -17,10 +17,8 @@
 
 #include "grant/bump.h"
 
-#define ENGINE_WAIT_MS 6000      /* in the queue */
-#define ENGINE_ANSWER_MS 6400    /* in all, with the batch */
-#define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
-#define ENGINE_BUMP_ANSWER_MS 4900
+#include "base/deadlines.h"
+
 #define ENGINE_GATHER_MS 3
 #define ENGINE_QUEUE_MAX 10000
 

@@ -7,12 +7,11 @@
 #define FAIRWAY_GRANT_WATCH_H
 
 #include "grant/engine.h"
+
+#include "base/deadlines.h"
 #include "pool/lease_lookup.h"
 
 struct watch;
-
-/* A request with a deadline in the past may still wait this long for the database. */
-#define WATCH_READ_MS 1800
 
 /*
  * A request that waits: the submitter's memory, zeroed before. From watch_submit until done is called, the

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,8 +12,6 @@
 #include "embedded.h"
 #include "session.h"
 
-#define FILE_TIMEOUT_MS 600000 /* how long one file may run */
-#define RETRY_MS 60000         /* how long to retry when another process migrates or holds a table lock */
 #define OTHER_PROCESS_PAUSE_MS 100
 #define LOCK_PAUSE_MS 1000 /* lets queued sessions run before the next try */
 
@@ -105,7 +104,7 @@ struct work {
 static enum err run_file(struct db *db, const struct embedded_sql *file, struct detail *detail)
 {
     struct detail why = {""};
-    enum err e = session_run_script(db, file->sql, FILE_TIMEOUT_MS, &why);
+    enum err e = session_run_script(db, file->sql, MIGRATE_FILE_MS, &why);
     if (e == ERR_OK && !db->in_transaction)
         e = detail_set(&why, ERR_INTERNAL, "it ends the transaction that it runs in");
     return e == ERR_OK ? e : detail_set(detail, e, "%s: %s", file->name, why.text);
@@ -162,7 +161,7 @@ static enum err tables_present(struct db *db, bool *migrations, bool *functions,
 static enum err apply_all(struct db *db, struct work *work)
 {
     const struct embedded_schema *schema = work->schema;
-    AUTO_FREE char *limit_ms = mem_format("%d", FILE_TIMEOUT_MS);
+    AUTO_FREE char *limit_ms = mem_format("%d", MIGRATE_FILE_MS);
     AUTO_ROWS locked = NULL;
     AUTO_ROWS missing = NULL;
     bool migrations = false, functions = false;
@@ -175,7 +174,7 @@ static enum err apply_all(struct db *db, struct work *work)
     if ((e = tables_present(db, &migrations, &functions, work->detail)) != ERR_OK ||
         (e = db_query(db, DB_SQL(sql_settings, DB_TEXT(limit_ms)), NULL, work->detail)) != ERR_OK ||
         (!migrations &&
-            (e = session_run_script(db, script_tables, FILE_TIMEOUT_MS, work->detail)) != ERR_OK) ||
+            (e = session_run_script(db, script_tables, MIGRATE_FILE_MS, work->detail)) != ERR_OK) ||
         (e = query_files(db, sql_migrations, schema->migrations, schema->migration_count, &missing,
              work->detail)) != ERR_OK)
         return e;
@@ -184,7 +183,7 @@ static enum err apply_all(struct db *db, struct work *work)
             return e;
     if ((e = apply_functions(db, work)) == ERR_OK && (e = apply_migrations(db, work, missing)) == ERR_OK &&
         work->applied > 0)
-        e = session_run_script(db, script_revoke, FILE_TIMEOUT_MS, work->detail);
+        e = session_run_script(db, script_revoke, MIGRATE_FILE_MS, work->detail);
     return e;
 }
 
@@ -208,7 +207,7 @@ static enum err give_up(const struct work *work)
             "again");
     return detail_set(work->detail, ERR_DATABASE_UNAVAILABLE,
         "%s (tried for %d s). End the transaction that holds the lock; fairway locks shows it", why.text,
-        RETRY_MS / 1000);
+        MIGRATE_RETRY_MS / 1000);
 }
 
 enum err migrate_schema(
@@ -216,7 +215,7 @@ enum err migrate_schema(
 {
     struct detail own = {""};
     struct work work = {.schema = schema, .detail = detail != NULL ? detail : &own};
-    const int64_t deadline_ms = clock_ms() + RETRY_MS;
+    const int64_t deadline_ms = clock_ms() + MIGRATE_RETRY_MS;
     *applied = 0;
     for (;;) {
         work.blocked = false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,8 +15,6 @@
 #include "url.h"
 
 #define OLDEST_SERVER 130000
-/* libpq gives up earlier, after connect_timeout for each host, unless the resolver takes long. */
-#define CONNECT_MAX_MS 600000
 
 /* Overrides the defaults of role and database. pg_temp is last so that no temporary object hides a built-in
  * one. */
@@ -82,7 +81,7 @@ static enum err connect(struct db *db, struct detail *detail)
         db->attempt = start(db);
     if (db->attempt == NULL)
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "cannot create a thread to connect");
-    if (!attempt_wait(db->attempt, connection_deadline_ms(db, CONNECT_MAX_MS), &db->conn))
+    if (!attempt_wait(db->attempt, connection_deadline_ms(db, DB_CONNECT_MAX_MS), &db->conn))
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no connection before the deadline");
     db->attempt = NULL;
     return db->conn != NULL && PQstatus(db->conn) == CONNECTION_OK ? ERR_OK

@@ -5,14 +5,13 @@
 
 #include "engine_state.h"
 
+#include "base/deadlines.h"
+
 /* In a shortage, each replica claims at least so often. Its reports are valid for 1 s (fairway.waiting_now).
  */
 #define ENGINE_CLAIM_MS 250
 /* After a claim that left idle accounts to other replicas. fairway.share_of_idle has this time too. */
 #define ENGINE_CLAIM_SOON_MS 50
-/* A batch that fails earlier, and with more time left than this before its deadline, fails at once. */
-#define ENGINE_AT_ONCE_MS 1000
-#define ENGINE_RETRY_LEFT_MS 300
 /* Between attempts at a request whose idempotency key another transaction has locked; first, as long as a
  * grant takes. */
 #define ENGINE_KEY_DELAY_FIRST_MS 5

@@ -1,13 +1,12 @@
 /* One worker of the engine: takes a batch from a queue, runs it in the database, and calls done for its
  * tickets or puts them back. What it decides about the queues is in engine_choice.c; nothing here knows SQL.
  */
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
 #include "engine_choice.h"
 
-/* A connection attempt that takes longer fails the batch that needs it; it continues for the next batch. */
-#define CONNECT_MS 2000
 #define TRIES 3
 
 /* The tickets of a batch, all of one kind, and what they contain in the form that grant_batch_run or
@@ -269,7 +268,7 @@ void *engine_worker_run(void *context)
     while (wait_for_work(worker->engine)) {
         struct detail detail = {0};
         const int64_t began_ms = clock_ms();
-        db_set_deadline(worker->db, began_ms + CONNECT_MS);
+        db_set_deadline(worker->db, began_ms + ENGINE_CONNECT_MS);
         /* Before the batch is taken: tickets in the queue can be cancelled and time out meanwhile. */
         enum err e = db_connect(worker->db, &detail);
         if (!take(worker->engine, &batch))

@@ -2,6 +2,7 @@
  * whose reply was lost. A lost COMMIT is never guessed at. */
 #include "grant_record.h"
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,11 +17,6 @@ static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 /* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"
                                   " f.ordinal FROM (SELECT) one LEFT JOIN fairway.find_leases($2) f ON true";
-
-/* How long the outcome of a lost COMMIT is looked up when the connection has no deadline. When it has one: a
- * third of the time that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
-#define OUTCOME_WAIT_MS 3000
-#define OUTCOME_SHARE_MS 1500
 
 /* The lost COMMIT took effect, but it may not have waited for the standby. A durable commit now waits for it.
  */

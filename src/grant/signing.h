@@ -4,9 +4,7 @@
 
 #include "db/db.h"
 
-/* What a batch needs after its transactions are signed, to record them or to roll back, and by how much a
- * call of keyd may miss its deadline. */
-#define SIGNING_SPARE_MS 300
+#include "base/deadlines.h"
 
 /* When keyd must have signed, by clock_ms, so that the connection's deadline can be kept; 0: no deadline. */
 static inline int64_t signing_deadline_ms(const struct db *db)

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
@@ -14,12 +15,8 @@
 #include "base/ticker.h"
 #include "pool/accounts.h"
 
-/* All tickets are looked up this often, also without a notification. A status that was read longer ago than
- * FRESH_MS is not reported any more: what was pending may have ended. */
+/* All tickets are looked up this often, also without a notification. */
 #define LOOKUP_EVERY_MS 1000
-#define FRESH_MS 2000
-/* The longest call to the database. */
-#define CALL_MS 2000
 /* Tickets in one statement: see lease_lookup for its cost. */
 #define LOOKUPS 128
 /* A pause after waiting for notifications has failed. */
@@ -62,7 +59,7 @@ static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int6
         return true;
     const bool is_due = now_ms >= ticket->deadline_ms;
     const bool is_fresh =
-        ticket->read_ms != 0 && !ticket->read_failed && now_ms - ticket->read_ms <= FRESH_MS;
+        ticket->read_ms != 0 && !ticket->read_failed && now_ms - ticket->read_ms <= WATCH_FRESH_MS;
     const bool read_late = ticket->read_failed || now_ms >= ticket->arrived_ms + WATCH_READ_MS;
     if (watch->stopping)
         ticket->error = ERR_SHUTTING_DOWN;
@@ -183,7 +180,7 @@ static void look_up(struct watch *watch, bool all, bool *failing)
     enum err e = ERR_OK;
     if (batch.count == 0)
         return;
-    db_set_deadline(watch->db, clock_ms() + CALL_MS);
+    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
     for (size_t from = 0; from < batch.count; from += LOOKUPS) {
         const size_t left = batch.count - from;
         const struct lookup_batch part = {.count = left < LOOKUPS ? left : LOOKUPS,
@@ -208,7 +205,7 @@ static bool wait_for_notification(struct watch *watch)
     struct detail detail = {0};
     eventfd_t submitted;
     bool notified = false;
-    db_set_deadline(watch->db, clock_ms() + CALL_MS);
+    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
     if (db_wait_notify(watch->db, LOOKUP_EVERY_MS, watch->wake_fd, &notified, &detail) != ERR_OK) {
         log_debug("no notifications", "detail=\"%s\"", detail.text);
         clock_sleep_ms(PAUSE_MS);
@@ -234,7 +231,7 @@ static void *look_up_leases(void *context)
     struct detail detail = {0};
     int64_t all_ms = 0;
     bool failing = false;
-    db_set_deadline(watch->db, clock_ms() + CALL_MS);
+    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
     if (db_listen(watch->db, ACCOUNTS_CHANNEL, &detail) != ERR_OK)
         log_debug("LISTEN failed; repeated with the next connection", "detail=\"%s\"", detail.text);
     while (!is_stopping(watch)) {
