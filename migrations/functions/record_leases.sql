@@ -9,22 +9,30 @@ CREATE OR REPLACE FUNCTION fairway.record_leases(hashes bytea[], accounts text[]
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
-    recorded bigint[];
+    names text[]; -- of clients
+    open_leases bigint[]; -- of each
+    recorded bigint[]; -- places; NULL: all
     leased bigint;
 BEGIN
     IF to_regclass(to_char(moment, '"fairway.idempotency_keys_"YYYYMMDD')) IS NULL THEN
         PERFORM fairway.add_partitions(moment::date, moment::date);
     END IF;
-    PERFORM fairway.lock_clients(clients);
-    recorded := ARRAY(SELECT n.place FROM (
-            SELECT i.*, row_number() OVER (PARTITION BY i.client ORDER BY i.place) AS nth
-            FROM unnest(clients, open_max) WITH ORDINALITY AS i (client, open_max, place)) n
-        WHERE n.open_max = 0 OR n.nth + (SELECT c.open_leases FROM fairway.newest_client(n.client) c) <= n.open_max);
+    IF '' <> ANY (clients) THEN
+        names := ARRAY(SELECT DISTINCT n FROM unnest(clients) n WHERE n <> '' ORDER BY n);
+        open_leases := fairway.lock_clients(names);
+    END IF;
+    IF 0 < ANY (open_max) THEN
+        recorded := ARRAY(SELECT n.place FROM (
+                SELECT i.*, row_number() OVER (PARTITION BY i.client ORDER BY i.place) AS nth
+                FROM unnest(clients, open_max) WITH ORDINALITY AS i (client, open_max, place)) n
+            WHERE n.open_max = 0 OR open_leases[array_position(names, n.client)] + n.nth <= n.open_max);
+    END IF;
+    RETURN QUERY
     WITH granted AS MATERIALIZED (
         SELECT * FROM unnest(hashes, accounts, sequences, sequence_ledgers, clients, envelopes, max_times, max_ledgers, request_ids,
             keys, digests) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger,
             request_id, key, digest, place)
-        WHERE g.place = ANY (recorded)
+        WHERE recorded IS NULL OR g.place = ANY (recorded)
     ), history AS (
         INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,
             granted_at)
@@ -38,12 +46,18 @@ BEGIN
         SET lease_hash = g.hash, lease_client = g.client, lease_sequence = g.sequence, lease_max_time = g.max_time,
             lease_max_ledger = nullif(g.max_ledger, 0), locked_at = moment, locked_until = to_timestamp(g.max_time)
         FROM granted g CROSS JOIN LATERAL fairway.newest_account(g.account) newest
-        WHERE a.ctid = newest.place AND a.state = 'active' AND a.lease_hash IS NULL;
+        WHERE a.ctid = newest.place AND a.state = 'active' AND a.lease_hash IS NULL
+        RETURNING g.place;
     GET DIAGNOSTICS leased = ROW_COUNT;
-    IF leased <> cardinality(recorded) THEN
+    IF leased <> coalesce(cardinality(recorded), cardinality(hashes)) THEN
         RAISE integrity_constraint_violation
-            USING MESSAGE = format('%s of %s accounts are idle', leased, cardinality(recorded));
+            USING MESSAGE = format('only %s of the accounts are idle', leased);
     END IF;
-    PERFORM fairway.count_leases(ARRAY(SELECT clients[r] FROM unnest(recorded) r), array_fill(1::bigint, ARRAY[cardinality(recorded)]));
-    RETURN QUERY SELECT unnest(recorded);
+    IF names IS NOT NULL THEN
+        UPDATE fairway.client_usage u SET open_leases = u.open_leases + d.leases
+            FROM (SELECT i.client, count(*) AS leases FROM unnest(clients) WITH ORDINALITY AS i (client, place)
+                WHERE recorded IS NULL OR i.place = ANY (recorded) GROUP BY i.client) d
+            CROSS JOIN LATERAL fairway.newest_client(d.client) c
+            WHERE u.ctid = c.place;
+    END IF;
 END $$;

@@ -15,7 +15,7 @@ BEGIN
     IF wrong IS NOT NULL THEN
         RAISE integrity_constraint_violation USING MESSAGE = format('no committed ledger excludes the lease of account %s', wrong);
     END IF;
-    PERFORM fairway.count_leases(array_agg(a.lease_client), array_agg(-1::bigint)) FROM unnest(keys, results) n (public_key, result)
+    PERFORM fairway.count_leases(array_agg(a.lease_client), -1) FROM unnest(keys, results) n (public_key, result)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
         WHERE n.result IS NOT NULL;
     WITH news AS MATERIALIZED (

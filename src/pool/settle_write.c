@@ -15,7 +15,7 @@ static const char sql_write[] = "SELECT fairway.settle_accounts($1, $2, $3, $4, 
 
 /* Runs before several parts are written: each would lock the clients of its own leases, in another order. */
 static const char sql_lock_clients[] =
-    "SELECT fairway.lock_clients(ARRAY(SELECT u.client FROM fairway.client_usage u))";
+    "SELECT fairway.lock_clients(ARRAY(SELECT u.client FROM fairway.client_usage u ORDER BY u.client))";
 
 /* The parameters of sql_write. */
 struct columns {

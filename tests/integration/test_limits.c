@@ -334,7 +334,7 @@ static void DL8_who_waits_for_a_new_client_holds_no_other(void **state)
 static void record_what_is_left(struct test_pool *pool)
 {
     struct holder holder = {.test = &pool->test,
-        .db = open_writer(pool, "SELECT fairway.count_leases('{full}', '{2}')"),
+        .db = open_writer(pool, "SELECT fairway.count_leases('{full,full}', 1)"),
         .needs = "SELECT"};
     struct asked asked[4];
     for (size_t i = 0; i < 4; i++)

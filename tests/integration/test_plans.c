@@ -344,7 +344,7 @@ static void DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot
     assert_int_equal(db_query(pool->db, usage_statement(usage), NULL, NULL), ERR_OK);
     const int64_t read = touched(pool->db) - before;
     db_rollback(pool->db);
-    const int64_t count = planned_pages_of(pool, "SELECT fairway.count_leases('{a}', '{1}')");
+    const int64_t count = planned_pages_of(pool, "SELECT fairway.count_leases('{a}', 1)");
     print_message("read in %" PRId64 " pages, counted in %" PRId64 "\n", read, count);
     db_free(foreign);
     assert_in_range(read, 1, 15);
