@@ -1,7 +1,6 @@
 -- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
 -- forbids the fee bump, which is not recorded then. A limit of 0 is none. One that was recorded before is recorded; only fee bumps with
--- another hash count. The locks keep the leases open until COMMIT, and make the
--- limits exact: first the accounts, in order, then the clients.
+-- another hash count. The locks keep the leases open until COMMIT, and make the limits exact: first the accounts, in order, then the clients.
 CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     bumps_max bigint[], stroops_max bigint[])
 RETURNS TABLE (ordinal bigint, refused_by text)
@@ -13,9 +12,12 @@ DECLARE
     lease bytea; -- the one of the item before
     bumps bigint; -- of that lease
     highest bigint; -- of their fees
+    limited text[]; -- clients with a limit of stroops, in the order of their rows' locks
+    name text; -- of one of them
+    day date; -- of its row
+    stroops bigint; -- of that day
     today date;
-    limited text[] := '{}'; -- clients with a limit of stroops, in the order of their rows' locks
-    spent bigint[]; -- by each of them, on this day
+    spent bigint[] := '{}'; -- by each of them, on this day
     spent_before bigint[];
     place bigint; -- of the item's client in limited; NULL: it has no limit
     added bigint;
@@ -32,20 +34,17 @@ BEGIN
     IF 0 < ANY (stroops_max) THEN
         limited := ARRAY(SELECT DISTINCT n.client FROM unnest(clients, stroops_max) n (client, stroops_max)
             WHERE n.stroops_max > 0 ORDER BY 1);
-        INSERT INTO fairway.client_fees (client, day, stroops)
-            SELECT n, clock_timestamp()::date, 0 FROM unnest(limited) n
-            WHERE (SELECT f.client FROM fairway.client_fees f
-                WHERE f.client BETWEEN n AND n ORDER BY f.client DESC LIMIT 1) IS NULL
-            ON CONFLICT DO NOTHING;
-        PERFORM FROM (SELECT n FROM unnest(limited) n OFFSET 0) k
-            CROSS JOIN LATERAL (SELECT FROM fairway.client_fees f
-                WHERE f.client BETWEEN k.n AND k.n ORDER BY f.client DESC LIMIT 1 FOR UPDATE) l;
-        today := clock_timestamp()::date;
-        spent_before := ARRAY(SELECT f.stroops FROM unnest(limited) WITH ORDINALITY n (client, place)
-            CROSS JOIN LATERAL (SELECT CASE WHEN c.day < today THEN 0 ELSE c.stroops END AS stroops FROM fairway.client_fees c
-                WHERE c.client BETWEEN n.client AND n.client ORDER BY c.client DESC LIMIT 1) f
-            ORDER BY n.place);
-        spent := spent_before;
+        FOREACH name IN ARRAY limited LOOP -- as lock_clients()
+            LOOP
+                SELECT f.day, f.stroops INTO day, stroops FROM fairway.client_fees f
+                    WHERE f.client BETWEEN name AND name ORDER BY f.client DESC LIMIT 1 FOR UPDATE;
+                EXIT WHEN FOUND;
+                INSERT INTO fairway.client_fees (client, day, stroops) VALUES (name, clock_timestamp()::date, 0) ON CONFLICT ON CONSTRAINT client_fees_pkey DO NOTHING;
+            END LOOP;
+            today := clock_timestamp()::date;
+            spent := spent || CASE WHEN day < today THEN 0 ELSE stroops END;
+        END LOOP;
+        spent_before := spent;
     END IF;
     -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
     FOR item IN
@@ -53,13 +52,12 @@ BEGIN
             f.bumps, f.highest, f.again
         FROM unnest(hashes, leases, fees, sources, clients, bumps_max, stroops_max) WITH ORDINALITY
             AS n (hash, lease_hash, fee, source, client, bumps_max, stroops_max, ordinal)
-        CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
-            WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
-            ORDER BY c.public_key DESC LIMIT 1) a
+        CROSS JOIN LATERAL fairway.newest_account(n.source) a
         CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
                 coalesce(bool_or(b.hash = n.hash), false) AS again
             FROM fairway.fee_bumps b
             WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
+        WHERE a.lease_hash = n.lease_hash
         ORDER BY n.client, n.lease_hash, n.ordinal
     LOOP
         place := array_position(limited, item.client);
@@ -97,7 +95,6 @@ BEGIN
     IF taken <> '{}' THEN
         INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
             SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
-            CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
-                WHERE c.public_key BETWEEN sources[t.n] AND sources[t.n] ORDER BY c.public_key DESC LIMIT 1) a;
+            CROSS JOIN LATERAL fairway.newest_account(sources[t.n]) a;
     END IF;
 END $$;
