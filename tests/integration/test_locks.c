@@ -310,7 +310,7 @@ static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void 
     assert_in_range(found.age_s, 700, 720);
     assert_string_equal(found.what, "session");
     assert_string_equal(found.name, "a long report");
-    assert_string_equal(found.user, "fairway");
+    assert_string_equal(found.user, "superuser");
     assert_true(found.pid > 0);
     read_with(role); /* fairway locks shows it too */
     assert_non_null(pin_of("a long report"));

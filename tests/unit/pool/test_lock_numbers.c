@@ -39,10 +39,11 @@ static void every_lock_has_a_name_and_those_of_a_network_only_with_its_id(void *
     const struct network_id network = network_id_of("a network");
     const struct lock_numbers numbers = lock_numbers_of(&network);
     struct lock_name names[LOCK_NAMES_MAX];
-    assert_int_equal(lock_numbers_names(NULL, names), 3);
-    assert_string_equal(name_in(names, 3, "grants")->text, "fairway grants");
-    assert_string_equal(name_in(names, 3, "master keys")->text, "fairway master keys");
-    assert_string_equal(name_in(names, 3, "migrations")->text, "fairway migrations");
+    assert_int_equal(lock_numbers_names(NULL, names), 4);
+    assert_string_equal(name_in(names, 4, "grants")->text, "fairway grants");
+    assert_string_equal(name_in(names, 4, "master keys")->text, "fairway master keys");
+    assert_string_equal(name_in(names, 4, "housekeeping")->text, "fairway housekeeping");
+    assert_string_equal(name_in(names, 4, "migrations")->text, "fairway migrations");
     assert_int_equal(lock_numbers_names(&network, names), LOCK_NAMES_MAX);
     assert_true(name_in(names, LOCK_NAMES_MAX, "ingestion leader")->number == numbers.leader);
     assert_true(name_in(names, LOCK_NAMES_MAX, "ledger transaction")->number == numbers.ledger);
