@@ -14,5 +14,5 @@ BEGIN
     IF NOT FOUND THEN
         INSERT INTO fairway.cursor (sequence, hash, close_time, term) VALUES (ledger, ledger_hash, closed, my_term);
     END IF;
-    RETURN floor(extract(epoch FROM clock_timestamp()))::bigint - closed;
+    RETURN (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint - c.close_time FROM fairway.cursor c);
 END $$;
