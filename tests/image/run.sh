@@ -1,7 +1,7 @@
 #!/bin/sh
 # `make image-test`: builds the image with buildah on a base made by debootstrap, runs its programs in containers by crun, under Docker's
-# default seccomp profile, and checks the other files of docker/. There is no Docker daemon and no image registry. Needs root; on a
-# Debian host it installs the packages that are missing.
+# default seccomp profile, checks the other files of docker/, and starts compose.yaml. There is no Docker daemon and no image registry.
+# Needs root; on a Debian host it installs the packages that are missing.
 #
 #   RELEASE=trixie      the base (default: bookworm)
 #   MIRROR=URL          the Debian mirror (default: http://deb.debian.org/debian)
@@ -20,8 +20,11 @@ step() { printf '\n== %s\n' "$*"; }
 
 [ "$(id -u)" -eq 0 ] || skip "building an image needs root"
 missing=
-for program in buildah crun debootstrap; do
+for program in buildah crun debootstrap podman curl; do
     command -v $program >/dev/null || missing="$missing $program"
+done
+for package in netavark aardvark-dns; do # the network of podman, with names
+    [ -e /usr/lib/podman/$package ] || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
     command -v apt-get >/dev/null || skip "these programs are missing:$missing"
@@ -36,7 +39,7 @@ flock -n 9 || { echo "image-test: another one uses $dir: wait for its end" >&2; 
 # The checkers, once: a folder with packages from PyPI.
 make_python() {
     [ -e "$dir/python/made" ] || {
-        python3 -m venv "$dir/python" && "$dir/python/bin/pip" -q install compose-spec==0.2.1 kubernetes-validate==1.37.0 &&
+        python3 -m venv "$dir/python" && "$dir/python/bin/pip" -q install compose-spec==0.2.1 kubernetes-validate==1.37.0 podman-compose==1.6.0 &&
             : >"$dir/python/made"
     } >"$dir/python.log" 2>&1
 }
@@ -82,6 +85,8 @@ step "compose.yaml and kubernetes.yaml"
 if make_python; then
     "$dir/python/bin/python" tests/image/compose.py docker/compose.yaml
     "$dir/python/bin/kubernetes-validate" --strict --kubernetes-version 1.30 docker/kubernetes.yaml
+    step "compose.yaml, started by podman-compose"
+    IMAGE_DIR=$dir sh tests/image/compose.sh "$base"
 else
     echo "not checked: the checkers need Python's venv and pip"
 fi

@@ -1,0 +1,64 @@
+#!/bin/sh
+# compose.sh BASE: starts docker/compose.yaml with podman-compose, without a daemon, and takes the demo's payment through it. Uses the image
+# fairway of run.sh, in whose storage it builds the others: there is no registry, so images on BASE stand in for postgres, haproxy and node.
+#
+#   IMAGE_DIR           from run.sh: where storage, programs and logs are
+set -eu
+base=$1 dir=$IMAGE_DIR/compose
+export CONTAINERS_STORAGE_CONF="$dir/storage.conf" CONTAINERS_CONF="$dir/containers.conf"
+mkdir -p "$dir"
+printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/storage"\nrunroot = "%s/runroot"\n' "$IMAGE_DIR" "$IMAGE_DIR" >"$CONTAINERS_STORAGE_CONF"
+cat >"$CONTAINERS_CONF" <<'END'
+[containers]
+cgroups = "disabled"
+default_ulimits = ["nofile=4096:4096", "nproc=8192:8192"]
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[network]
+network_backend = "netavark"
+END
+
+build() { # IMAGE DOCKERFILE FOLDER BASE
+    buildah bud --isolation chroot --format docker --pull-never --build-arg BASE="$4" --file "$2" --tag "$1" "$3" >"$dir/$1.log" 2>&1 ||
+        { tail -n 20 "$dir/$1.log" >&2; exit 1; }
+}
+for name in postgres haproxy node; do
+    [ -n "$(buildah images --quiet --filter "reference=localhost/fairway-$name" 2>/dev/null)" ] && continue
+    folder=tests/image/stand-ins
+    [ $name != node ] || folder=tests
+    build fairway-$name tests/image/stand-ins/$name.Dockerfile $folder "$base"
+done
+build fairway-localnet docker/localnet.Dockerfile . localhost/fairway-node
+
+# Secrets are made in a copy.
+rm -rf "$dir/docker"
+cp -R docker "$dir/docker"
+rm -rf "$dir/docker/secrets" "$dir/docker/.env"
+sh "$dir/docker/secrets.sh" >/dev/null
+# Podman 4 starts no container whose dependency has dependencies of its own.
+cat >"$dir/podman" <<'END'
+#!/bin/sh
+for arg; do
+    shift
+    case $arg in --requires=*) ;; *) set -- "$@" "$arg" ;; esac
+done
+exec /usr/bin/podman "$@"
+END
+chmod 755 "$dir/podman"
+export POSTGRES_IMAGE=localhost/fairway-postgres HAPROXY_IMAGE=localhost/fairway-haproxy PORT="${PORT:-18401}"
+
+# As container.sh: crun 1.8 refuses hosts with both versions of cgroups.
+exec unshare --mount --propagation private sh -euc '
+    umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup
+    cd "$1"
+    compose() { timeout 300 ../python/bin/podman-compose --podman-path ./podman -f docker/compose.yaml "$@" </dev/null; }
+    code=0
+    {
+        compose up --no-build -d && timeout 120 sh -c "until curl -sf http://127.0.0.1:$PORT/readyz; do sleep 1; done" &&
+            compose --profile demo run --rm demo
+    } >compose.log 2>&1 || code=$?
+    [ $code -eq 0 ] || { for id in $(podman ps -aq); do podman inspect --format {{.Name}} "$id"; podman logs --tail 20 "$id"; done; } >>compose.log 2>&1
+    compose --profile demo down --volumes >>compose.log 2>&1 || true
+    [ $code -eq 0 ] || { tail -n 200 compose.log >&2; exit $code; }
+    grep -E "^   status +confirmed" compose.log' compose "$dir"
