@@ -45,9 +45,15 @@ test('openapi.json has each error that clients get, with its status', () => {
   assert.deepEqual(described.sort(), registry.sort());
 });
 
-test('each error that clients get, and each limit, is in the client reference', () => {
-  const reference = read('src/api/README.md');
-  const { limit } = document.components.schemas.Problem.properties;
+test('openapi.json and the pages have the limits of src/limits/limits.c', () => {
+  const limits = [...read('src/limits/limits.c').matchAll(/\[LIMIT_\w+\] = \{"(\w+)", (\w+),/g)].map(([, name, maximum]) => ({ name, ofFile: maximum !== '0' }));
+  assert.ok(limits.length > 5);
+  assert.deepEqual(document.components.schemas.Problem.properties.limit.enum.toSorted(), limits.map(({ name }) => name).sort());
+  const missingIn = (page, names) => names.filter(({ name }) => !read(page).includes(`\`${name}\``)).map(({ name }) => `${page}: ${name}`);
+  assert.deepEqual([...missingIn('src/api/README.md', limits), ...missingIn('docker/operate.md', limits.filter(({ ofFile }) => ofFile))], []);
+});
+
+test('each error of a client is in the client reference', () => {
   const codes = [...read('include/base/err.h').matchAll(/X\(\w+, "(\w+)", 4\d\d,/g)].map(([, code]) => code);
-  assert.deepEqual([...codes, ...limit.enum].filter(name => !reference.includes(`\`${name}\``)), []);
+  assert.deepEqual(codes.filter(code => !read('src/api/README.md').includes(`\`${code}\``)), []);
 });
