@@ -1,8 +1,8 @@
-// One measurement: wrk against a fairway, and the CPU time of each process per response. The load generator and the feed, which fairway
+// One measurement: wrk or open_load against a fairway, and the CPU time of each process per response. The load generator and the feed, which fairway
 // does not have, are counted apart from it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { client, root, run, secretOf, sql, user } from './setup.mjs';
+import { build, client, root, run, secretOf, sql, user } from './setup.mjs';
 
 const TICKS = Number(run('getconf', ['CLK_TCK']));
 const seconds = Number(process.env.BENCH_SECONDS ?? 8);
@@ -57,10 +57,11 @@ function cpuTimes(service) {
 
 const here = path.join(root, 'tests/bench');
 let generatorUs = 0;
-const wrk = (connections, script, url, env) => {
+const generate = (connections, rate, script, url, env) => {
   const before = processTime(process.pid).reapedUs;
-  const out = run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
-    '-s', path.join(here, script), url], { BENCH_COMMON: path.join(here, 'common.lua'), ...env });
+  const out = rate ? run(`${build}/tests/bench/open_load`, [url, String(rate), String(seconds), String(connections)], env) :
+    run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
+      '-s', path.join(here, script), url], { BENCH_COMMON: path.join(here, 'common.lua'), ...env });
   generatorUs += processTime(process.pid).reapedUs - before;
   return JSON.parse(/^BENCH (.*)$/m.exec(out)[1]);
 };
@@ -75,8 +76,8 @@ const settled = async service => {
 /** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
 const loads = {
   leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
-    env: ({ body, header, random, pauseMs = 0 }) => ({ BENCH_BODY: body, BENCH_PAUSE_MS: String(Math.round(pauseMs)),
-      ...(header && { BENCH_HEADER: header, BENCH_RUN: `${process.pid}-${++runs}` }), ...(random && { BENCH_RANDOM: '1' }) }) },
+    env: ({ body, header, random }) => ({ BENCH_BODY: body, BENCH_RUN: `${process.pid}-${++runs}`,
+      ...(header && { BENCH_HEADER: header }), ...(random && { BENCH_RANDOM: '1' }) }) },
   lives: { script: 'life.lua', path: '/v1/transactions',
     before: async service => { await settled(service); await service.startFeed('bumped'); },
     env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secretOf(user) }) },
@@ -89,14 +90,17 @@ const loads = {
 /**
  * Applies a kind of load for some seconds over this many connections. Leases and lives begin when the pool is settled, and ledgers end their
  * leases; for fee bumps, new leases of the whole pool stay open. header: a request header that gets a new value each time; random: as a random
- * UUID is, else in the order of the requests. key: see auth.lua. pauseMs: the mean pause of a connection before each request, for a rate below
- * the highest. Returns {connections, answers, refused, us, p50us, p99us, walBytes: that PostgreSQL has written, cpu: that of cpuTimes}.
+ * UUID is, else in the order of the requests. key: see auth.lua. rate: leases arrive at random times, this many a second, whatever is still
+ * unanswered; else each connection sends when it has its answer. Returns {connections, answers, refused, us, p50us, p99us, walBytes: that
+ * PostgreSQL has written, cpu: that of cpuTimes}.
  */
-export async function measure(service, connections, { kind = 'leases', ...what }) {
+export async function measure(service, connections, { kind = 'leases', rate, ...what }) {
   const load = loads[kind];
   await load.before(service, what);
   const before = cpuTimes(service), walBefore = walBytes(service);
-  const b = wrk(connections, load.script, service.api + load.path, load.env(what, service));
+  const b = generate(connections, rate, load.script, service.api + load.path, load.env(what, service));
+  if (b.good === 0)
+    throw new Error(`${kind} over ${connections} connections: none of ${b.refused + b.errors} answers is good. ${service.process.text}`);
   const after = cpuTimes(service), wal = walBytes(service) - walBefore;
   return { connections, answers: b.good, refused: b.refused + b.errors, us: b.us, p50us: b.p50us, p99us: b.p99us, walBytes: wal,
     cpu: Object.fromEntries(Object.keys(after).map(name => [name, after[name] - before[name]])) };

@@ -1,6 +1,5 @@
 -- wrk: posts the same transaction (BENCH_BODY) each time. BENCH_HEADER: a header that gets a new value with every request, in the order of
--- the requests; BENCH_RUN makes it differ from those of other runs; with BENCH_RANDOM it is as random as a UUID. BENCH_PAUSE_MS: a pause of
--- 0 to twice as long before each request of a connection.
+-- the requests; BENCH_RUN makes it differ from those of other runs; with BENCH_RANDOM it is as random as a UUID.
 dofile(os.getenv('BENCH_COMMON'))
 local header, run, random = os.getenv('BENCH_HEADER'), os.getenv('BENCH_RUN'), os.getenv('BENCH_RANDOM')
 function init()
@@ -16,10 +15,6 @@ if header then
         wrk.headers[header] = value
         return wrk.format()
     end
-end
-local pause = tonumber(os.getenv('BENCH_PAUSE_MS') or '0')
-if pause > 0 then
-    function delay() return math.random(0, 2 * pause) end
 end
 function response(status)
     if status == 201 then good = good + 1 else refused = refused + 1 end

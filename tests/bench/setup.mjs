@@ -48,6 +48,7 @@ export class Cluster {
     run(`${build}/fairway`, ['keygen', this.keys.MASTER_KEY_FILE]);
     fs.writeFileSync(this.keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, Keypair.random().secret(), { mode: 0o600 });
     this.url = this.#pg('start', path.join(this.folder, 'postgres'), String(process.pid));
+    this.onRamDisk = fs.statfsSync(path.join(this.folder, 'postgres/data')).type === 0x01021994; // TMPFS_MAGIC
     this.postmaster = Number(fs.readFileSync(path.join(this.folder, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
   }
 
@@ -87,12 +88,14 @@ export class Cluster {
 /** Runs psql and returns its output. */
 export const sql = (url, ...args) => run('psql', ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', url, ...args]).trim();
 
-/** The URL of an RPC that knows its network and has no ledgers: serve does not lead ingestion for long, the feed does. */
+/** The URL of an RPC whose ledgers are malformed: a replica that reads one gives up the lead of ingestion for 20 polls, so the feed has it. */
 async function rpc() {
   const server = http.createServer(async (request, response) => {
-    const { id, method } = JSON.parse(Buffer.concat(await Array.fromAsync(request)));
-    response.statusCode = method === 'getNetwork' ? 200 : 503;
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result: { passphrase, protocolVersion: 25 } }));
+    const { id, method, params } = JSON.parse(Buffer.concat(await Array.fromAsync(request))), sequence = params?.startLedger;
+    const results = { getNetwork: { passphrase, protocolVersion: 25 },
+      getLedgers: { latestLedger: sequence, oldestLedger: 1, ledgers: [{ sequence, hash: '00'.repeat(32), metadataXdr: 'AAAA' }] } };
+    response.statusCode = results[method] ? 200 : 503;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
   });
   await new Promise(listening => server.listen(0, '127.0.0.1', listening));
   server.unref();
@@ -124,9 +127,12 @@ export class Service {
   async startFeed(which = 'leased') {
     if (this.feed?.which !== which)
       await this.stopFeed();
+    if (this.feed)
+      return;
     const printed = path.join(this.cluster.folder, 'feed');
-    this.feed ??= Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(this.everyMs), which], {}, printed),
+    this.feed = Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(this.everyMs), which], {}, printed),
       { which, printed });
+    await until(() => fs.statSync(printed).size > 0, 30_000, `the feed's first ledger: ${this.feed.text}${this.process.text}`);
   }
 
   async stopFeed() {

@@ -3,6 +3,7 @@
 // second, beside a database without such a transaction.
 import { spawn } from 'node:child_process';
 import { measure, together } from './measure.mjs';
+import { row } from './report.mjs';
 import { Service, body, sql } from './setup.mjs';
 
 const RATE = 300, POOL = 4500, CONNECTIONS = 48, STEPS = 10; // an account of the network turns over in 10 s or more
@@ -26,7 +27,7 @@ function pages(url, statement) {
 /** What has grown: pages that a claim of four accounts and a ledger's search for expired leases read, and the size of what is hot. */
 function grown({ url }) {
   const claim = pages(url, "SELECT * FROM fairway.claim_accounts(4, '{}')");
-  const expired = pages(url, 'SELECT FROM fairway.lock_settling('{}', 1, 1, true)');
+  const expired = pages(url, "SELECT FROM fairway.lock_settling('{}', 1, 1, true)");
   const [hot, dead] = sql(url, '-c', `SELECT pg_total_relation_size('fairway.channel_accounts'), n_dead_tup FROM pg_stat_user_tables
     WHERE relid = 'fairway.channel_accounts'::regclass`).split('|').map(Number);
   return { claim_pages: claim.pages, claim_ms: claim.ms, expired_pages: expired.pages, expired_ms: expired.ms, hot_mb: Math.round(hot / 2 ** 20), dead };
@@ -34,9 +35,9 @@ function grown({ url }) {
 
 const granted = ({ url }) => Number(sql(url, '-c', 'SELECT count(*) FROM fairway.leases'));
 
-export async function snapshot(cluster, row) {
+export async function snapshot(cluster) {
   const free = await Service.start(cluster, 'free', POOL), held = await Service.start(cluster, 'held', POOL), release = hold(held.url);
-  const request = body(), steady = { body: request, pauseMs: 1000 * CONNECTIONS / RATE }, curve = [];
+  const request = body(), steady = { body: request, rate: RATE }, curve = [];
   const one = async service => {
     const m = together([await measure(service, CONNECTIONS, steady)]);
     await service.stopFeed();
