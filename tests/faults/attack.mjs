@@ -1,4 +1,4 @@
-// Measures what each attack of attackers.mjs costs an honest client: `make attack`. Prints the table of ../bench/README.md; exits with 1 when an
+// Measures what each attack of attackers.mjs costs an honest client: `make attack`. Prints a table; exits with 1 when an
 // attack (but for those that send as fast as they get replies) more than doubles the client's p99, or when one of its requests fails.
 // Attackers, client, service, database and network share this machine, so run it when nothing else runs. Attackers are another client with
 // another address, as in practice. They run at the lowest priority, so that only what fairway does for them takes time from others, not the
