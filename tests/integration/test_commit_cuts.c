@@ -185,8 +185,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_onc
         lease(&test, i + 1);
         close_foreign(feed, i + 1);
         if (faults[i] == PROXY_NONE)
-            test_db_exec(&test,
-                "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
+            test_db_exec(&test, "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
         else
             proxy_arm(proxy, faults[i], "fairway.finish_ledger");
         struct capture capture = capture_begin();

@@ -33,8 +33,7 @@ static struct lead lead_by(struct db *db)
 
 static struct lead lead_of(const struct ingest_world *world)
 {
-    return lead_by(
-        db_new(&(struct db_settings){.url = world->db.serve_url, .name = "fairway test"}));
+    return lead_by(db_new(&(struct db_settings){.url = world->db.serve_url, .name = "fairway test"}));
 }
 
 /* A leader after SIGSTOP: its session has the lock, and it does nothing. */

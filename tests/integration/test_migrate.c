@@ -239,8 +239,8 @@ static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retr
     const struct embedded_sql list[] = {
         two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
     struct db *reader = test_db_open(&database);
-    struct db *holder = db_new(&(struct db_settings){
-        .url = database.url, .name = "holder", .idle_transaction_timeout_ms = 60000});
+    struct db *holder = db_new(
+        &(struct db_settings){.url = database.url, .name = "holder", .idle_transaction_timeout_ms = 60000});
     struct runner runner = {.list = list,
         .db = db_new(&(struct db_settings){.url = database.url, .name = "migrate", .lock_timeout_ms = 300})};
     assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_OK);

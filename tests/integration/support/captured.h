@@ -1,5 +1,5 @@
-/* What a captured fairway tries: the rows of the table in docker/security.md, "What a captured process can do".
- * tests/lint/readme.test.mjs compares them and the answers of the tests. */
+/* What a captured fairway tries: the rows of the table in docker/security.md, "What a captured process can
+ * do". tests/lint/readme.test.mjs compares them and the answers of the tests. */
 #ifndef FAIRWAY_TESTS_CAPTURED_H
 #define FAIRWAY_TESTS_CAPTURED_H
 
