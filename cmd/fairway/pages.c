@@ -3,7 +3,6 @@
 #include "pages.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "commands.h"
@@ -52,8 +51,6 @@ static void print_row(const struct option_row *row, FILE *to)
     const struct config_option *option = &row->option;
     AUTO_FREE char *flag = config_flag(option->name);
     fprintf(to, "| `%s%s`", is_flag(option) ? "--" : "", is_flag(option) ? flag : option->name);
-    if (option->alias != NULL)
-        fprintf(to, ", `%s`", option->alias);
     fprintf(to, " | %s | ", option->fallback != NULL ? option->fallback : "");
     print_text(option->help, false, to);
     print_bounds(option, to);

@@ -27,7 +27,6 @@ struct config_option {
     enum config_kind kind;
     const char *fallback; /* NULL: none */
     const char *help;     /* with the unit */
-    const char *alias;    /* another environment name, or NULL */
     uint64_t min, max;    /* of a number */
 };
 
@@ -36,9 +35,8 @@ struct config;
 /*
  * Reads flags and environment. An empty variable counts as not set. Everything that is not a flag is a
  * positional argument. Values are copied; options must outlive *out, which the caller frees with config_free.
- * ERR_CONFIG: an unknown flag, a missing value, a number that is malformed or out of bounds, a switch that is
- * neither on nor off, or an option and its alias with different values; detail names the option. With --help,
- * numbers and switches are not checked.
+ * ERR_CONFIG: an unknown flag, a missing value, a number that is malformed or out of bounds, or a switch that
+ * is neither on nor off; detail names the option. With --help, numbers and switches are not checked.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);

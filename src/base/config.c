@@ -39,7 +39,7 @@ static void set(struct config *config, size_t option, const char *value)
 
 static const char *environment(const char *name)
 {
-    const char *value = name != NULL ? getenv(name) : NULL;
+    const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
@@ -70,13 +70,7 @@ static enum err read_environment(struct config *config, struct detail *detail)
         enum err e = option->kind == CONFIG_URL ? read_url_file(config, i, detail) : ERR_OK;
         if (e != ERR_OK)
             return e;
-        const char *value = environment(option->name), *other = environment(option->alias);
-        if (value != NULL && other != NULL && !text_equal(value, other))
-            return detail_set(detail, ERR_CONFIG,
-                "%s=%.40s and %s=%.40s name the same option: set only one of them", option->name, value,
-                option->alias, other);
-        if (value == NULL)
-            value = other;
+        const char *value = environment(option->name);
         if (value != NULL)
             set(config, i, value);
     }
@@ -289,8 +283,8 @@ void config_print(const struct config_option options[], size_t option_count, FIL
         else if (is_flag_only(option))
             fprintf(to, "  --%s\n      %s\n", flag, option->help);
         else
-            fprintf(to, "  --%s, %s%s%s\n      %s%s%s%s\n", flag, option->name, option->alias ? ", " : "",
-                option->alias ? option->alias : "", option->help, option->fallback ? " [" : "",
-                option->fallback ? option->fallback : "", option->fallback ? "]" : "");
+            fprintf(to, "  --%s, %s\n      %s%s%s%s\n", flag, option->name, option->help,
+                option->fallback ? " [" : "", option->fallback ? option->fallback : "",
+                option->fallback ? "]" : "");
     }
 }

@@ -49,12 +49,6 @@ for (const [name, env, expected] of [
     assert.match(out, expected);
   });
 
-test('usage: an option and its alias with different values are refused, exit 64', async () => {
-  const { code, out } = await serveEnds({ NUM_CHANNEL_ACCOUNTS: '5', NUMBER_CHANNEL_ACCOUNTS: '6' });
-  assert.equal(code, 64, out);
-  assert.match(out, /NUM_CHANNEL_ACCOUNTS=5.*NUMBER_CHANNEL_ACCOUNTS=6/);
-});
-
 test('usage: an unknown command or option, or a bad number, is refused, exit 64', async () => {
   for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
     const { code, out } = await world.run(...args);

@@ -1,25 +1,21 @@
 /* Rules of base/config.h: flags override the environment, numbers have bounds, secrets have no flag. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/config.h"
 #include "base/mem.h"
 
 static const struct config_option options[] = {
-    {"LISTEN", CONFIG_TEXT, NULL, "where", NULL, 0, 0},
-    {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", "NUMBER_CHANNEL_ACCOUNTS", 1, 100},
-    {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", NULL, 0, 0},
-    {"STATE", CONFIG_FLAG, NULL, "which", NULL, 0, 0},
-    {"AUDIENCE", CONFIG_SWITCH, "on", "whether", NULL, 0, 0},
-    {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "changes nothing", NULL, 0, 0},
-    {"RPC_URL", CONFIG_URL, NULL, "where", NULL, 0, 0},
+    {"LISTEN", CONFIG_TEXT, NULL, "where", 0, 0},
+    {"NUM_CHANNEL_ACCOUNTS", CONFIG_NUMBER, "15", "how many", 1, 100},
+    {"PRIVATE_KEY", CONFIG_SECRET, NULL, "secret", 0, 0},
+    {"STATE", CONFIG_FLAG, NULL, "which", 0, 0},
+    {"AUDIENCE", CONFIG_SWITCH, "on", "whether", 0, 0},
+    {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "changes nothing", 0, 0},
+    {"RPC_URL", CONFIG_URL, NULL, "where", 0, 0},
 };
 
 static enum err load(struct config **config, struct detail *detail, int argc, char **argv)
@@ -36,7 +32,7 @@ static int clean_environment(void **state)
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         unsetenv(options[i].name);
     unsetenv("RPC_URL_FILE");
-    return unsetenv("NUMBER_CHANNEL_ACCOUNTS");
+    return 0;
 }
 
 static void a_flag_overrides_the_environment(void **state)
@@ -127,32 +123,6 @@ static void changes_are_the_options_that_differ_from_their_defaults_without_urls
     config_free(config);
 }
 
-static void an_alias_is_used_when_the_name_is_not_set(void **state)
-{
-    (void)state;
-    struct config *config;
-    struct detail detail;
-    setenv("NUMBER_CHANNEL_ACCOUNTS", "9", 1);
-    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
-    assert_int_equal(config_number(config, "NUM_CHANNEL_ACCOUNTS"), 9);
-    config_free(config);
-}
-
-static void a_name_and_its_alias_that_differ_are_refused(void **state)
-{
-    (void)state;
-    struct config *config;
-    struct detail detail;
-    setenv("NUM_CHANNEL_ACCOUNTS", "9", 1);
-    setenv("NUMBER_CHANNEL_ACCOUNTS", "10", 1);
-    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
-    assert_non_null(strstr(detail.text, "NUM_CHANNEL_ACCOUNTS=9"));
-    assert_non_null(strstr(detail.text, "NUMBER_CHANNEL_ACCOUNTS=10"));
-    setenv("NUMBER_CHANNEL_ACCOUNTS", "9", 1);
-    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
-    config_free(config);
-}
-
 static void unknown_flags_and_values_out_of_range_are_named(void **state)
 {
     (void)state;
@@ -226,8 +196,6 @@ int main(void)
         cmocka_unit_test_setup(
             changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets,
             clean_environment),
-        cmocka_unit_test_setup(an_alias_is_used_when_the_name_is_not_set, clean_environment),
-        cmocka_unit_test_setup(a_name_and_its_alias_that_differ_are_refused, clean_environment),
         cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
         cmocka_unit_test_setup(a_url_has_no_flag_and_the_refusal_does_not_repeat_it, clean_environment),
