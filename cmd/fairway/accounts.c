@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "commands.h"
 #include "database.h"
 #include "pool/account_read.h"

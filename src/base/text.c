@@ -1,8 +1,6 @@
 /* Hexadecimal, base64 and decimal numbers. Each value has one spelling; nothing else is decoded. */
 #include "base/text.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "connection.h"

@@ -1,7 +1,6 @@
 /* LISTEN, and waiting for notifications. What one means, its caller knows. */
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 

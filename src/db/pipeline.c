@@ -1,9 +1,6 @@
 /* Statements in one round trip. No transaction is begun, ended or repeated here. */
 #include "pipeline.h"
 
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/invariant.h"
 #include "base/mem.h"

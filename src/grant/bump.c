@@ -2,8 +2,6 @@
  * fairway.record_fee_bumps; what they would refuse is not signed. */
 #include "grant/bump.h"
 
-#include <inttypes.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"

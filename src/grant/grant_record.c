@@ -4,7 +4,6 @@
 
 #include "base/deadlines.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
 

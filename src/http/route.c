@@ -1,11 +1,9 @@
 /* Finds the route of a method and path, and decodes its parameter. Patterns are constants of the program. */
 #include "route.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "target.h"
 
 bool route_valid(const struct http_route *route)

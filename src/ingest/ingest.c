@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/deadlines.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "ingester.h"

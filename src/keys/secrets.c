@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 
 /* Passes the descriptors of the pipes, one for each secret, to the second execution. */
 #define PIPES_VARIABLE "FAIRWAY_SECRET_PIPES"

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/mem.h"
 
 /* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)

@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mem.h"
-
 #define DAY_S 86400
 
 static const struct {

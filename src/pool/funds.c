@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/mem.h"
-
 /* The numbers are from ledger metadata, which no hash covers: none of them may cause an overflow. */
 int64_t funds_spendable(const struct funds *funds)
 {

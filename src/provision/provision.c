@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "prepare.h"
 #include "pool/submission.h"
-#include "stellar/ledger.h"
 #include "stellar/result.h"
 
 #define FAILURES_MAX 5

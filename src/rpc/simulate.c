@@ -1,5 +1,4 @@
 /* simulateTransaction. What its answer allows is decided by api/rpc_checks.c. */
-#include <stdio.h>
 
 #include "base/mem.h"
 #include "base/text.h"

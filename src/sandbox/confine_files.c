@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <link.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

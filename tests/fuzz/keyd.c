@@ -7,7 +7,6 @@
 #include <sodium.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"

@@ -3,11 +3,9 @@
  * them. FAIRWAY_SEED chooses others, FAIRWAY_SIZE=long takes more. The program's name is the harness's.
  */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"

@@ -1,7 +1,5 @@
 /* POST /v1/fee-bumps: only for the transaction of an open lease of this client, with the channel account's
  * and the client's signatures, and within the maximum fee (DA7). */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -1,5 +1,4 @@
 /* POST /v1/transactions with an Idempotency-Key: a retry gets the reply of the first request (DL9). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

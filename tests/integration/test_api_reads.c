@@ -3,9 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/context.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "support/fixture.h"
 #include "slowness.h"
 

@@ -1,11 +1,8 @@
 /* Every request gets a reply in time: when the database hangs, and when the service stops. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "support/fixture.h"
 #include "slowness.h"
 

@@ -1,6 +1,4 @@
 /* POST /v1/transactions: what is signed, what is refused, and that a refused request leases nothing (DL5). */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,10 +2,6 @@
  * DS7: what code that has taken fairway over can and cannot do, as root and as an ordinary user, who owns the
  * key file and runs a real key process. test_confine_calls.c has more deeds, docker/security.md the table.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +19,6 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -32,10 +27,9 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 #include "sandbox/filter.h"

@@ -2,10 +2,6 @@
  * DS7: the system calls that code which has taken fairway over tries: what they reach outside a confined
  * process, with a real key process beside it, and what in it. test_confine.c has the files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +20,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "sandbox/confine.h"
 #include "support/captured.h"

@@ -1,17 +1,11 @@
 /* db.h when the server or the network fails: no call hangs, no outcome is guessed, and the connection
  * recovers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <dlfcn.h>
 #include <libpq-fe.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pg.h"

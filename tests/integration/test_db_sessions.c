@@ -1,13 +1,8 @@
 /* Sessions of db.h: settings whatever the role's defaults, prepared statements, reconnecting. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "../src/db/session.h"
 #include "base/clock.h"
 #include "base/mem.h"

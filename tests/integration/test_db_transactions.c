@@ -1,14 +1,9 @@
 /* Transactions of db.h on a real server: what is atomic, what each error means, what is retried. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pg.h"

@@ -4,14 +4,12 @@
 #include "support/engine.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "slowness.h"
 #include "support/proxy.h"
-#include "stellar/envelope_build.h"
 
 #define SOON_MS 3000
 #define FEE 1000

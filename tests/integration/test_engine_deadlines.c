@@ -6,7 +6,6 @@
 #include "support/engine.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -3,11 +3,7 @@
  * network. Nothing is written unless the ledger is the one that is due, with the right hashes. DR5: catching
  * up settles each lease with the ledger that decides it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,13 +2,8 @@
  * Recovery from a gap by what the network shows afterwards: every lease is settled or stays open, no account
  * is leased too early, and none is lost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,19 +2,12 @@
  * A recovery from a gap that is interrupted, or gets answers that contradict each other, changes nothing
  * except that grants are stopped. The next one starts again.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "../../src/grant/grant_claim.h"
-#include "base/clock.h"
 #include "base/mem.h"
-#include "slowness.h"
 #include "support/gap.h"
 #include "support/take_lead.h"
 

@@ -5,17 +5,13 @@
  */
 #include "support/pool.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../../src/ingest/ledger_commit.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pool_seed.h"
-#include "slowness.h"
 #include "support/take_lead.h"
 
 #define ACCOUNTS 3

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "grant/idempotency.h"
-#include "pool/retention.h"
 #include "support/proxy.h"
 #include "slowness.h"
 

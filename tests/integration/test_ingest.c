@@ -2,7 +2,6 @@
  * that it must not commit. */
 #include "support/ingest_world.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

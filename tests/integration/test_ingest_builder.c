@@ -1,11 +1,6 @@
 /* The ledgers that support/ledger_builder builds for other tests decode, with correct hashes, in each version
  * of the metadata. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "stellar/ledger.h"
 #include "support/ledger_builder.h"

@@ -2,21 +2,15 @@
  * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and submission change together or
  * not at all, whatever fails, and only under the leader's term.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../src/ingest/ledger_commit.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
-#include "slowness.h"
 #include "support/ledger_feed.h"
 #include "support/pg.h"
 #include "support/take_lead.h"

@@ -1,17 +1,12 @@
 /* What the key process signs and what it refuses: the real program with its sandbox, through keyd.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
 #include "support/keyd.h"

@@ -3,10 +3,6 @@
  * answer is right or a clean refusal without a signature, or the process ends and every later call says so. A
  * process that goes on answers the next request rightly. tests/faults/fail.c makes the calls fail.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "../../src/keys/seal.h"

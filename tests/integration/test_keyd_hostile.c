@@ -3,14 +3,11 @@
  * the one in docker/security.md. test_keyd_walls.c has the messages that end the key process, test_keyd.c the
  * damaged ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "../../src/keys/seal.h"

@@ -2,10 +2,6 @@
  * Start and end of the key process, through keyd.h (DS4, DS6, DS7): which secrets it accepts, and that no
  * call waits for a process that has ended.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/capability.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "base/clock.h"

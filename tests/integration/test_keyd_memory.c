@@ -3,16 +3,13 @@
  * only in locked pages that are not in core dumps; the key of a channel account is nowhere after it has
  * signed. Skipped in instrumented builds, which lock nothing and keep freed memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "../../src/keys/seal.h"

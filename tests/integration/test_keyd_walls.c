@@ -2,10 +2,6 @@
  * The key process from outside (DS6, DS7): how it ends after each forbidden message, and which of its
  * resources are accessible. tests/unit/sandbox/test_sandbox.c tests the system call filter.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +10,8 @@
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "keys/server.h"
 #include "base/mem.h"
 #include "support/keyd.h"

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/pool_rows.h"
-#include "slowness.h"
 #include "support/take_lead.h"
 
 static void one_replica_leads_and_another_is_ready_and_takes_over(void **state)

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "support/keyd.h"
 
 #define ACCOUNTS 12
 

@@ -5,10 +5,8 @@
 #include "support/pool.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"
 #include "slowness.h"

@@ -1,13 +1,8 @@
 /* Rules of db/locks.h and pool/oldest_snapshot.h: waits, holders of advisory locks and old snapshots, also
  * for a role without privileges. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -3,13 +3,8 @@
  * no live lease ends, no account is released, and nothing is quarantined unless a read of the account
  * confirms it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

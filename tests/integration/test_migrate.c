@@ -1,13 +1,8 @@
 /* Rules of db/migrate.h, with migrations of the test, and once with those of this binary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "../src/db/embedded.h"
 #include "base/clock.h"
 #include "base/mem.h"

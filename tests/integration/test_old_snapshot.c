@@ -6,7 +6,6 @@
 #include "support/pool.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/mem.h"
 #include "pool/pool_counts.h"

@@ -6,13 +6,10 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "../src/db/embedded.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "db/migrate.h"
 #include "pool/retention.h"
 #include "slowness.h"
 #include "support/pool_rows.h"

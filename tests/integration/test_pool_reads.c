@@ -1,14 +1,9 @@
 /* Reading the pool (pool_counts, account_read) and fee bumps (fee_bump). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "support/fee_bump.h"

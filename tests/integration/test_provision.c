@@ -1,10 +1,6 @@
 /* The statements of provisioning on a real PostgreSQL: slots, retirement beside grants, one pending
  * submission, the lock. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,20 +1,14 @@
 /* What a ledger does to leases and accounts, on a real PostgreSQL. The ledger transaction around it is tested
  * by test_ingest_commit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
-#include "pool/retention.h"
 #include "pool/accounts.h"
 #include "pool/settle.h"
 #include "support/ledger_builder.h"

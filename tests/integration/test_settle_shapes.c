@@ -1,12 +1,7 @@
 /* DR3: leases in ledgers of every form: all result codes, plain and in fee bumps, in every version of the
  * metadata, in small and in full ledgers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -12,9 +12,6 @@
 #include "base/mem.h"
 #include "pool/master_keys.h"
 #include "pool/account_read.h"
-#include "support/fee_bump.h"
-#include "pool/pool_counts.h"
-#include "support/pool_rows.h"
 #include "slowness.h"
 
 #define ACCOUNTS 6

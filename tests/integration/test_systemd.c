@@ -1,9 +1,5 @@
 /* `fairway serve` under a service manager (Type=notify), and `fairway health`: the program itself, with a
  * database and an RPC that has no ledgers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +9,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "slowness.h"
 #include "support/pg.h"

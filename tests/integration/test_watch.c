@@ -1,10 +1,6 @@
 /* Clients that wait for the result of a transaction: when each wait ends, with what result, and at what cost.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,5 @@
 #include "deeds.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <errno.h>
 #include <grp.h>
 #include <signal.h>
@@ -12,8 +9,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "keyd.h"
 

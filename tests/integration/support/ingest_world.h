@@ -5,12 +5,7 @@
 #ifndef FAIRWAY_TESTS_INGEST_WORLD_H
 #define FAIRWAY_TESTS_INGEST_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "ingest/ingest.h"
 #include "ledger_feed.h"
 #include "pg.h"

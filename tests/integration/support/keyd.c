@@ -1,11 +1,10 @@
 #include "keyd.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "stellar/strkey.h"

@@ -1,7 +1,5 @@
 #include "ledger_builder.h"
 
-#include <stdlib.h>
-
 #include "base/mem.h"
 #include "ledger_envelopes.h"
 

@@ -5,12 +5,7 @@
 #ifndef FAIRWAY_TESTS_POOL_H
 #define FAIRWAY_TESTS_POOL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "ledger_builder.h"
 #include "pg.h"
 #include "grant/grant.h"

@@ -6,12 +6,8 @@
 #define FAIRWAY_TESTS_SERVICE_H
 
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "api/api.h"
 #include "base/mem.h"
 #include "http/server.h"

@@ -1,11 +1,6 @@
 #include "take_lead.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/clock.h"
 #include "slowness.h"
 

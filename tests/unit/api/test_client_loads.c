@@ -1,14 +1,9 @@
 /* What a client may use of one process at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "client_loads.h"
 
 #define SECOND_US 1000000

@@ -1,10 +1,5 @@
 /* How many connections waiting requests may have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "connection_shares.h"
 
 /* Takes all places that are left of a share, and returns their number. */

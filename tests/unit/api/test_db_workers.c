@@ -1,14 +1,9 @@
 /* The threads that query the database for the API: each work is run once, the queue is limited, and stopping
  * ends queued work. No server is needed: a worker's connection opens when it is used. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"

@@ -1,10 +1,5 @@
 /* A queue in which clients take turns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "fair_queue.h"
 

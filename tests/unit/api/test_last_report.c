@@ -1,15 +1,10 @@
 /* Rules of src/api/last_report.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/deadlines.h"
-#include "base/mem.h"
 #include "last_report.h"
 
 static void checks_run_until_there_is_a_report(void **state)

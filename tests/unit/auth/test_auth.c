@@ -1,9 +1,5 @@
 /* Rules of auth/auth.h: the matrix DA1 of tokens, of which exactly those that are meant may pass. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -1,9 +1,5 @@
 /* Rules of src/auth/clients.h: how the clients are given, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <sodium.h>
 #include <string.h>

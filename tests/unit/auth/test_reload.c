@@ -1,10 +1,6 @@
 /* Rules of auth/auth.h: the clients' file is read again while requests are judged. Runs under ThreadSanitizer
  * too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

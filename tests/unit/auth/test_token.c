@@ -1,9 +1,5 @@
 /* Rules of src/auth/token.h: what is a token at all, before it is compared with a request (DA1). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

@@ -1,16 +1,12 @@
 /* Rules of base/invariant.h: a broken invariant is logged and ends the process, one that holds does nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/invariant.h"
 
 /* Returns the wait status of a process that states 1 < top; its log is in text. */

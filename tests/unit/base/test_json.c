@@ -1,12 +1,7 @@
 /* Rules of base/json.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "slowness.h"

@@ -1,13 +1,8 @@
 /* Rules of json_parse: the values are those that jansson's own parser makes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/json.h"
 #include "base/mem.h"
 

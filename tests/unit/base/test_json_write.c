@@ -1,12 +1,7 @@
 /* Objects that are written straight into text are JSON, and say the same as a tree would. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

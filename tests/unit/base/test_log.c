@@ -1,14 +1,9 @@
 /* Rules of base/log.h: an event is one line, and no value can end it or look like another field. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/log.h"
 #include "base/mem.h"
 

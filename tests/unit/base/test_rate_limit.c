@@ -1,10 +1,5 @@
 /* Rules of base/rate_limit.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/clock.h"
 #include "base/rate_limit.h"
 

@@ -1,12 +1,7 @@
 /* Rules of base/text.h: each value has one spelling; hexadecimal digits may be of either case. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "base/text.h"
 

@@ -1,9 +1,5 @@
 /* Rules of base/ticker.h: functions are called until they are removed, and never after that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,16 +1,12 @@
 /* Rules of embed.sh: files are embedded byte for byte, in order, and a wrong name fails the build. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "embedded.h"
 

@@ -1,14 +1,10 @@
 /* Rules of params.h, byte by byte: the binary formats of PostgreSQL's *_recv functions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "params.h"
 
 #define ASSERT_VALUE(params, i, bytes)                                                                       \

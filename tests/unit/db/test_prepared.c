@@ -1,11 +1,7 @@
 /* Rules of prepared.h: how statements are found and confirmed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "prepared.h"
 
 static const char first_sql[] = "SELECT $1", second_sql[] = "SELECT $1 ";

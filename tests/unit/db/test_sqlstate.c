@@ -1,10 +1,5 @@
 /* Rules of sqlstate.h: an unknown SQLSTATE is a bug, never a fault of the environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "sqlstate.h"
 

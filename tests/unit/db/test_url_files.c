@@ -1,14 +1,10 @@
 /* Rules of db/url_files.h: a confined process is told of every file that libpq will read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "db/url_files.h"
 

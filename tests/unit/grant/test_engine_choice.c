@@ -1,11 +1,6 @@
 /* The decisions of the lease engine: the next batch, the next claim, and what becomes of tickets whose batch
  * failed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "engine_choice.h"
 

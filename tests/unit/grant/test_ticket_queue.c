@@ -1,10 +1,5 @@
 /* The queue of the lease engine: ordered by arrival, also after tickets have been taken out and put back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "ticket_queue.h"
 

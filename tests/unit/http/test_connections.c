@@ -1,15 +1,11 @@
 /* Records of sockets that the library has closed before it started a connection for them, and said nothing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "connections.h"
 

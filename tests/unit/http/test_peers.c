@@ -1,12 +1,8 @@
 /* Which addresses are counted as one client. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "peers.h"
 

@@ -1,9 +1,5 @@
 /* Only the next ledger, with the right hashes and the right link, may be committed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

@@ -1,12 +1,8 @@
 /* The balance of the distribution account: by ledgers, and by what RPCs answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "funds_watch.h"
 

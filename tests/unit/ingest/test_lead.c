@@ -1,10 +1,5 @@
 /* When a replica takes over from a leader that still has its lock. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "lead.h"
 
 static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)

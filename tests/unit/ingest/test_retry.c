@@ -1,11 +1,6 @@
 /* What follows a step of ingestion, by its result; pauses between retries; how long something may be missing.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "retry.h"

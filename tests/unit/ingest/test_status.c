@@ -1,9 +1,5 @@
 /* When ingestion is ready, and which failures it logs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

@@ -1,13 +1,8 @@
 /* Rules of ingest/witness.h: which RPC is followed, which ones take part, and what two of them have to say.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"

@@ -1,13 +1,9 @@
 /* All that limits keyd is on its command line, and an argument that is missing, altered or out of its
  * range is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <limits.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "keys/arguments.h"
 

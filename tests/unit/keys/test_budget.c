@@ -1,11 +1,7 @@
 /* Rules of budget.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "budget.h"
 
 #define SECOND 1000000

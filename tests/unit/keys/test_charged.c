@@ -1,13 +1,8 @@
 /* Rules of charged.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/bytes.h"
-#include "base/mem.h"
 #include "charged.h"
 
 /* The hash of a transaction in this set of the table. */

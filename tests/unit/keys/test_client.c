@@ -2,17 +2,12 @@
  * After a malformed answer the client sends no further request, and after a late one it takes each answer for
  * that of its own request. Most answers are written to the socket before the request is sent.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "client.h"

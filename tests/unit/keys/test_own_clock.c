@@ -1,12 +1,8 @@
 /* Rules of own_clock.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "own_clock.h"
 
 static void the_latest_time_is_120_seconds_after_the_clock_of_this_host(void **state)

@@ -2,16 +2,12 @@
  * The key ring: a faulty key never gives a signature (DS2), and secrets are wiped after use (DS6).
  * tests/integration/test_keyd_life.c tests with the real program which secrets are accepted.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
-#include "base/mem.h"
 #include "ring.h"
 #include "stellar/strkey.h"
 

@@ -3,16 +3,12 @@
  * crypto_sign_detached and crypto_sign_verify_detached, which the linker prefers to libsodium's, flip a bit
  * in chosen signatures and count calls.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
-#include "base/mem.h"
 #include "ring.h"
 
 static unsigned computed, verified; /* calls */

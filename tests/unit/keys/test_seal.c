@@ -1,10 +1,7 @@
 /* DS4: a sealed seed opens only for its own account, network and master key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "seal.h"

@@ -2,11 +2,6 @@
  * Rules of keys/secrets.h. To test values from the environment, this program runs itself with the argument
  * "hide": it calls secrets_hide, executes itself again and prints what is left.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "keys/secrets.h"
 

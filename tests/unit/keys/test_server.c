@@ -3,10 +3,6 @@
  * client sends are altered at random (the seed is fixed, so that a failure repeats).
  * tests/integration/test_keyd_walls.c tests the exit code of each violation with the real program.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -14,7 +10,8 @@
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "base/clock.h"

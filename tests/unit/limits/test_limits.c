@@ -1,9 +1,5 @@
 /* The table of limits: names, refusals, when a limit allows again, and which one refuses a fee bump. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* How many leases of a batch a client may still get. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "limits/usage.h"
 

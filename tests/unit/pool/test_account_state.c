@@ -1,9 +1,5 @@
 /* The names of account states, and how ledgers change an account's row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

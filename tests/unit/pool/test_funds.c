@@ -1,11 +1,7 @@
 /* What the distribution account can spend, and when that is too little. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "pool/funds.h"
 
 static const struct funds_limits limits = {

@@ -1,11 +1,7 @@
 /* When a hold ends (DR10): the close times of ledgers decide, even if a wrong clock began the hold. */
 #include "pool/grants_allowed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "stellar/policy.h"
 
 #define LEDGER_SECONDS 5

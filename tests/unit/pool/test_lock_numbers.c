@@ -1,9 +1,5 @@
 /* The numbers of the advisory locks, and their names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

@@ -1,10 +1,5 @@
 /* How a pending submission ends: only ledgers decide. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "pool/submission.h"
 

@@ -1,9 +1,5 @@
 /* Which changes an operator may make, for every state of an account and every result of a probe. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <string.h>
 

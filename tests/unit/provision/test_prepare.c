@@ -1,10 +1,5 @@
 /* How many accounts a transaction may have, and what it offers to pay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "prepare.h"
 
 static void a_transaction_has_no_more_accounts_than_signatures_allow(void **state)

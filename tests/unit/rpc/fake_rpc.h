@@ -3,10 +3,6 @@
 #ifndef FAIRWAY_TESTS_FAKE_RPC_H
 #define FAIRWAY_TESTS_FAKE_RPC_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -16,8 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "rpc/rpc.h"

@@ -1,11 +1,7 @@
 /* Limits of responses (rpc/limits.h): counted on the bytes, before a tree is made of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "limits.h"
 

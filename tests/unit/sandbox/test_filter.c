@@ -2,18 +2,14 @@
  * Rules of sandbox/filter.h, in processes of their own: which calls a table matches. lseek with a descriptor
  * that is not open stands for any call; its three arguments are free.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "filter.h"
 

@@ -2,10 +2,6 @@
  * DS7: what a sandboxed process can do, and that every other system call kills it. Each case runs in a
  * process of its own that has entered the sandbox.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +15,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "check.h"
 #include <sodium.h>
 
 #include "base/bytes.h"

@@ -1,10 +1,5 @@
 /* Which signatures show that the user has signed this transaction for this network. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "sample.h"
 #include "stellar/authority.h"
 

@@ -1,10 +1,7 @@
 /* Rules of stellar/envelope.h and envelope_build.h without the SDK: strictness, views, signatures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <sodium.h>
 

@@ -1,11 +1,7 @@
 /* DA7: the fees of a lease and of a fee bump, at every limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "stellar/policy.h"
 

@@ -1,10 +1,5 @@
 /* The list of frozen ledger keys (CAP-77): in a ledger's upgrades and as an entry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "ledger_meta.h"
 
 static void add_frozen_account(struct buf *out, uint8_t key)

@@ -1,10 +1,7 @@
 /* Rules of stellar/ids.h and stellar/strkey.h, with SEP-23's lists of valid and invalid strkeys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <sodium.h>
 

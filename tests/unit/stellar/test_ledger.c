@@ -1,11 +1,7 @@
 /* Rules of stellar/ledger.h for whole ledgers: proofs, stages, strictness. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "ledger_meta.h"
 #include "xdr/xdr.h"

@@ -1,11 +1,7 @@
 /* Rules of stellar/account.h and stellar/result.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "stellar/account.h"
 #include "stellar/result.h"

@@ -1,12 +1,8 @@
 /* The proof of a ledger's transactions: the set has the header's hash, and what the results are of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "ledger_meta.h"
 

@@ -1,10 +1,5 @@
 /* Rules of named.h: sorted, each account once, entries beyond the count ignored. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "policy_parts.h"
 #include "sample.h"
 

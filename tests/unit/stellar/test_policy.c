@@ -1,11 +1,6 @@
 /* Rules of stellar/policy.h for operations, and for what a channel account may sign. tests/hazards.md
  * explains the ids. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "stellar/envelope_build.h"
 #include "judge.h"
 #include "policy_parts.h"

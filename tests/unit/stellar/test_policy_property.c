@@ -4,20 +4,15 @@
  * authorizes nothing. The test decides by itself what authority a transaction uses: by the roles in which it
  * has put an account.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "generate.h"
 #include "policy_parts.h"
 #include "operation.h"
 #include "sample.h"
 #include "soroban.h"
-#include "stellar/account.h"
 #include "stellar/envelope_build.h"
 
 #define TRANSACTIONS 100000

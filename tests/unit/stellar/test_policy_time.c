@@ -1,11 +1,7 @@
 /* How long a lease lasts, and which transactions cannot be included in time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "base/mem.h"
 #include "stellar/policy.h"
 

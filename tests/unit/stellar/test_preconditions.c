@@ -1,10 +1,5 @@
 /* H12: the client's preconditions are checked. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "judge.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample

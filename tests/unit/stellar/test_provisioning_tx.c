@@ -1,10 +1,5 @@
 /* Rules of stellar/provisioning_tx.h: the bytes equal the SDK's, and each operation has a source. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "stellar/envelope_build.h"
 #include "operation.h"
 #include "stellar/provisioning_tx.h"

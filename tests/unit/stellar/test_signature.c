@@ -1,10 +1,6 @@
 /* signature_valid_of of stellar/ids.h: the vectors of RFC 8032, and forgeries that careless verifiers accept.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include <sodium.h>
 #include <string.h>

@@ -1,11 +1,7 @@
 /* Rules of policy_check for Soroban operations: no channel account authorizes anything in them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
-#include <cmocka.h>
 
+#include "check.h"
 #include "judge.h"
 #include "soroban.h"
 #include "stellar/envelope_build.h"

@@ -1,10 +1,5 @@
 /* DS3: views, hashes, leased transactions and fee bumps are those of the official SDK, byte for byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "stellar/envelope.h"
 #include "stellar/envelope_build.h"
 #include "vectors.h"

@@ -1,10 +1,5 @@
 /* Rules of the primitive reads of xdr/xdr.h: big endian, checked, position kept after an error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "xdr/xdr.h"
 
 static const uint8_t bytes[] = {0xff, 0xfe, 0xfd, 0xfc, 0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};

@@ -1,11 +1,6 @@
 /* Rules of xdr_take and xdr_each: strict, bounded, and the position of a fault. Values are written as words.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "check.h"
 #include "base/mem.h"
 #include "xdr/xdr.h"
 
