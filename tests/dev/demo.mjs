@@ -6,6 +6,7 @@ import { signToken } from '../e2e/token.mjs';
 import { transactionToSign } from './check.mjs';
 import { connect, fundIfMissing } from './network.mjs';
 
+const TRIES = 5;
 const HIGHEST_FEE = 10_000; // of the inner transaction, in stroops; the fee bump pays what is charged
 const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
 if (!fs.existsSync(place)) {
@@ -21,18 +22,24 @@ let number = 0;
 const step = text => console.log(`\n${++number}. ${text}`);
 const show = (name, value) => console.log(`   ${name.padEnd(16)} ${value}`);
 
-async function call(method, path, body) {
+/** Repeats after a 503, as each client should. Each try has a token of its own; key: what the tries have in common, of a lease. */
+async function call(method, path, body, key) {
   const sent = body && JSON.stringify(body);
-  const answer = await fetch(api + path, {
-    method,
-    headers: { ...(client && { authorization: `Bearer ${signToken(client, method, path, sent)}` }),
-      ...(sent && { 'content-type': 'application/json' }) },
-    body: sent,
-  });
-  const json = await answer.json();
-  if (!answer.ok)
-    throw new Error(`${method} ${path}: ${answer.status} ${json.code}: ${json.detail ?? json.title}`);
-  return json;
+  for (let tries = 1; ; tries++) {
+    const token = client && signToken(client, method, path, sent, { claims: { idempotencyKey: key } });
+    const answer = await fetch(api + path, {
+      method,
+      headers: { ...(token && { authorization: `Bearer ${token}` }), ...(key && { 'idempotency-key': key }),
+        ...(sent && { 'content-type': 'application/json' }) },
+      body: sent,
+    });
+    const json = await answer.json();
+    if (answer.ok)
+      return json;
+    if (answer.status !== 503 || tries === TRIES)
+      throw new Error(`${method} ${path}: ${answer.status} ${json.code}: ${json.detail ?? json.title}`);
+    await new Promise(wake => setTimeout(wake, 1000 * answer.headers.get('retry-after')));
+  }
 }
 const pool = async () => {
   const { accounts } = await call('GET', '/v1/pool');
@@ -54,7 +61,7 @@ const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: 
 show('transactionXdr', draft.toXDR().slice(0, 64) + '...');
 
 step('POST /v1/transactions: fairway leases a channel account, makes it the source of the transaction, and signs');
-const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR() });
+const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR() }, crypto.randomUUID());
 show('channelAccount', lease.channelAccount);
 show('sequence', lease.sequence);
 show('hash', lease.hash);

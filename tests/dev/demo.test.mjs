@@ -12,7 +12,7 @@ import { transactionToSign } from './check.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-demo-'));
 const channel = Keypair.random(), thief = Keypair.random();
-let localnet, server, replace, asked;
+let localnet, server, replace, asked, keys;
 
 before(async () => {
   localnet = await startLocalnet({ ledgerMs: 200 });
@@ -22,10 +22,12 @@ before(async () => {
     response.setHeader('content-type', 'application/json');
     if (request.url === '/v1/pool')
       response.end('{"accounts": {"idle": 1, "leased": 0}}');
+    else if (request.url === '/v1/transactions' && keys.push(request.headers['idempotency-key']) % 2 === 1)
+      response.writeHead(503, { 'retry-after': '1' }).end('{"code": "OVERLOADED"}');
     else if (request.url === '/v1/transactions')
       response.end(JSON.stringify(answer(body.transactionXdr)));
     else
-      response.writeHead(503).end('{"code": "OVERLOADED"}');
+      response.writeHead(500).end('{"code": "INTERNAL"}');
   }).listen(0, '127.0.0.1');
   await new Promise(listening => server.on('listening', listening));
   fs.writeFileSync(path.join(folder, 'demo.json'), JSON.stringify({ api: `http://127.0.0.1:${server.address().port}`, rpc: localnet.url,
@@ -57,6 +59,7 @@ function answer(sentXdr) {
 async function demo(replacement) {
   replace = replacement;
   asked = [];
+  keys = [];
   const text = await new Promise(resolve => execFile(process.execPath, [path.join(import.meta.dirname, 'demo.mjs')],
     { env: { ...process.env, RUN_DIR: folder }, timeout: 60_000 }, (_, stdout, stderr) => resolve(stdout + stderr)));
   return { text, signed: asked.includes('/v1/fee-bumps') };
@@ -75,9 +78,11 @@ const REPLACED = {
   'a transaction of another network': () => ({ passphrase: 'Public Global Stellar Network ; September 2015' }),
 };
 
-test('demo.mjs signs the transaction that it has sent', { timeout: 120_000 }, async () => {
+test('demo.mjs repeats a lease with the same key after a 503, and signs the transaction that it has sent', { timeout: 120_000 }, async () => {
   const { text, signed } = await demo(() => ({}));
   assert.ok(signed, text);
+  assert.equal(keys.length, 2);
+  assert.ok(keys[0] && keys[0] === keys[1]);
 });
 
 test('demo.mjs does not sign what a man in the middle has put in its place', { timeout: 120_000 }, async () => {
