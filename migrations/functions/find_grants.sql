@@ -2,8 +2,7 @@
 -- most are; then among all fee bumps; then among the leases of the other hours. Days to come count if they have leases: the
 -- database's clock may have been set back.
 CREATE OR REPLACE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (hash bytea, lease_hash bytea, granted_at timestamptz)
-LANGUAGE plpgsql STABLE
- SET timezone = 'UTC' AS $$
+LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
 DECLARE
     this constant timestamptz := date_trunc('hour', clock_timestamp());
     recent constant timestamptz[] := ARRAY[this, this - interval '1 hour'];

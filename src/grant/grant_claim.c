@@ -27,7 +27,10 @@ enum {
     CLAIM_SHARE
 };
 
-static const char sql_members[] = "SELECT m FROM fairway.pool_members($1) m";
+/* By place, from 1. */
+static const char sql_members[] =
+    "SELECT n.place FROM unnest($1::text[]) WITH ORDINALITY n (address, place)"
+    " WHERE (SELECT a.public_key FROM fairway.newest_account(n.address) a) IS NOT NULL";
 
 static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
     struct grant_terms *terms, struct detail *detail)
