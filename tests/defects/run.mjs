@@ -137,7 +137,8 @@ export async function openLanes(count, programs) {
   const shared = await realpath(path.join(root, '../shared')).catch(() => null);
   if (shared)
     await symlink(shared, path.join(home, 'shared'));
-  await run('gcc', ['-shared', '-fPIC', '-O1', '-o', path.join(home, 'filter.so'), path.join(import.meta.dirname, 'filter.c')]);
+  await run('gcc', ['-shared', '-fPIC', '-O1', '-I', path.join(root, 'tests'), '-o', path.join(home, 'filter.so'),
+    path.join(import.meta.dirname, 'filter.c')]);
   // with the times of files, so that make does not build again what is built
   await mkdir(path.join(original, 'build'), { recursive: true });
   await run('cp', ['-a', ...['Makefile', 'cmd', 'include', 'src', 'migrations', 'docker'].map(part => path.join(root, part)), original]);
