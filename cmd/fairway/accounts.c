@@ -3,14 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "commands.h"
-#include "database.h"
+#include "start.h"
 #include "pool/account_read.h"
 #include "provision/account_admin.h"
-#include "pool_access.h"
 
 #define PAGE 500
 
@@ -22,12 +21,9 @@ static void print_account(const struct account_shown *account)
     else
         printf(" sequence unknown");
     if (account->lease_shown) {
-        char hash[HASH_HEX_SIZE], until[32] = "?";
-        struct tm utc;
-        time_t max_time = (time_t)account->lease_max_time_s;
+        char hash[HASH_HEX_SIZE], until[CLOCK_TEXT_SIZE];
         hash_encode(&account->lease_hash, hash);
-        if (gmtime_r(&max_time, &utc) != NULL)
-            strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        clock_text(account->lease_max_time_s, until);
         printf(" lease %s until %s", hash, until);
     }
     if (account->reason[0] != '\0')

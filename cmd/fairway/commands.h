@@ -49,4 +49,12 @@ int cmd_keygen(const struct config *config);
 int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 
+/* docker/options.md. */
+void pages_print_markdown(FILE *to);
+/* The manual page fairway(1). */
+void pages_print_man(FILE *to);
+
+const char *version_text(void);   /* "0.9.0" */
+const char *version_commit(void); /* as `git describe`; "unknown" outside a repository */
+
 #endif

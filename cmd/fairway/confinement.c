@@ -1,6 +1,6 @@
 /* Confines a command: what its URL and its service manager need stays reachable, and nothing else does. The
  * walls themselves are in keys/confine. */
-#include "confinement.h"
+#include "start.h"
 
 #include <libgen.h>
 #include <stdlib.h>

@@ -1,14 +1,12 @@
 /* Opens the database session of a command, and checks what it leads to. Reads no table of the pool. */
-#include "database.h"
+#include "start.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "confinement.h"
 #include "db/login.h"
 #include "db/migrate.h"
 #include "db/server.h"
-#include "retry.h"
 
 struct attempt {
     struct db *db;

@@ -6,10 +6,9 @@
 
 #include "base/text.h"
 #include "commands.h"
-#include "database.h"
+#include "start.h"
 #include "pool/pool_counts.h"
 #include "provision/provision.h"
-#include "pool_access.h"
 
 #define ACCOUNTS_MAX 100000
 

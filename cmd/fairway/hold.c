@@ -3,20 +3,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "commands.h"
-#include "database.h"
+#include "start.h"
 #include "pool/grants_allowed.h"
 #include "pool/pool_counts.h"
 
 static void print_time(int64_t time_s)
 {
-    const time_t time = (time_t)time_s;
-    struct tm utc;
-    char text[32] = "";
-    if (gmtime_r(&time, &utc) != NULL)
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    char text[CLOCK_TEXT_SIZE];
+    clock_text(time_s, text);
     printf("%s (%" PRId64 ")", text, time_s);
 }
 

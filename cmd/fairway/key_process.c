@@ -1,6 +1,6 @@
 /* Starts the key process and has it load its keys. Passes on descriptors of secrets and never reads one
  * (keys/secrets.h). */
-#include "key_process.h"
+#include "start.h"
 
 #include <limits.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "keys/secrets.h"
 #include "pool/master_keys.h"
 #include "pool/network.h"
-#include "retry.h"
 
 /* KEYD, or fairway-keyd in the directory of this program. */
 static char *keyd_path(const struct config *config)

@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "commands.h"
-#include "database.h"
-#include "confinement.h"
+#include "start.h"
 #include "pool/lock_numbers.h"
 #include "pool/network.h"
 

@@ -15,8 +15,6 @@
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 #include "options.h"
-#include "pages.h"
-#include "version.h"
 
 static int run_loaded(const struct command *command, const struct config *config)
 {

@@ -5,9 +5,8 @@
 #include "base/deadlines.h"
 #include "base/clock.h"
 #include "commands.h"
-#include "database.h"
 #include "db/migrate.h"
-#include "confinement.h"
+#include "start.h"
 
 int cmd_migrate(const struct config *config)
 {

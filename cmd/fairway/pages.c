@@ -1,13 +1,11 @@
 /* Prints the tables of commands and options as pages: docker/options.md, and fairway(1) for man. Knows no
  * option and no command by name. */
-#include "pages.h"
+#include "commands.h"
 
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "commands.h"
 #include "options.h"
-#include "version.h"
 
 /* Texts are written for lines of a terminal: a page breaks its own lines, and troff reads '-', '\' and a '.'
  * that begins a line. */

@@ -1,17 +1,13 @@
 /* The options that commands on the pool share, and in which order such a command starts. Serves nothing and
  * leases nothing. */
-#include "pool_access.h"
+#include "start.h"
 
 #include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "commands.h"
-#include "confinement.h"
-#include "database.h"
-#include "key_process.h"
 #include "options.h"
-#include "rpcs.h"
 
 static void read_limits(const struct config *config, struct pool_access *out)
 {

@@ -1,5 +1,5 @@
-/* Which errors of a start may pass, and how long to wait between two tries. Knows no step. */
-#include "retry.h"
+/* How long to wait between two tries of a step. Knows no step. */
+#include "start.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -8,22 +8,6 @@
 #define PAUSE_MAX_MS 1000
 #define LOG_EVERY_MS 5000
 
-static bool is_transient(enum err e)
-{
-    switch (e) {
-    case ERR_DATABASE_UNAVAILABLE:
-    case ERR_OUTCOME_UNKNOWN: /* the step reads again what is stored */
-    case ERR_NOT_REPLICATED:
-    case ERR_SERIALIZATION:
-    case ERR_NOT_YET:
-    case ERR_RPC_UNAVAILABLE:
-    case ERR_RPC_REFUSED: /* a node that is starting refuses requests for a while */
-        return true;
-    default:
-        return false;
-    }
-}
-
 enum err retry_until(retry_step step, void *context, int64_t deadline_ms, struct detail *detail)
 {
     int64_t next_log_ms = 0;
@@ -31,7 +15,7 @@ enum err retry_until(retry_step step, void *context, int64_t deadline_ms, struct
          pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS) {
         enum err e = step(context, detail);
         int left_ms = clock_left_ms(deadline_ms);
-        if (!is_transient(e) || left_ms == 0)
+        if (!err_is_transient(e) || left_ms == 0)
             return e;
         if (clock_ms() >= next_log_ms) {
             log_warn("cannot start yet; retrying", "error=%s detail=\"%s\"", err_code(e), detail->text);

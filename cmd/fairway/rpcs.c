@@ -1,12 +1,11 @@
 /* Asks the RPCs of RPC_URL for their network when a command starts. Never reads ledgers or accounts. */
-#include "rpcs.h"
+#include "start.h"
 
 #include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "retry.h"
 #include "rpc/rpc.h"
 
 struct check {

@@ -21,7 +21,6 @@
 #include "pool/role.h"
 #include "pool_access.h"
 #include "systemd.h"
-#include "version.h"
 
 /* Between two looks at the key process and at the clients' file. */
 #define CHECK_MS 1000

@@ -21,7 +21,5 @@ struct token_request {
 MUST_CHECK enum err token_sign(const char *seed, const struct token_request *request, char **out);
 /* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE(32) bytes, and G... */
 void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_SIZE]);
-/* The address of a seed. ERR_MALFORMED: it is not one. */
-MUST_CHECK enum err token_key_address(const char *seed, char address[static ADDRESS_SIZE]);
 
 #endif

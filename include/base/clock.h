@@ -21,4 +21,8 @@ struct timespec clock_timespec(int64_t deadline_ms);
 
 void clock_sleep_ms(int ms);
 
+#define CLOCK_TEXT_SIZE 32
+/* Writes a time of day, in Unix seconds, as people read it: 2026-01-31T12:00:00Z. */
+void clock_text(int64_t unix_s, char out[static CLOCK_TEXT_SIZE]);
+
 #endif

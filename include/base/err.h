@@ -6,6 +6,8 @@
 #ifndef FAIRWAY_BASE_ERR_H
 #define FAIRWAY_BASE_ERR_H
 
+#include <stdbool.h>
+
 #define ERR_TABLE(X)                                                                                         \
     X(OK, "OK", 200, "Done.")                                                                                \
     /* faults of the caller */                                                                               \
@@ -111,6 +113,9 @@ int err_status(enum err e);
 
 /* One English sentence that clients may read. Never NULL. */
 const char *err_text(enum err e);
+
+/* Whether a start or a background task tries again later: something is unavailable, or not so far yet. */
+bool err_is_transient(enum err e);
 
 /*
  * Which item is wrong and why. The function that returns the error writes it; it is cut to fit and never has

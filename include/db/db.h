@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/mem.h"
 
 struct db_settings {
     const char *url;                 /* libpq connection string or URI; copied */
@@ -55,8 +56,6 @@ struct db_param {
         DB_TEXT_,
         DB_BYTEA_,
         DB_I64S_,
-        DB_I32S_,
-        DB_BOOLS_,
         DB_TEXTS_,
         DB_BYTEAS_
     } kind;
@@ -67,8 +66,8 @@ struct db_param {
         const char *text;
         struct bytes bytea;
         struct {
-            const void *items; /* const int64_t[], const int32_t[], const bool[], const char *const[], const
-                                  struct bytes[]; a NULL text and a bytea whose data is NULL are SQL NULL */
+            const void *items; /* const int64_t[], const char *const[], const struct bytes[]; a NULL text and
+                                  a bytea whose data is NULL are SQL NULL */
             size_t count;
         } array;
     } as;
@@ -80,8 +79,6 @@ struct db_param {
 #define DB_TEXT(v) ((struct db_param){.kind = DB_TEXT_, .as.text = (v)}) /* NULL is SQL NULL */
 #define DB_BYTEA(v) ((struct db_param){.kind = DB_BYTEA_, .as.bytea = (v)})
 #define DB_I64S(v, n) ((struct db_param){.kind = DB_I64S_, .as.array = {(v), (n)}})
-#define DB_I32S(v, n) ((struct db_param){.kind = DB_I32S_, .as.array = {(v), (n)}})
-#define DB_BOOLS(v, n) ((struct db_param){.kind = DB_BOOLS_, .as.array = {(v), (n)}})
 #define DB_TEXTS(v, n) ((struct db_param){.kind = DB_TEXTS_, .as.array = {(v), (n)}})
 #define DB_BYTEAS(v, n) ((struct db_param){.kind = DB_BYTEAS_, .as.array = {(v), (n)}})
 

@@ -119,7 +119,8 @@ enum rpc_send_status {
 };
 struct rpc_sent {
     enum rpc_send_status status;
-    int32_t code; /* with RPC_SEND_ERROR: the TransactionResultCode, innermost; else 0 */
+    const char *name; /* of the status; a constant */
+    int32_t code;     /* with RPC_SEND_ERROR: the TransactionResultCode, innermost; else 0 */
 };
 /* No status proves that the transaction will not be included. */
 MUST_CHECK enum err rpc_send(

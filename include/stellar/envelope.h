@@ -67,8 +67,4 @@ MUST_CHECK enum err transaction_decode(struct bytes xdr, struct envelope *out, s
 bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 4], struct bytes message,
     const struct public_key *signer, unsigned *verifications);
 
-/* Whether one of the signatures has the hint of signer and is its signature of hash. */
-bool envelope_signed_by(
-    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash);
-
 #endif

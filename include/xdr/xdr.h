@@ -72,8 +72,7 @@ struct xdr_search {
 MUST_CHECK enum err xdr_search(
     struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count);
 
-/* The XDR name of a type ("TransactionEnvelope"), and the type with a name, or -1. */
+/* The XDR name of a type ("TransactionEnvelope"). */
 const char *xdr_type_name(enum xdr_type type);
-int xdr_type_by_name(const char *name);
 
 #endif

@@ -5,8 +5,8 @@
  */
 #include <poll.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "db/server.h"
 #include "db_endpoint.h"
@@ -87,30 +87,28 @@ static void fail(
     report->checks[check].text = shown != NULL ? shown : reason;
 }
 
-/* The check passes with a warning: the replica stays ready. */
+static void judge(struct report *report, enum check check, bool passes, const char *reason)
+{
+    if (passes)
+        pass(report, check);
+    else
+        fail(report, check, reason, NULL, NULL);
+}
+
+/* A check that has passed has a warning: the replica stays ready. */
 static void warn(struct report *report, enum check check, const char *warning)
 {
-    report->checks[check].ran = true;
     report->checks[check].text = warning;
 }
 
 /* A warning: the first lease of a day makes its partition if housekeeping did not. */
 static void check_database(const struct pool_counts *pool, struct report *report)
 {
+    pass(report, CHECK_DATABASE);
     if (pool->partition_days <= 0)
         warn(report, CHECK_DATABASE,
             "there is no partition for the leases of tomorrow: housekeeping fails, and the leader's log says "
             "why");
-    else
-        pass(report, CHECK_DATABASE);
-}
-
-static void check_keys(const struct api_settings *settings, struct report *report)
-{
-    if (keyd_runs(settings->keyd))
-        pass(report, CHECK_KEYS);
-    else
-        fail(report, CHECK_KEYS, "the key process has ended", NULL, NULL);
 }
 
 /* The detail may name the RPC's URL, so it is only logged. */
@@ -129,26 +127,20 @@ static void check_ledgers(
     int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
     if (pool->cursor_sequence == 0)
         fail(report, CHECK_LEDGERS, "no ledger has been ingested yet", NULL, NULL);
-    else if (apart_s > grants_clock_slack_s(settings->ledger_seconds))
-        fail(report, CHECK_LEDGERS,
-            "the close time of the last committed ledger is too far from the database's clock: ingestion is"
-            " behind, or a clock is wrong",
-            NULL, NULL);
     else
-        pass(report, CHECK_LEDGERS);
+        judge(report, CHECK_LEDGERS, apart_s <= grants_clock_slack_s(settings->ledger_seconds),
+            "the close time of the last committed ledger is too far from the database's clock: ingestion is"
+            " behind, or a clock is wrong");
 }
 
 static void check_grants(const struct pool_counts *pool, struct report *report)
 {
-    char until[32] = "", *shown = report->grants;
+    char until[CLOCK_TEXT_SIZE], *shown = report->grants;
     const size_t size = sizeof report->grants;
-    const time_t until_s = (time_t)pool->held_until_s;
-    struct tm utc;
     if (pool->grants_allowed) {
         pass(report, CHECK_GRANTS);
     } else if (pool->held_until_s > 0) {
-        if (gmtime_r(&until_s, &utc) != NULL)
-            strftime(until, sizeof until, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        clock_text(pool->held_until_s, until);
         snprintf(shown, size, "grants are on hold until a ledger has closed after %s: %s", until,
             pool->grants_reason);
         fail(report, CHECK_GRANTS, "grants are on hold", shown, NULL);
@@ -162,32 +154,15 @@ static void check_grants(const struct pool_counts *pool, struct report *report)
     }
 }
 
-static void check_accounts(const struct pool_counts *pool, struct report *report)
-{
-    if (pool->active > 0)
-        pass(report, CHECK_ACCOUNTS);
-    else
-        fail(report, CHECK_ACCOUNTS, "no channel account is active: run fairway ensure-accounts", NULL, NULL);
-}
-
 static void check_funds(const struct api_settings *settings, const struct funds *funds, struct report *report)
 {
-    switch (funds_level(funds, &settings->funds)) {
-    case FUNDS_TOO_LOW:
-        fail(report, CHECK_FUNDS, "the distribution account cannot pay for more leases: fund it", NULL, NULL);
-        return;
-    case FUNDS_UNKNOWN:
+    const enum funds_level level = funds_level(funds, &settings->funds);
+    judge(report, CHECK_FUNDS, level != FUNDS_TOO_LOW,
+        "the distribution account cannot pay for more leases: fund it");
+    if (level == FUNDS_UNKNOWN)
         warn(report, CHECK_FUNDS, "the distribution account's balance is not known yet");
-        break;
-    case FUNDS_LOW:
+    else if (level == FUNDS_LOW)
         warn(report, CHECK_FUNDS, "the distribution account's balance is low: fund it");
-        break;
-    case FUNDS_OK:
-    default:
-        pass(report, CHECK_FUNDS);
-        return;
-    }
-    log_change(CHECK_FUNDS, NULL, NULL);
 }
 
 static void check_disk(struct db *db, struct report *report)
@@ -209,9 +184,8 @@ static void check_standby(
 {
     if (!settings->synchronous_failover)
         return;
-    if (pool->synchronous_standby)
-        pass(report, CHECK_STANDBY);
-    else
+    pass(report, CHECK_STANDBY);
+    if (!pool->synchronous_standby)
         warn(report, CHECK_STANDBY,
             "DATABASE_FAILOVER is synchronous, but no synchronous standby is configured: a failover may lose "
             "leases");
@@ -249,12 +223,13 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
         check_database(&pool, &report);
     else
         fail(&report, CHECK_DATABASE, "the database is unavailable", NULL, detail->text);
-    check_keys(settings, &report);
+    judge(&report, CHECK_KEYS, keyd_runs(settings->keyd), "the key process has ended");
     check_ingestion(settings, &report);
     if (database) {
         check_ledgers(settings, &pool, &report);
         check_grants(&pool, &report);
-        check_accounts(&pool, &report);
+        judge(&report, CHECK_ACCOUNTS, pool.active > 0,
+            "no channel account is active: run fairway ensure-accounts");
         check_funds(settings, &pool.funds, &report);
         check_disk(db, &report);
         check_standby(settings, &pool, &report);

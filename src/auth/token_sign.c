@@ -78,12 +78,3 @@ void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_S
     strkey_encode(STRKEY_SEED, pair.seed, sizeof pair.seed, seed);
     address_encode(&pair.public, address);
 }
-
-enum err token_key_address(const char *seed, char address[static ADDRESS_SIZE])
-{
-    struct key_pair pair CLEANUP(wipe_pair);
-    enum err e = read_pair(seed, &pair);
-    if (e == ERR_OK)
-        address_encode(&pair.public, address);
-    return e;
-}

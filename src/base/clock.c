@@ -38,3 +38,11 @@ void clock_sleep_ms(int ms)
     while (nanosleep(&left, &left) != 0)
         ;
 }
+
+void clock_text(int64_t unix_s, char out[static CLOCK_TEXT_SIZE])
+{
+    const time_t at = (time_t)unix_s;
+    struct tm utc;
+    if (gmtime_r(&at, &utc) == NULL || strftime(out, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        out[0] = '\0';
+}

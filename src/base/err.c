@@ -45,3 +45,19 @@ void detail_write(struct detail *detail, const char *format, ...)
     vsnprintf(detail->text, sizeof detail->text, format, args);
     va_end(args);
 }
+
+bool err_is_transient(enum err e)
+{
+    switch (e) {
+    case ERR_DATABASE_UNAVAILABLE:
+    case ERR_OUTCOME_UNKNOWN: /* the next try reads again what is stored */
+    case ERR_NOT_REPLICATED:
+    case ERR_SERIALIZATION:
+    case ERR_NOT_YET:
+    case ERR_RPC_UNAVAILABLE:
+    case ERR_RPC_REFUSED: /* a node that is starting refuses requests for a while */
+        return true;
+    default:
+        return false;
+    }
+}

@@ -16,8 +16,6 @@ static const struct {
     [DB_TEXT_] = {PG_TEXT, 0},
     [DB_BYTEA_] = {PG_BYTEA, 0},
     [DB_I64S_] = {PG_INT8S, PG_INT8},
-    [DB_I32S_] = {PG_INT4S, PG_INT4},
-    [DB_BOOLS_] = {PG_BOOLS, PG_BOOL},
     [DB_TEXTS_] = {PG_TEXTS, PG_TEXT},
     [DB_BYTEAS_] = {PG_BYTEAS, PG_BYTEA},
 };
@@ -41,13 +39,6 @@ static bool add_array_item(struct buf *out, const struct db_param *param, size_t
     case DB_I64S_:
         buf_add_u32(out, 8);
         buf_add_u64(out, (uint64_t)((const int64_t *)items)[i]);
-        return false;
-    case DB_I32S_:
-        buf_add_u32(out, 4);
-        buf_add_u32(out, (uint32_t)((const int32_t *)items)[i]);
-        return false;
-    case DB_BOOLS_:
-        add_item(out, &(uint8_t){((const bool *)items)[i]}, 1);
         return false;
     case DB_TEXTS_: {
         const char *text = ((const char *const *)items)[i];

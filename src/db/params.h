@@ -14,9 +14,7 @@ enum params_pg_type {
     PG_INT8 = 20,
     PG_INT4 = 23,
     PG_TEXT = 25,
-    PG_BOOLS = 1000,
     PG_BYTEAS = 1001,
-    PG_INT4S = 1007,
     PG_TEXTS = 1009,
     PG_INT8S = 1016
 };

@@ -1,8 +1,6 @@
 /* Whether a ledger is the next one and proves itself by its hashes. What does not is never committed. */
 #include "cursor.h"
 
-#include "base/mem.h"
-
 /* How far the nodes of one address may be apart: less than ten minutes of ledgers. */
 #define LEDGERS_APART 100
 

@@ -73,16 +73,8 @@ enum retry_class retry_class(enum err e)
         return RETRY_IDLE;
     case ERR_CANCELLED:
         return RETRY_CANCELLED;
-    case ERR_RPC_UNAVAILABLE:
-    case ERR_RPC_REFUSED:
-    case ERR_DATABASE_UNAVAILABLE:
-    case ERR_OUTCOME_UNKNOWN:
-    case ERR_NOT_REPLICATED:
-    case ERR_SERIALIZATION:
-    case ERR_NOT_YET:
-        return RETRY_UNAVAILABLE;
     default:
-        return RETRY_STOPPED;
+        return err_is_transient(e) ? RETRY_UNAVAILABLE : RETRY_STOPPED;
     }
 }
 

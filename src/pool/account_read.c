@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-
 enum err account_read_seed(const struct db_rows *rows, size_t row, int column, struct public_key *account,
     struct sealed_seed *sealed, struct detail *detail)
 {

@@ -6,7 +6,6 @@
 
 #include "base/deadlines.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "pool/lock_numbers.h"
 #include "stellar/policy.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "pool/lock_numbers.h"
 
 static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/mem.h"
 #include "db/locks.h"
 
 /* Of several that keep the same rows, the writer is the cause: the snapshots of others are as old because it

@@ -2,7 +2,6 @@
  * it. */
 #include "pool/retention.h"
 
-#include "base/mem.h"
 #include "pool/lock_numbers.h"
 
 /* Empty while another replica runs a step. */

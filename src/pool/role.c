@@ -1,8 +1,6 @@
 /* Reads the rights of the role of this process. Grants and revokes nothing. */
 #include "pool/role.h"
 
-#include "base/mem.h"
-
 static const char sql_may_write[] =
     "SELECT has_table_privilege('fairway.channel_accounts', 'INSERT, UPDATE, DELETE, TRUNCATE')"
     " OR pg_has_role(n.nspowner, 'USAGE') FROM pg_namespace n WHERE n.nspname = 'fairway'";

@@ -82,10 +82,6 @@ static enum err retire(struct provision *provision, const struct pool_counts *co
 /* The RPC's answer decides nothing, only a ledger does; it is logged for the operator. */
 static void send(struct provision *provision, const struct signed_submission *submission)
 {
-    static const char *const names[] = {[RPC_SEND_PENDING] = "PENDING",
-        [RPC_SEND_DUPLICATE] = "DUPLICATE",
-        [RPC_SEND_TRY_AGAIN_LATER] = "TRY_AGAIN_LATER",
-        [RPC_SEND_ERROR] = "ERROR"};
     struct detail detail = {0};
     struct rpc_sent sent;
     char hex[HASH_HEX_SIZE];
@@ -99,7 +95,7 @@ static void send(struct provision *provision, const struct signed_submission *su
         log_warn("Stellar RPC refused the transaction; retrying", "hash=%s code=%s", hex,
             result_code_name(sent.code));
     else
-        log_info("transaction sent", "hash=%s status=%s", hex, names[sent.status]);
+        log_info("transaction sent", "hash=%s status=%s", hex, sent.name);
 }
 
 /* Sends the pending submission again for each ledger: a node drops it from its queue after four ledgers. */
@@ -222,12 +218,6 @@ static enum err step(struct provision *provision, struct pool_counts *counts, st
     return e != ERR_OK || provision->waits_for_ledgers ? e : next_action(provision, counts, detail);
 }
 
-static bool is_transient(enum err e)
-{
-    return e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN || e == ERR_NOT_REPLICATED ||
-           e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED || e == ERR_SERIALIZATION || e == ERR_NOT_YET;
-}
-
 static enum err run(struct provision *provision, struct detail *detail)
 {
     const int64_t timeout_ms = (int64_t)provision->settings->timeout_s * 1000;
@@ -243,7 +233,7 @@ static enum err run(struct provision *provision, struct detail *detail)
         if (e == ERR_OK)
             continue;
         if (e != ERR_NOT_LEADER &&
-            (!is_transient(e) || provision->out_of_retries || clock_left_ms(deadline_ms) == 0))
+            (!err_is_transient(e) || provision->out_of_retries || clock_left_ms(deadline_ms) == 0))
             return e == ERR_RPC_REFUSED ? ERR_RPC_UNAVAILABLE : e;
         log_waiting(provision, detail->text);
         pause_one_poll(provision);

@@ -2,7 +2,6 @@
  */
 #include "session.h"
 
-#include "base/mem.h"
 #include "pool/lock_numbers.h"
 
 static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";

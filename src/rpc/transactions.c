@@ -77,6 +77,7 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
     if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "sendTransaction: unknown status");
     out->status = (enum rpc_send_status)status;
+    out->name = statuses[status];
     return out->status == RPC_SEND_ERROR ? read_result(result, "errorResultXdr", &out->code, detail) : ERR_OK;
 }
 

@@ -252,10 +252,3 @@ bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 
     }
     return false;
 }
-
-bool envelope_signed_by(
-    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash)
-{
-    unsigned verifications = SIGNATURES_MAX;
-    return envelope_verify(envelope, public_key_hint(signer), BYTES_OF(hash->bytes), signer, &verifications);
-}

@@ -1,7 +1,6 @@
 /* Reads XDR values, each within its bounds, and names types. Nothing is allocated. */
 #include "xdr/xdr.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "schema.h"
@@ -92,16 +91,4 @@ enum err xdr_end(const struct xdr_reader *reader)
 const char *xdr_type_name(enum xdr_type type)
 {
     return xdr_types[type].name;
-}
-
-static int name_compare(const void *name, const void *info)
-{
-    return strcmp(name, ((const struct xdr_type_info *)info)->name);
-}
-
-int xdr_type_by_name(const char *name)
-{
-    const struct xdr_type_info *info =
-        bsearch(name, xdr_types, XDR_TYPE_COUNT, sizeof xdr_types[0], name_compare);
-    return info == NULL ? -1 : (int)(info - xdr_types);
 }

@@ -78,31 +78,26 @@ static void arrays_keep_order_and_nulls(void **state)
 {
     (void)state;
     const int64_t longs[] = {INT64_MIN, 0, INT64_MAX};
-    const int32_t ints[] = {-1, 0, 7};
-    const bool bools[] = {true, false, true};
     const char *const texts[] = {"a", NULL, ""};
     const struct bytes byteas[] = {{(const uint8_t *)"\0z", 2}, {NULL, 0}, {(const uint8_t *)"", 0}};
     WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
         assert_int_equal(db_query(db,
-                             DB_SQL("SELECT l, i, b, t, y FROM unnest($1, $2, $3, $4, $5)"
-                                    " WITH ORDINALITY AS u (l, i, b, t, y, n) ORDER BY n",
-                                 DB_I64S(longs, 3), DB_I32S(ints, 3), DB_BOOLS(bools, 3), DB_TEXTS(texts, 3),
-                                 DB_BYTEAS(byteas, 3)),
+                             DB_SQL("SELECT l, t, y FROM unnest($1, $2, $3)"
+                                    " WITH ORDINALITY AS u (l, t, y, n) ORDER BY n",
+                                 DB_I64S(longs, 3), DB_TEXTS(texts, 3), DB_BYTEAS(byteas, 3)),
                              &rows, &detail),
             ERR_OK);
         assert_int_equal(db_count(rows), 3);
         for (size_t i = 0; i < 3; i++) {
             assert_true(db_i64(rows, i, 0) == longs[i]);
-            assert_int_equal(db_i32(rows, i, 1), ints[i]);
-            assert_int_equal(db_bool(rows, i, 2), bools[i]);
-            assert_int_equal(db_is_null(rows, i, 3), texts[i] == NULL);
-            assert_int_equal(db_is_null(rows, i, 4), byteas[i].data == NULL);
-            assert_true(bytes_equal(db_bytea(rows, i, 4), byteas[i]));
+            assert_int_equal(db_is_null(rows, i, 1), texts[i] == NULL);
+            assert_int_equal(db_is_null(rows, i, 2), byteas[i].data == NULL);
+            assert_true(bytes_equal(db_bytea(rows, i, 2), byteas[i]));
         }
-        assert_string_equal(db_text(rows, 0, 3), "a");
-        assert_string_equal(db_text(rows, 2, 3), "");
+        assert_string_equal(db_text(rows, 0, 1), "a");
+        assert_string_equal(db_text(rows, 2, 1), "");
     }
 }
 
@@ -112,16 +107,14 @@ static void empty_arrays_are_empty_and_typed(void **state)
     WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
-        assert_int_equal(db_query(db,
-                             DB_SQL("SELECT $1 = '{}', $2 = '{}', $3 = '{}', $4 = '{}', $5 = '{}',"
-                                    " pg_typeof($1) = 'int8[]'::regtype, pg_typeof($2) = 'int4[]'::regtype,"
-                                    " pg_typeof($3) = 'bool[]'::regtype, pg_typeof($4) = 'text[]'::regtype,"
-                                    " pg_typeof($5) = 'bytea[]'::regtype",
-                                 DB_I64S(NULL, 0), DB_I32S(NULL, 0), DB_BOOLS(NULL, 0), DB_TEXTS(NULL, 0),
-                                 DB_BYTEAS(NULL, 0)),
-                             &rows, &detail),
+        assert_int_equal(
+            db_query(db,
+                DB_SQL("SELECT $1 = '{}', $2 = '{}', $3 = '{}', pg_typeof($1) = 'int8[]'::regtype,"
+                       " pg_typeof($2) = 'text[]'::regtype, pg_typeof($3) = 'bytea[]'::regtype",
+                    DB_I64S(NULL, 0), DB_TEXTS(NULL, 0), DB_BYTEAS(NULL, 0)),
+                &rows, &detail),
             ERR_OK);
-        for (int column = 0; column < 10; column++)
+        for (int column = 0; column < 6; column++)
             assert_true(db_bool(rows, 0, column));
     }
 }

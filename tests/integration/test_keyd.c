@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
 #include "support/keyd.h"
+#include "unit/stellar/sample.h"
 
 static uint64_t now_s; /* when the tests began; the key process has the clock of this host */
 static struct keyd *serving, *provisioning;

@@ -65,7 +65,9 @@ static int judge(char *line)
         return 0;
     }
     const char *name = strsep(&rest, " ");
-    int type = name != NULL ? xdr_type_by_name(name) : -1;
+    int type = name != NULL ? XDR_TYPE_COUNT - 1 : -1;
+    while (type >= 0 && strcmp(xdr_type_name((enum xdr_type)type), name) != 0)
+        type--;
     CLEANUP(buf_free) struct buf xdr = {0};
     bool edges_too = strcmp(verb, "edges") == 0;
     if (type < 0 || rest == NULL || (!edges_too && strcmp(verb, "check") != 0) ||

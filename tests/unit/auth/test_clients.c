@@ -13,10 +13,8 @@ static char a[ADDRESS_SIZE], b[ADDRESS_SIZE];
 static int set_up(void **state)
 {
     (void)state;
-    char seed[ADDRESS_SIZE], again[ADDRESS_SIZE];
+    char seed[ADDRESS_SIZE];
     token_key_new(seed, a);
-    assert_int_equal(token_key_address(seed, again), ERR_OK);
-    assert_string_equal(a, again);
     token_key_new(seed, b);
     return 0;
 }

@@ -8,6 +8,14 @@
 #include "base/mem.h"
 #include "stellar/policy.h"
 
+/* Whether one of the signatures has the hint of signer and is its signature of hash. */
+static inline bool envelope_signed_by(
+    const struct envelope *envelope, const struct public_key *signer, const struct hash *hash)
+{
+    unsigned verifications = SIGNATURES_MAX;
+    return envelope_verify(envelope, public_key_hint(signer), BYTES_OF(hash->bytes), signer, &verifications);
+}
+
 enum sample_source {
     NO_SOURCE,
     PLAIN,

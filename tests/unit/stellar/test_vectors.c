@@ -2,6 +2,7 @@
 #include "check.h"
 #include "stellar/envelope.h"
 #include "stellar/envelope_build.h"
+#include "sample.h"
 #include "vectors.h"
 
 /* Each check reads its columns in the order in which vectors.mjs writes them. */

@@ -277,16 +277,6 @@ static void each_refuses_types_of_plain_bytes(void **state)
     buf_free(&buf);
 }
 
-static void type_names_and_types_match(void **state)
-{
-    (void)state;
-    for (int type = 0; type < XDR_TYPE_COUNT; type++)
-        assert_int_equal(xdr_type_by_name(xdr_type_name((enum xdr_type)type)), type);
-    assert_string_equal(xdr_type_name(XDR_TransactionEnvelope), "TransactionEnvelope");
-    assert_int_equal(xdr_type_by_name("transactionEnvelope"), -1);
-    assert_int_equal(xdr_type_by_name(""), -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,7 +295,6 @@ int main(void)
         cmocka_unit_test(each_ends_when_found_returns_an_error),
         cmocka_unit_test(a_search_for_several_types_finds_each_of_them),
         cmocka_unit_test(each_refuses_types_of_plain_bytes),
-        cmocka_unit_test(type_names_and_types_match),
     };
     return cmocka_run_group_tests_name("xdr/walk", tests, NULL, NULL);
 }
