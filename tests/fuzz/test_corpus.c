@@ -75,14 +75,12 @@ static void run(const uint8_t *data, size_t size)
 
 static void DX1_the_corpus_is_replayed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < file_count; i++)
         run(files[i].data, files[i].size);
 }
 
 static void DX1_mutations_of_the_corpus_break_no_rule(void **state)
 {
-    (void)state;
     static uint8_t input[SIZE_MAX_BYTES];
     const char *size_name = getenv("FAIRWAY_SIZE"), *seed = getenv("FAIRWAY_SEED");
     unsigned count = size_name != NULL && strcmp(size_name, "long") == 0 ? MUTATIONS_LONG : MUTATIONS;

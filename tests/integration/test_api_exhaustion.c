@@ -21,7 +21,6 @@ static void await_waiting(size_t count, int within_ms)
 
 static int all_leased(void **state)
 {
-    (void)state;
     service_reset(&service);
     for (size_t i = 0; i < FIXTURE_ACCOUNTS; i++) {
         AUTO_RESPONSE response = {0};
@@ -34,7 +33,6 @@ static int all_leased(void **state)
 
 static void no_request_waits_longer_than_six_seconds(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     int64_t begun_ms = clock_ms();
     fixture_post_payment(&response);
@@ -47,7 +45,6 @@ static void no_request_waits_longer_than_six_seconds(void **state)
 /* Only a notification ends the wait this soon: polling would take up to a second. */
 static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     int waiting = service_send(&service, "POST", PATH, fixture_payment());
     await_waiting(1, 2000);
@@ -62,7 +59,6 @@ static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
 
 static void DL7_the_first_request_gets_the_first_account(void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0}, second = {0};
     int one = service_send(&service, "POST", PATH, fixture_payment());
     await_waiting(1, 2000);
@@ -79,7 +75,6 @@ static void DL7_the_first_request_gets_the_first_account(void **state)
 
 static void DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account(void **state)
 {
-    (void)state;
     const uint64_t before = http_request_count(ERR_CANCELLED);
     int gone = service_send(&service, "POST", PATH, fixture_payment());
     await_waiting(1, 2000);

@@ -90,7 +90,6 @@ static void refused(const struct leased *leased, const char *max_fee, const char
 
 static void the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(void **state)
 {
-    (void)state;
     static const char *const members[] = {
         "hash", "innerHash", "transactionXdr", "fee", "feeAccount", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
@@ -128,7 +127,6 @@ static void the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(v
 
 static void the_fee_bump_is_recorded_with_its_fee(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     AUTO_LEASED leased = lease_payment();
     char inner[HASH_HEX_SIZE];
@@ -144,7 +142,6 @@ static void the_fee_bump_is_recorded_with_its_fee(void **state)
 
 static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -163,7 +160,6 @@ static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
 
 static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
 {
-    (void)state;
     static const char *const bids[] = {"20000", "20001", "1000000", "20000"};
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -179,7 +175,6 @@ static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
 
 static void a_settled_lease_gets_no_fee_bump(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
     AUTO_RESPONSE before = {0};
@@ -191,7 +186,6 @@ static void a_settled_lease_gets_no_fee_bump(void **state)
 
 static void an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
     test_db_exec(&service.db, TEST_CHANGE_LEASES("max_time = 1"));
@@ -202,7 +196,6 @@ static void an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void
 /* The account is idle again, and the lease's row may have been deleted. */
 static void a_lease_that_is_unknown_is_not_found(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
     service_reset(&service);
@@ -213,7 +206,6 @@ static void a_lease_that_is_unknown_is_not_found(void **state)
 
 static void DA8_another_clients_lease_is_not_found(void **state)
 {
-    (void)state;
     AUTO_RESPONSE theirs = {0}, none = {0};
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -231,7 +223,6 @@ static void DA8_another_clients_lease_is_not_found(void **state)
 /* The same account and sequence number, but one other byte and so another hash. */
 static void DA7_a_changed_transaction_gets_no_fee_bump(void **state)
 {
-    (void)state;
     struct sample sample = SAMPLE;
     add_extend(&sample, PLAIN, SIGNER);
     sample.resource_fee_stroops = 1000;
@@ -248,7 +239,6 @@ static void DA7_a_changed_transaction_gets_no_fee_bump(void **state)
 
 static void DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
 {
-    (void)state;
     static const char *const above[] = {"1000001", "9223372036854775807"};
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -266,7 +256,6 @@ static void DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
 
 static void DA7_maxFee_below_the_minimum_is_refused(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
     static const char *const below[] = {"19999", "1"};
@@ -283,7 +272,6 @@ static void DA7_maxFee_below_the_minimum_is_refused(void **state)
 /* A fee bump may rescue a pending transaction, so it is refused only if it cannot be paid. */
 static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     AUTO_RESPONSE response = {0};
     sign_as(&leased, SIGNER);
@@ -298,14 +286,12 @@ static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_i
 
 static void without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
 static void without_the_channel_accounts_signature_it_is_refused(void **state)
 {
-    (void)state;
     AUTO_LEASED leased = lease_payment();
     cut_signatures(&leased, 0);
     sign_as(&leased, SIGNER);
@@ -315,7 +301,6 @@ static void without_the_channel_accounts_signature_it_is_refused(void **state)
 
 static void maxFee_is_a_positive_decimal_in_a_string(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"\"0\"", "\"-1\"", "\"+1\"", "\"1e6\"", "\"1.0\"", "\"\"", "\" 1\"",
         "\"01\"", "\"9223372036854775808\"", "\"18446744073709551616\"", "20000", "true", "{}"};
     AUTO_LEASED leased = lease_payment();

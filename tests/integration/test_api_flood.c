@@ -189,7 +189,6 @@ static int64_t lease_and_settle(void)
 
 static void DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
 {
-    (void)state;
     struct sender senders[SENDERS] = {0};
     int64_t leases = 0, slowest_us = 0, begun_ms = clock_ms();
     make_kinds();
@@ -224,7 +223,6 @@ static bool needs_no_database(const struct attempt *kind)
 
 static void DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code(void **state)
 {
-    (void)state;
     struct sender sender = {0};
     make_kinds();
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
@@ -278,7 +276,6 @@ static void wipe_racers(struct racer racers[], size_t count)
 
 static void DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
 {
-    (void)state;
     struct racer racers[RACERS] = {0};
     unsigned granted = 0, refused = 0;
     int64_t begun_ms = clock_ms();
@@ -319,7 +316,6 @@ static struct buf signed_lease(struct hash *hash)
 
 static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void **state)
 {
-    (void)state;
     struct racer racers[RACERS] = {0};
     struct hash lease;
     struct buf xdr = signed_lease(&lease);

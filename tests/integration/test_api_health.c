@@ -53,7 +53,6 @@ static void assert_passes(const char *path)
 
 static void at_first_every_check_passes(void **state)
 {
-    (void)state;
     static const char *const names[] = {
         "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk"};
     AUTO_RESPONSE response = {0};
@@ -69,7 +68,6 @@ static void at_first_every_check_passes(void **state)
 
 static void DO5_failed_ingestion_fails_its_check_without_the_reason(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     service.ingestion_error = (struct detail){"http://user:secret@rpc says no"};
     service.ingestion_works = false;
@@ -84,7 +82,6 @@ static void DO5_failed_ingestion_fails_its_check_without_the_reason(void **state
 
 static void DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check(void **state)
 {
-    (void)state;
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 34");
     assert_passes("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 10");
@@ -106,7 +103,6 @@ static char *reason_of(const char *name)
 
 static void DO5_stopped_grants_fail_their_check_with_the_reason(void **state)
 {
-    (void)state;
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'the ledgers have a gap'");
     AUTO_FREE char *reason = reason_of("grants");
@@ -115,7 +111,6 @@ static void DO5_stopped_grants_fail_their_check_with_the_reason(void **state)
 
 static void DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end(void **state)
 {
-    (void)state;
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
     AUTO_FREE char *reason = reason_of("grants");
@@ -143,7 +138,6 @@ static size_t count_lines(FILE *log, const char *with)
 /* Probes come every few seconds, and on both listeners. */
 static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery(void **state)
 {
-    (void)state;
     FILE *log = tmpfile();
     const int stderr_fd = dup(STDERR_FILENO);
     assert_non_null(log);
@@ -178,7 +172,6 @@ static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_reco
 
 static void DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not(void **state)
 {
-    (void)state;
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
         AUTO_RESPONSE response = {0};
         fixture_post_payment(&response);
@@ -202,7 +195,6 @@ static const char *warning(const char *name)
 
 static void DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check(void **state)
 {
-    (void)state;
     assert_non_null(strstr(warning("funds"), "not known"));
     service_set_spendable(&service, 1000 * SERVICE_PAYMENT);
     assert_string_equal(warning("funds"), "");
@@ -229,7 +221,6 @@ static void set_standby_names(const char *names)
 
 static void DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning(void **state)
 {
-    (void)state;
     service.synchronous_failover = true;
     service_restart_api(&service, &service_limits);
     assert_non_null(strstr(warning("standby"), "no synchronous standby"));
@@ -256,7 +247,6 @@ static void drop_partitions_after(const char *day)
 /* The first lease of a day makes its partition. */
 static void missing_partitions_are_a_warning(void **state)
 {
-    (void)state;
     assert_string_equal(warning("database"), "");
     drop_partitions_after("current_date");
     assert_non_null(strstr(warning("database"), "of tomorrow"));
@@ -282,7 +272,6 @@ static void await_ready(void)
 
 static void DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"/v1/pool", "/v1/channel-accounts",
         "/v1/transactions/0000000000000000000000000000000000000000000000000000000000000000"};
     AUTO_RESPONSE refused = {0}, ready = {0}, granted = {0};
@@ -309,7 +298,6 @@ static void DX7_without_the_database_everything_is_503_but_livez_and_the_service
 /* The status after the outage, not the one that was read before it. */
 static void DX7_a_wait_continues_after_an_outage_and_returns_the_new_status(void **state)
 {
-    (void)state;
     AUTO_RESPONSE leased = {0}, response = {0};
     fixture_post_payment(&leased);
     AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=20", response_text(&leased, "hash"));
@@ -328,7 +316,6 @@ static void DX7_a_wait_continues_after_an_outage_and_returns_the_new_status(void
 
 static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void **state)
 {
-    (void)state;
     AUTO_RESPONSE leased = {0}, response = {0};
     fixture_post_payment(&leased);
     AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=2", response_text(&leased, "hash"));
@@ -344,7 +331,6 @@ static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void *
 /* The last test: the key process is not started again. */
 static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable(void **state)
 {
-    (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, refused = {0}, live = {0};
     fixture_post_payment(&leased);
     assert_int_equal(leased.status, 201);

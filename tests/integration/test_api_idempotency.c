@@ -34,7 +34,6 @@ static char *body_of_payment(unsigned timeout_s)
 static void DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle(
     void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
     post_keyed(&first, "order 7", body);
@@ -59,7 +58,6 @@ static void DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_w
 
 static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it(void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0};
     AUTO_RESPONSE retry = {0};
     AUTO_RESPONSE another = {0};
@@ -81,7 +79,6 @@ static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_
 
 static void DL9_the_same_key_with_another_body_is_409(void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0};
     AUTO_RESPONSE second = {0};
     AUTO_FREE char *body = body_of_payment(60);
@@ -97,7 +94,6 @@ static void DL9_the_same_key_with_another_body_is_409(void **state)
 
 static void DL9_a_refused_request_leaves_its_key_free(void **state)
 {
-    (void)state;
     AUTO_RESPONSE refused = {0};
     AUTO_RESPONSE granted = {0};
     AUTO_FREE char *body = body_of_payment(60);
@@ -109,7 +105,6 @@ static void DL9_a_refused_request_leaves_its_key_free(void **state)
 
 static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
     struct api_client clients[50];
@@ -131,7 +126,6 @@ static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
 
 static void an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused(void **state)
 {
-    (void)state;
     AUTO_FREE char *body = body_of_payment(60);
     char longest[257];
     memset(longest, 'k', sizeof longest);

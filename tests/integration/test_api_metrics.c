@@ -79,7 +79,6 @@ static void assert_line(const char *line, char *described)
 
 static void every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE(void **state)
 {
-    (void)state;
     service_set_spendable(&service, 5000000);
     struct api_reply reply = metrics();
     char described[100] = "";
@@ -95,7 +94,6 @@ static void every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE(vo
 
 static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
 {
-    (void)state;
     assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS);
     lease_one();
     test_db_exec(&service.db,
@@ -119,7 +117,6 @@ static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
 /* Also those that the log leaves out. */
 static void every_request_is_counted_by_the_code_of_its_problem(void **state)
 {
-    (void)state;
     enum {
         REFUSED = 50
     };
@@ -140,7 +137,6 @@ static void every_request_is_counted_by_the_code_of_its_problem(void **state)
 
 static void DO2_the_cursor_is_the_last_ledger(void **state)
 {
-    (void)state;
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 25");
     struct api_reply reply = metrics();
     assert_int_equal(sample_of(&reply, "fairway_cursor_ledger"),
@@ -160,7 +156,6 @@ static void DO2_the_cursor_is_the_last_ledger(void **state)
 
 static void the_balance_of_the_distribution_account_is_left_out_until_it_is_known(void **state)
 {
-    (void)state;
     struct api_reply reply = metrics();
     assert_int_equal(sample_of(&reply, "fairway_distribution_known"), 0);
     assert_int_equal(sample_of(&reply, "fairway_distribution_balance_stroops"), ABSENT);
@@ -181,7 +176,6 @@ static void the_balance_of_the_distribution_account_is_left_out_until_it_is_know
 
 static void DR10_the_configured_standby_and_the_failover_option_are_reported(void **state)
 {
-    (void)state;
     assert_int_equal(value("fairway_database_failover_synchronous"), 0);
     assert_int_equal(value("fairway_database_synchronous_standby_configured"), 0);
     service.synchronous_failover = true;
@@ -203,7 +197,6 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
 
 static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
 {
-    (void)state;
     struct db *old = test_db_open(&service.db);
     assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
     assert_int_equal(db_begin(old, NULL), ERR_OK);
@@ -223,7 +216,6 @@ static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
 
 static void the_commit_of_the_build_is_reported(void **state)
 {
-    (void)state;
     struct api_reply reply = metrics();
     const char *build = strstr(reply.body, "\nfairway_build_info{commit=\"");
     assert_non_null(build);
@@ -234,7 +226,6 @@ static void the_commit_of_the_build_is_reported(void **state)
 /* The last test: it kills the server. */
 static void without_the_database_the_other_metrics_are_reported(void **state)
 {
-    (void)state;
     test_pg_kill();
     struct api_reply reply = metrics();
     assert_int_equal(sample_of(&reply, "fairway_database_up"), 0);

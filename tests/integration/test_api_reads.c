@@ -35,7 +35,6 @@ static void get_transaction(struct response *response, const struct hash *hash, 
 
 static void a_pending_transaction_has_no_ledger_yet(void **state)
 {
-    (void)state;
     static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", NULL};
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
@@ -49,7 +48,6 @@ static void a_pending_transaction_has_no_ledger_yet(void **state)
 
 static void a_settled_transaction_has_ledger_close_time_and_result_code(void **state)
 {
-    (void)state;
     static const char *const members[] = {
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", "resultCode", NULL};
     static const struct {
@@ -75,7 +73,6 @@ static void a_settled_transaction_has_ledger_close_time_and_result_code(void **s
 
 static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
 {
-    (void)state;
     static const char *const members[] = {
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
     AUTO_RESPONSE response = {0};
@@ -89,7 +86,6 @@ static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
 
 static void a_fee_bumps_hash_finds_its_lease(void **state)
 {
-    (void)state;
     AUTO_RESPONSE leased = {0}, bumped = {0}, pending = {0}, ended = {0};
     fixture_post_payment(&leased);
     fixture_bump(&bumped, &leased);
@@ -105,7 +101,6 @@ static void a_fee_bumps_hash_finds_its_lease(void **state)
 
 static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct hash hash = {{1, 2, 3}};
     int64_t begun_ms = clock_ms();
@@ -116,7 +111,6 @@ static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
 
 static void DA8_another_clients_hash_is_unknown(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     test_db_exec(&service.db, TEST_CHANGE_LEASES("client = 'somebody'"));
@@ -126,7 +120,6 @@ static void DA8_another_clients_hash_is_unknown(void **state)
 
 static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
 {
-    (void)state;
     static const char digits[] = "ABCDEFabcdef0123456789ABCDEFabcdef0123456789ABCDEFabcdef01234567";
     AUTO_RESPONSE well = {0};
     AUTO_FREE char *good = mem_format("/v1/transactions/%s", digits);
@@ -149,7 +142,6 @@ static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
 
 static void wait_is_whole_seconds_from_0_to_60(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"61", "-1", "1.5", "", "1s", "%201", "01", "18446744073709551617"};
     struct hash hash = lease();
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -165,7 +157,6 @@ static void wait_is_whole_seconds_from_0_to_60(void **state)
 
 static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     int64_t begun_ms = clock_ms();
@@ -182,7 +173,6 @@ static json_int_t member(const struct response *response, const char *object, co
 
 static void the_pool_is_returned_as_counts_by_state(void **state)
 {
-    (void)state;
     static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", "grants", NULL};
     static const char *const counts[] = {"idle", "leased", "creating", "retiring", "quarantined", NULL};
     static const char *const cursor[] = {"sequence", "closeTime", "lagSeconds", NULL};
@@ -217,7 +207,6 @@ static bool grants_allowed(const struct response *response)
 
 static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end(void **state)
 {
-    (void)state;
     AUTO_RESPONSE allowed = {0}, on_hold = {0}, stopped = {0}, restored = {0};
     service_get(&service, &allowed, "/v1/pool");
     test_db_exec(&service.db,
@@ -244,7 +233,6 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
 
 static void before_the_first_ledger_the_cursor_is_null(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     test_db_exec(&service.db, "CREATE TABLE fairway.kept AS SELECT * FROM fairway.cursor;"
                               "DELETE FROM fairway.cursor");
@@ -257,7 +245,6 @@ static void before_the_first_ledger_the_cursor_is_null(void **state)
 
 static void pages_follow_each_other_to_the_end(void **state)
 {
-    (void)state;
     for (int limit = 1; limit <= FIXTURE_ACCOUNTS + 1; limit++) {
         AUTO_FREE char *path = mem_format("/v1/channel-accounts?limit=%d", limit);
         char last[ADDRESS_SIZE] = "";
@@ -288,7 +275,6 @@ static void pages_follow_each_other_to_the_end(void **state)
 
 static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state)
 {
-    (void)state;
     static const char *const leased[] = {"publicKey", "state", "sequence", "sequenceLedger", "lease", NULL};
     static const char *const quarantined[] = {
         "publicKey", "state", "reason", "sequence", "sequenceLedger", NULL};
@@ -316,7 +302,6 @@ static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state
 
 static void DA8_another_clients_lease_is_not_shown(void **state)
 {
-    (void)state;
     static const char *const members[] = {"publicKey", "state", "sequence", "sequenceLedger", NULL};
     AUTO_RESPONSE response = {0};
     lease();
@@ -330,7 +315,6 @@ static void DA8_another_clients_lease_is_not_shown(void **state)
 
 static void invalid_page_parameters_are_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"state=active", "state=", "state=IDLE", "limit=0", "limit=1001",
         "limit=-1", "limit=1.0", "limit=", "after=", "after=x",
         "after=GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"};

@@ -31,7 +31,6 @@ static void simulation_says(const char *body)
 
 static void a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused(void **state)
 {
-    (void)state;
     AUTO_RESPONSE most = {0}, above = {0};
     simulation_says(FAKE_RESULT(SIMULATED));
     post_soroban(&above, 2001, NULL);
@@ -45,7 +44,6 @@ static void a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more
 
 static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     simulation_says(
         FAKE_RESULT("{\"error\":\"HostError: Error(Auth, InvalidAction)\\nmore\",\"latestLedger\":9}"));
@@ -58,7 +56,6 @@ static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
 
 static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
 {
-    (void)state;
     static const struct fake_reply replies[] = {
         {.method = "simulateTransaction", .manner = FAKE_HANGS_UP},
         {.method = "simulateTransaction", .status = 503, .body = ""},
@@ -79,7 +76,6 @@ static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
 
 static void an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     const int64_t begun_ms = clock_ms();
     fake_set_reply(service.rpc, 0, (struct fake_reply){.manner = FAKE_SILENT});
@@ -92,7 +88,6 @@ static void an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state
 /* Its lease was granted before: neither the RPC nor a new fee may take it away. */
 static void DL9_a_retry_gets_its_lease_although_the_simulation_has_no_result(void **state)
 {
-    (void)state;
     AUTO_RESPONSE first = {0}, down = {0}, dearer = {0}, another = {0};
     simulation_says(FAKE_RESULT(SIMULATED));
     post_soroban(&first, 1500, "order 7");
@@ -155,7 +150,6 @@ static int64_t bumps(void)
 
 static void a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     AUTO_FREE char *entries = account_with_signer(SIGNER + 1);
     fake_set_reply(service.rpc, 1, (struct fake_reply){.method = "getLedgerEntries", .body = entries});
@@ -167,7 +161,6 @@ static void a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
 
 static void a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
 {
-    (void)state;
     AUTO_RESPONSE stranger = {0}, signer = {0}, network = {0};
     AUTO_FREE char *entries = account_with_signer(SIGNER + 1);
     bump_signed_by(&stranger, SIGNER + 2, false); /* the account does not exist */
@@ -184,7 +177,6 @@ static void a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
 
 static void signers_that_cannot_be_read_get_no_fee_bump(void **state)
 {
-    (void)state;
     AUTO_RESPONSE signer = {0}, master = {0};
     fake_set_reply(
         service.rpc, 1, (struct fake_reply){.method = "getLedgerEntries", .status = 503, .body = ""});

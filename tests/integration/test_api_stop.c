@@ -10,14 +10,12 @@
 
 static int start(void **state)
 {
-    (void)state;
     service_start(&service, FIXTURE_ACCOUNTS);
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     service_stop(&service);
     return 0;
 }
@@ -67,7 +65,6 @@ static void assert_ready_and_granted(int age_s, bool expected)
 /* A second or two may pass between setting the time and reading it. */
 static void DO5_H18_a_replica_is_ready_exactly_while_it_would_grant(void **state)
 {
-    (void)state;
     assert_ready_and_granted(LAG_LIMIT_S - 3, true);
     assert_ready_and_granted(LAG_LIMIT_S + 1, false);
     assert_ready_and_granted(-LAG_LIMIT_S, true);
@@ -81,7 +78,6 @@ static void DO5_H18_a_replica_is_ready_exactly_while_it_would_grant(void **state
 /* Many more requests than workers, each of which waits for the database until its deadline. */
 static void DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time(void **state)
 {
-    (void)state;
     int fds[QUEUE];
     await_green();
     test_pg_freeze();
@@ -126,7 +122,6 @@ static void *run_request(void *context)
 /* Sends all requests at the same time, while every process of the database is stopped. */
 static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline(void **state)
 {
-    (void)state;
     AUTO_RESPONSE leased = {0};
     await_green();
     fixture_post_payment(&leased);
@@ -179,7 +174,6 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
  * blocks. */
 static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
 {
-    (void)state;
     static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
     struct db *holder = db_new(
         &(struct db_settings){.url = service.db.url, .name = "holder", .idle_transaction_timeout_ms = 30000});

@@ -103,7 +103,6 @@ static int64_t number(const struct response *response, const char *member)
 
 static void the_reply_is_a_lease_with_our_valid_signature(void **state)
 {
-    (void)state;
     static const char *const members[] = {"hash", "transactionXdr", "channelAccount", "sequence",
         "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
@@ -130,7 +129,6 @@ static void the_reply_is_a_lease_with_our_valid_signature(void **state)
 
 static void the_lease_row_and_its_account_name_each_other_and_the_request(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
     post_sample(&response, &sample, NULL);
@@ -151,7 +149,6 @@ static void the_lease_row_and_its_account_name_each_other_and_the_request(void *
 
 static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(void **state)
 {
-    (void)state;
     for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
         AUTO_RESPONSE response = {0};
         struct sample sample = a_payment();
@@ -169,7 +166,6 @@ static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(
 
 static void an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **state)
 {
-    (void)state;
     char address[ADDRESS_SIZE];
     address_encode(&service.accounts[0], address);
     AUTO_FREE char *which =
@@ -183,7 +179,6 @@ static void an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **sta
 
 static void a_soroban_transaction_pays_its_resource_fee(void **state)
 {
-    (void)state;
     struct sample sample = SAMPLE;
     struct buf auth = {0};
     add_address_entry(&auth, 1, ACCOUNT, 9);
@@ -197,7 +192,6 @@ static void a_soroban_transaction_pays_its_resource_fee(void **state)
 
 static void max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **state)
 {
-    (void)state;
     static const struct {
         int own_s, timeout_s, expected_s;
         const char *set_by;
@@ -226,7 +220,6 @@ static void max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **stat
 /* The fee bump would cost 101 x 10,000 stroops; the maximum is 1,000,000. */
 static void a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account(void **state)
 {
-    (void)state;
     struct sample sample = SAMPLE, enough = SAMPLE;
     for (int i = 0; i < 100; i++)
         add_payment(&sample, PLAIN, CLIENT);
@@ -239,7 +232,6 @@ static void a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an
 
 static void timeoutSeconds_is_a_whole_number_of_at_least_20(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {
         "19", "0", "-1", "60.0", "6e1", "\"60\"", "true", "[60]", "18446744073709551616"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -259,7 +251,6 @@ static void timeoutSeconds_is_a_whole_number_of_at_least_20(void **state)
 
 static void suspended_grants_are_503_without_the_reason(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
     test_db_exec(&service.db,
@@ -274,7 +265,6 @@ static void suspended_grants_are_503_without_the_reason(void **state)
 /* The database's message is only logged; the account is idle at once. */
 static void a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **state)
 {
-    (void)state;
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
     test_db_exec(&service.db, "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"

@@ -88,7 +88,6 @@ static struct lead lead_at(const char *url)
 
 static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
 {
-    (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
     struct proxy *proxy = proxy_new(test_pg_port());
@@ -170,7 +169,6 @@ static void close_foreign(struct ledger_feed *feed, uint64_t n)
 /* An operator acts on these lines. */
 static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once(void **state)
 {
-    (void)state;
     static const enum proxy_fault faults[] = {PROXY_CUT_BEFORE, PROXY_CUT_AFTER, PROXY_NONE};
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
@@ -226,7 +224,6 @@ static bool recorded(const struct test_pool *pool, const struct hash *hash)
 
 static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored(void **state)
 {
-    (void)state;
     struct test_pool pool;
     test_pool_open(&pool, ACCOUNTS);
     struct proxy *proxy = proxy_new(test_pg_port());

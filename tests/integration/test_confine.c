@@ -413,7 +413,6 @@ static int run_table(const void *as_root)
 
 static int make_folder(void **state)
 {
-    (void)state;
     snprintf(world.folder, sizeof world.folder, "/tmp/fairway-confine-XXXXXX");
     if (mkdtemp(world.folder) == NULL || chmod(world.folder, 0777) != 0)
         return -1;
@@ -427,20 +426,17 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     AUTO_FREE char *command = mem_format("rm -rf '%s'", world.folder);
     return system(command) == 0 ? 0 : -1;
 }
 
 static void DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
 {
-    (void)state;
     table_holds(run_table, true);
 }
 
 static void DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
 {
-    (void)state;
     table_holds(run_table, false);
 }
 
@@ -459,7 +455,6 @@ static int hold_no_capability(const void *unused)
  */
 static void DS7_as_root_a_confined_fairway_holds_no_capability(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     assert_int_equal(apart(hold_no_capability, NULL), 0);
@@ -501,7 +496,6 @@ static int reach_into_a_confined_process(const void *unused)
 
 static void DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process(void **state)
 {
-    (void)state;
     assert_int_equal(apart(reach_into_a_confined_process, NULL), 0);
 }
 
@@ -528,7 +522,6 @@ static int read_confined(const void *context)
 
 static void files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not(void **state)
 {
-    (void)state;
     const struct reading readings[] = {
         {{NULL}, 0, false, false},
         {{world.other_file}, 1, false, true},
@@ -559,7 +552,6 @@ static int mount_twice_and_confine(const void *context)
 
 static void a_directory_that_shows_a_secret_under_another_name_is_refused(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip(); /* an ordinary user cannot mount */
     world.keyd = NULL;
@@ -588,7 +580,6 @@ static int read_a_switched_file(const void *context)
 
 static void a_file_behind_a_link_may_be_replaced(void **state)
 {
-    (void)state;
     int ends[2], status;
     AUTO_FREE char *made =
         mem_format("mkdir '%s/mount' && cd '%s/mount' && mkdir 1 && echo 1 >1/file && ln -s 1 data"
@@ -638,7 +629,6 @@ static int confine_without_landlock(const void *context)
 
 static void without_landlock_the_rest_stands(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     skip(); /* such a build filters no system calls */
 #endif
@@ -666,7 +656,6 @@ static int confine_with_two_threads(const void *context)
 
 static void a_process_with_two_threads_is_not_confined(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     skip(); /* a sanitizer has threads of its own */
 #endif

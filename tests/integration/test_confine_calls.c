@@ -370,14 +370,12 @@ static void skip_unless_scheduled_as_usual(void)
 
 static void DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
 {
-    (void)state;
     skip_unless_scheduled_as_usual();
     table_holds(run_table, true);
 }
 
 static void DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
 {
-    (void)state;
     skip_unless_scheduled_as_usual();
     table_holds(run_table, false);
 }
@@ -398,13 +396,11 @@ static int stop_a_key_process_that_hangs(const void *unused)
 
 static void a_confined_fairway_ends_a_key_process_that_hangs(void **state)
 {
-    (void)state;
     assert_int_equal(apart(stop_a_key_process_that_hangs, NULL), 0);
 }
 
 static void DS7_calls_that_fairway_never_makes_are_refused(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     skip();
 #endif
@@ -424,7 +420,6 @@ static int connect_where_an_option_names_an_abstract_socket(const void *unused)
 
 static void an_abstract_socket_that_an_option_names_stays_reachable(void **state)
 {
-    (void)state;
     assert_true(listen_abstract());
     assert_int_equal(apart(connect_where_an_option_names_an_abstract_socket, NULL), 0);
 }
@@ -432,14 +427,12 @@ static void an_abstract_socket_that_an_option_names_stays_reachable(void **state
 /* A copy of the key process that an ordinary user can execute. */
 static int copy_program(void **state)
 {
-    (void)state;
     snprintf(world.program, sizeof world.program, "/tmp/fairway-confine-calls-%d", (int)getpid());
     return copy_keyd_program(world.program) ? 0 : -1;
 }
 
 static int remove_program(void **state)
 {
-    (void)state;
     return unlink(world.program);
 }
 

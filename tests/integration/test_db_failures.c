@@ -60,7 +60,6 @@ static int64_t rows_in_t(void)
 
 static int empty_table(void **state)
 {
-    (void)state;
     test_db_exec(&database, "TRUNCATE public.t");
     return 0;
 }
@@ -77,7 +76,6 @@ static struct db *about_to_commit(enum proxy_fault fault)
 
 static void DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown(void **state)
 {
-    (void)state;
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 1); /* it is committed */
@@ -87,7 +85,6 @@ static void DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown(void **state)
 
 static void DR2_the_outcome_of_a_lost_COMMIT_is_unknown(void **state)
 {
-    (void)state;
     struct db *db = about_to_commit(PROXY_CUT_BEFORE);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 0); /* it is not */
@@ -96,7 +93,6 @@ static void DR2_the_outcome_of_a_lost_COMMIT_is_unknown(void **state)
 
 static void a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time(void **state)
 {
-    (void)state;
     struct db *db = about_to_commit(PROXY_SILENT);
     int64_t start_ms = clock_ms();
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
@@ -106,7 +102,6 @@ static void a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time(void **s
 
 static void run_commit_returns_unknown_outcome_too(void **state)
 {
-    (void)state;
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
     const struct db_statement more = DB_SQL0("INSERT INTO public.t VALUES (2)");
     assert_int_equal(db_run_commit(db, &more, 1, NULL, &detail), ERR_OUTCOME_UNKNOWN);
@@ -125,7 +120,6 @@ static enum err insert_and_count(struct db *db, void *context)
 
 static void a_transaction_is_not_retried_after_an_unknown_outcome(void **state)
 {
-    (void)state;
     struct db *db = open_through(proxy_port(proxy));
     int tries = 0;
     assert_int_equal(db_transaction(db, insert_and_count, &tries, &detail), ERR_OUTCOME_UNKNOWN);
@@ -150,7 +144,6 @@ PGresult *PQgetResult(PGconn *conn)
 
 static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state)
 {
-    (void)state;
     struct db *db = open_through(test_pg_port());
     static const char sql[] = "SELECT 1";
     assert_int_equal(db_connect(db, &detail), ERR_OK);
@@ -162,7 +155,6 @@ static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state
 
 static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **state)
 {
-    (void)state;
     struct db *db = open_through(test_pg_port());
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
@@ -175,7 +167,6 @@ static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **s
 
 static void DX7_a_silent_network_times_out(void **state)
 {
-    (void)state;
     struct db *db = open_through(proxy_port(proxy));
     assert_int_equal(db_connect(db, &detail), ERR_OK);
     proxy_arm(proxy, PROXY_SILENT, "into silence");
@@ -188,7 +179,6 @@ static void DX7_a_silent_network_times_out(void **state)
 
 static void a_large_request_to_a_silent_server_times_out(void **state)
 {
-    (void)state;
     const size_t len = 24 << 20; /* more than all buffers together */
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
     struct proxy *stuck = proxy_new(test_pg_port()); /* its only connection stays full */
@@ -205,7 +195,6 @@ static void a_large_request_to_a_silent_server_times_out(void **state)
 
 static void DX7_a_stopped_server_times_out(void **state)
 {
-    (void)state;
     struct db *open = open_through(test_pg_port()), *closed = open_through(test_pg_port());
     assert_int_equal(db_connect(open, &detail), ERR_OK);
     test_pg_freeze();
@@ -224,7 +213,6 @@ static void DX7_a_stopped_server_times_out(void **state)
 
 static void DX7_the_connection_recovers_after_a_server_crash(void **state)
 {
-    (void)state;
     struct db *in_transaction = open_through(test_pg_port()), *idle = open_through(test_pg_port());
     test_db_exec(&database, "TRUNCATE public.t");
     assert_int_equal(run(idle, "INSERT INTO public.t VALUES (1)"), ERR_OK);
@@ -253,7 +241,6 @@ static bool notified_within(struct db *db, int timeout_ms)
 
 static void a_notification_ends_the_wait(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 1000)); /* a new session: a notification may have been missed */
@@ -277,7 +264,6 @@ static void a_notification_ends_the_wait(void **state)
 
 static void a_readable_wake_fd_ends_the_wait(void **state)
 {
-    (void)state;
     int wake[2];
     bool notified;
     struct db *db = test_db_open(&database);
@@ -296,7 +282,6 @@ static void a_readable_wake_fd_ends_the_wait(void **state)
 
 static void the_next_session_listens_again(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     bool notified;
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
@@ -316,7 +301,6 @@ static void the_next_session_listens_again(void **state)
 
 static void listening_begins_when_the_server_becomes_available(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     test_pg_kill();
     assert_int_equal(db_listen(db, "released", &detail), ERR_DATABASE_UNAVAILABLE);

@@ -72,7 +72,6 @@ static void check_settings(struct db *db)
 
 static void DL12_a_transaction_has_its_settings_whatever_the_role_defaults(void **state)
 {
-    (void)state;
     struct db *db = open_as("fairway_hostile");
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     check_settings(db);
@@ -83,7 +82,6 @@ static void DL12_a_transaction_has_its_settings_whatever_the_role_defaults(void 
 /* The server also sends keepalives, so that locks of a dead host are released in half a minute. */
 static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
 {
-    (void)state;
     static const char sql[] = "SELECT string_agg(concat_ws(' ', name, setting), ', ' ORDER BY name)"
                               " FROM pg_settings WHERE name LIKE 'tcp!_%' ESCAPE '!'";
     struct db *db = open_as("fairway_hostile");
@@ -96,7 +94,6 @@ static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
 
 static void DL12_a_single_statement_has_the_settings_whatever_the_role_defaults(void **state)
 {
-    (void)state;
     struct db *db = open_as("fairway_hostile");
     check_settings(db);
     db_free(db);
@@ -104,7 +101,6 @@ static void DL12_a_single_statement_has_the_settings_whatever_the_role_defaults(
 
 static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
 {
-    (void)state;
     static const char sql[] =
         "SELECT concat_ws(' ', current_setting('plan_cache_mode'), current_setting('enable_seqscan'),"
         " current_setting('enable_bitmapscan'), current_setting('enable_sort'),"
@@ -121,7 +117,6 @@ static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
 
 static void DL12_values_are_the_same_under_hostile_defaults(void **state)
 {
-    (void)state;
     static const uint8_t bytes[] = {0, 0xff, '\\'};
     struct db *db = open_as("fairway_hostile");
     AUTO_ROWS rows = NULL;
@@ -163,7 +158,6 @@ static void add_one(struct db *db, int64_t n, enum err expected)
 
 static void a_direct_connection_prepares_each_statement_once(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     for (int n = 0; n < 5; n++)
         add_one(db, n, ERR_OK);
@@ -176,7 +170,6 @@ static void a_direct_connection_prepares_each_statement_once(void **state)
 
 static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement statement = {"SELECT $1 + 1 -- twice", &one, 1};
@@ -192,7 +185,6 @@ static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
 
 static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement later = {"SELECT $1 + 1 -- later", &one, 1};
@@ -205,7 +197,6 @@ static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
 
 static void deallocated_statements_are_prepared_again(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     add_one(db, 1, ERR_OK);
     assert_int_equal(session_run_script(db, "DEALLOCATE ALL", 5000, &detail), ERR_OK);
@@ -223,7 +214,6 @@ static enum err select_all(struct db *db, void *context)
 
 static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
 {
-    (void)state;
     struct db *db = test_db_open(&database);
     int tries = 0;
     assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
@@ -235,7 +225,6 @@ static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
 
 static void a_connection_closed_while_idle_is_reopened_without_an_error(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         int64_t before = backend(db);
@@ -253,7 +242,6 @@ static void a_connection_closed_while_idle_is_reopened_without_an_error(void **s
 
 static void a_server_that_takes_no_writes_is_unavailable(void **state)
 {
-    (void)state;
     test_db_exec(&database,
         "DROP ROLE IF EXISTS fairway_reader; CREATE ROLE fairway_reader LOGIN PASSWORD 'p';"
         "ALTER ROLE fairway_reader SET default_transaction_read_only = on");
@@ -266,7 +254,6 @@ static void a_server_that_takes_no_writes_is_unavailable(void **state)
 
 static void a_session_that_became_read_only_is_closed(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         int64_t before = backend(db);
@@ -281,7 +268,6 @@ static void a_session_that_became_read_only_is_closed(void **state)
 
 static void no_detail_contains_the_password(void **state)
 {
-    (void)state;
     static const char *const urls[] = {
         "postgresql://fairway:S3cret@127.0.0.1:%u/postgres",
         "postgresql://fairway:S3/cret@127.0.0.1:%u/postgres",
@@ -314,7 +300,6 @@ static void no_detail_contains_the_password(void **state)
 
 static void a_malformed_url_is_a_configuration_error(void **state)
 {
-    (void)state;
     struct db *db =
         db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
     assert_int_equal(db_connect(db, &detail), ERR_CONFIG);

@@ -35,7 +35,6 @@ static int close_database(void **state)
 
 static int empty_tables(void **state)
 {
-    (void)state;
     memset(&detail, 0, sizeof detail);
     test_db_exec(&database, "TRUNCATE public.t, public.child; INSERT INTO public.t VALUES (1), (2);"
                             "ALTER SEQUENCE public.tries RESTART");
@@ -74,7 +73,6 @@ static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
 
 static void statements_of_one_run_are_one_transaction(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         const struct db_statement statements[] = {DB_SQL0("INSERT INTO public.t VALUES (7) RETURNING n"),
@@ -93,7 +91,6 @@ static void statements_of_one_run_are_one_transaction(void **state)
 
 static void BEGIN_is_sent_with_the_first_statements(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         const struct db_statement statements[] = {DB_BEGIN, DB_SQL0("INSERT INTO public.t VALUES (3)")};
@@ -136,7 +133,6 @@ static void run_commit_commits_all_or_nothing(void **state)
 
 static void a_deferred_constraint_fails_the_COMMIT(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -149,7 +145,6 @@ static void a_deferred_constraint_fails_the_COMMIT(void **state)
 
 static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -163,7 +158,6 @@ static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
 
 static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -183,7 +177,6 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
 
 static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         const struct db_statement statements[] = {
@@ -199,7 +192,6 @@ static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
 
 static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -368,7 +360,6 @@ static void wait_for_lock(struct db *db, struct db *holder)
 
 static void lock_timeout_limits_a_wait_for_a_lock(void **state)
 {
-    (void)state;
     with_short_limits(wait_for_lock);
 }
 
@@ -388,7 +379,6 @@ static void run_long(struct db *db, struct db *holder)
 
 static void statement_timeout_limits_a_statement(void **state)
 {
-    (void)state;
     with_short_limits(run_long);
 }
 
@@ -406,7 +396,6 @@ static void idle_in_transaction(struct db *db, struct db *holder)
 
 static void idle_transaction_timeout_ends_a_stalled_transaction(void **state)
 {
-    (void)state;
     with_short_limits(idle_in_transaction);
 }
 

@@ -28,7 +28,6 @@ static int close_database(void **state)
 
 static void single_values_are_returned_unchanged(void **state)
 {
-    (void)state;
     static const uint8_t bytes[] = {0, 1, 0xff, '\\', '\''};
     WITH_CONNECTION(db)
     {
@@ -52,7 +51,6 @@ static void single_values_are_returned_unchanged(void **state)
 
 static void empty_is_not_null(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
@@ -76,7 +74,6 @@ static void empty_is_not_null(void **state)
 
 static void arrays_keep_order_and_nulls(void **state)
 {
-    (void)state;
     const int64_t longs[] = {INT64_MIN, 0, INT64_MAX};
     const char *const texts[] = {"a", NULL, ""};
     const struct bytes byteas[] = {{(const uint8_t *)"\0z", 2}, {NULL, 0}, {(const uint8_t *)"", 0}};
@@ -103,7 +100,6 @@ static void arrays_keep_order_and_nulls(void **state)
 
 static void empty_arrays_are_empty_and_typed(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;
@@ -121,7 +117,6 @@ static void empty_arrays_are_empty_and_typed(void **state)
 
 static void a_null_may_stand_where_a_value_stood_before(void **state)
 {
-    (void)state;
     static const char sql[] = "SELECT coalesce($1, 7::int8)";
     const struct db_param params[] = {DB_I64(3), DB_NONE, DB_I64(4)};
     const int64_t expected[] = {3, 7, 4};
@@ -137,7 +132,6 @@ static void a_null_may_stand_where_a_value_stood_before(void **state)
 
 static void the_affected_rows_are_counted(void **state)
 {
-    (void)state;
     test_db_exec(&database, "CREATE TABLE public.counted (n int8)");
     WITH_CONNECTION(db)
     {
@@ -158,7 +152,6 @@ static void the_affected_rows_are_counted(void **state)
 
 static void large_values_are_sent_and_returned(void **state)
 {
-    (void)state;
     const size_t len = 8 << 20;
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
     for (size_t i = 0; i < len; i++)
@@ -217,7 +210,6 @@ static void read_next_column(const struct db_rows *rows)
 
 static void reading_a_column_of_another_type_ends_the_process(void **state)
 {
-    (void)state;
     WITH_CONNECTION(db)
     {
         AUTO_ROWS rows = NULL;

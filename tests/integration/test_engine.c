@@ -19,7 +19,6 @@
 
 static void DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[8] = {0};
     size_t woken = 0;
@@ -60,7 +59,6 @@ static void *submit(void *context)
 static void DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds(
     void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[64] = {0};
     struct submitter submitters[64];
@@ -91,7 +89,6 @@ static void DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_ti
 
 static void a_full_queue_refuses_at_once(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client first = {0}, *waiting = NEW_ARRAY(ENGINE_QUEUE_MAX, struct client), late = {0};
     test_engine_open(&engine, 1, 2);
@@ -118,7 +115,6 @@ static void a_full_queue_refuses_at_once(void **state)
 
 static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client holder = {0}, waiting = {0}, refused[4] = {0};
     struct asked asked[4];
@@ -152,7 +148,6 @@ static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_
  * measured: the others come when that claim has just been. */
 static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client first = {0}, waiting = {0};
     struct asked asked;
@@ -186,7 +181,6 @@ static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **st
 /* Accounts that a batch quarantines do not count as a shortage. */
 static void broken_seeds_delay_no_request_while_other_accounts_are_idle(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[20] = {0};
     size_t fast = 0;
@@ -241,7 +235,6 @@ static void *close_ledgers(void *context)
 
 static void every_request_is_decided_exactly_once(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct network network = {.engine = &engine, .clients = NEW_ARRAY(MANY, struct client)};
     pthread_t closer;

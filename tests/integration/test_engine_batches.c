@@ -115,7 +115,6 @@ static struct db *block_worker(struct test_engine *engine, struct client *client
 
 static void DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     struct client blocked = {0};
@@ -144,7 +143,6 @@ static void DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_
 
 static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumper, twin;
     struct buf first CLEANUP(buf_free) = {0};
@@ -173,7 +171,6 @@ static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
 
 static void a_fee_bump_that_the_database_refuses_fails_alone(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     struct client blocked = {0};
@@ -198,7 +195,6 @@ static void a_fee_bump_that_the_database_refuses_fails_alone(void **state)
 /* A shortage of accounts delays requests for leases only. */
 static void fee_bumps_do_not_wait_for_accounts(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     struct client short_of_accounts[8] = {0};
@@ -219,7 +215,6 @@ static void fee_bumps_do_not_wait_for_accounts(void **state)
 
 static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     struct client blocked = {0};
@@ -242,7 +237,6 @@ static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
  * again. */
 static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     open_all(&engine, bumpers, 1);
@@ -269,7 +263,6 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
 
 static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct bumper bumper;
     struct detail detail = {0};
@@ -295,7 +288,6 @@ static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **s
 
 static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(void **state)
 {
-    (void)state;
     for (int round = 0; round < 8; round++) {
         struct test_engine engine;
         struct bumper bumpers[BUMPERS];

@@ -16,7 +16,6 @@
 
 static void H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client holder = {0}, clients[5] = {0};
     test_engine_open(&engine, 1, 2);
@@ -45,7 +44,6 @@ static void H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account(
 
 static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client client = {0};
     test_engine_open(&engine, 1, 2);
@@ -60,7 +58,6 @@ static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
 /* Another transaction has locked the key: the ticket waits for its next attempt, outside of the queue. */
 static void a_ticket_whose_key_is_locked_can_be_cancelled(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client client = {0};
     struct asked asked;
@@ -85,7 +82,6 @@ static void a_ticket_whose_key_is_locked_can_be_cancelled(void **state)
 
 static void a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[2] = {0};
     test_engine_open(&engine, 1, 1);
@@ -170,7 +166,6 @@ static void include_all(struct race *race)
 
 static void each_ticket_is_decided_once_whenever_it_is_cancelled(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct race *race = NEW(struct race);
     pthread_t submitting, cancelling;

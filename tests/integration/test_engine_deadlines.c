@@ -64,7 +64,6 @@ static int64_t answered_after_ms(const struct client *client)
 
 static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
 {
-    (void)state;
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1);
@@ -80,7 +79,6 @@ static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
 
 static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time(void **state)
 {
-    (void)state;
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1);
@@ -98,7 +96,6 @@ static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_re
  * would end the batch six seconds later. */
 static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void **state)
 {
-    (void)state;
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1); /* and the only account is leased */
@@ -117,7 +114,6 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
 /* Only how many requests wait would have been committed. */
 static void DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome(void **state)
 {
-    (void)state;
     struct silenced silenced;
     struct client client = {0};
     silenced_open(&silenced, 1); /* and the only account is leased */
@@ -130,7 +126,6 @@ static void DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome(void *
 /* The batch fails at the deadline of its oldest request. */
 static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **state)
 {
-    (void)state;
     enum {
         YOUNGER = 21
     };
@@ -161,7 +156,6 @@ static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **stat
 /* The key process continues before its answer counts as lost, so that the next lease is granted. */
 static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client first = {0}, late = {0}, next = {0};
     test_engine_open(&engine, 1, 2);
@@ -186,7 +180,6 @@ static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void 
 
 static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[200] = {0};
     test_engine_open(&engine, 4, 2);
@@ -217,7 +210,6 @@ static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_d
 
 static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[300] = {0};
     test_engine_open(&engine, 1, 2);

@@ -28,7 +28,6 @@ static void ask_bad(struct test_engine *engine, struct asked *asked)
 
 static void an_item_that_the_database_refuses_fails_alone(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[10] = {0};
     struct asked bad;
@@ -64,7 +63,6 @@ static void an_item_that_the_database_refuses_fails_alone(void **state)
 /* A claim locks the only account, another request finds none, and then the claim fails. */
 static void a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct asked bad;
     test_engine_open(&engine, 1, 2);
@@ -98,7 +96,6 @@ static void a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 /* The batch locks an account for a retry, which does not need it, until COMMIT. */
 static void an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct asked keyed, slow;
     unsigned late = 0;
@@ -153,7 +150,6 @@ static void an_account_that_was_locked_and_not_used_wakes_waiting_requests(void 
 /* Other claims skip locked accounts: a claim that locks more than it needs makes them find none. */
 static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client slow = {0}, others[2] = {0};
     struct asked asked;
@@ -182,7 +178,6 @@ static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state
 
 static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[2] = {0};
     test_engine_open(&engine, 1, 2);
@@ -201,7 +196,6 @@ static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_
 
 static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[6] = {0};
     test_engine_open(&engine, 4, 2);
@@ -224,7 +218,6 @@ static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
 
 static void DX7_after_a_restart_of_the_database_waiting_requests_are_granted(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client first = {0}, waiting = {0}, during = {0}, after = {0};
     test_engine_open(&engine, 1, 2);
@@ -264,7 +257,6 @@ static int silent_port(unsigned *port)
 
 static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[8] = {0};
     unsigned port;
@@ -292,7 +284,6 @@ static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **stat
 
 static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **state)
 {
-    (void)state;
     for (int round = 0; round < 8; round++) {
         struct test_engine engine;
         struct client *clients = NEW_ARRAY(200, struct client);

@@ -52,7 +52,6 @@ static void share_is(const struct test_engine *engine, int mine, int64_t idle, i
 /* The engine itself has nothing to do. Reports of the near future, so that they count for longer. */
 static void DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one(void **state)
 {
-    (void)state;
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
     share_is(&engine, 4, -1, 4);
@@ -77,7 +76,6 @@ static void DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_on
 /* Two replicas with 20 requests each share 20 accounts, and the other one was first. */
 static void DL7_a_replica_that_claims_after_another_one_gets_the_same_share(void **state)
 {
-    (void)state;
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
     for (int tries = 0, share = 0; share != 10; tries++) { /* it counts for 50 ms */
@@ -94,7 +92,6 @@ static void DL7_a_replica_that_claims_after_another_one_gets_the_same_share(void
 
 static void DL7_the_report_of_a_replica_that_stopped_counts_for_a_second(void **state)
 {
-    (void)state;
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
     report(&engine, 2, 1000, "1001 ms");
@@ -237,19 +234,16 @@ static void contest_run(const struct contest *contest)
 
 static void DL7_two_equal_replicas_get_equal_shares_and_leave_no_account_idle(void **state)
 {
-    (void)state;
     contest_run(&(struct contest){.replicas = 2, .accounts = 15, .each = 120, .ledger_ms = 200});
 }
 
 static void DL7_four_equal_replicas_get_equal_shares_and_leave_no_account_idle(void **state)
 {
-    (void)state;
     contest_run(&(struct contest){.replicas = 4, .accounts = 20, .each = 120, .ledger_ms = 150});
 }
 
 static void DL7_hundreds_of_waiting_requests_leave_no_account_idle(void **state)
 {
-    (void)state;
     contest_run(&(struct contest){.replicas = 2, .accounts = 100, .each = 500, .ledger_ms = 350});
 }
 
@@ -258,7 +252,6 @@ static void DL7_hundreds_of_waiting_requests_leave_no_account_idle(void **state)
 /* The claim of a replica that is not short takes its share too, and reports the rest. */
 static void DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct asked asked[4];
     struct grant *grants[4];
@@ -281,7 +274,6 @@ static void DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_repl
 
 static void a_replica_that_is_not_short_reports_nothing(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[2] = {0};
     test_engine_open(&engine, 2, 1);
@@ -308,7 +300,6 @@ static void await_reported(const struct test_engine *engine, int64_t waiting)
 
 static void a_replica_reports_its_waiting_requests_until_none_wait(void **state)
 {
-    (void)state;
     struct test_engine engine;
     struct client clients[3] = {0};
     test_engine_open(&engine, 1, 2);
@@ -330,7 +321,6 @@ static void a_replica_reports_its_waiting_requests_until_none_wait(void **state)
 /* Every claim of the second replica fails after it has locked accounts. */
 static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **state)
 {
-    (void)state;
     enum {
         ACCOUNTS = 6
     };

@@ -223,7 +223,6 @@ static void assert_costs(struct db *db)
 
 static void DX10_plans_that_were_made_for_empty_tables_are_good_for_full_ones(void **state)
 {
-    (void)state;
     assert_int_equal(db_begin(planned, NULL), ERR_OK);
     assert_costs(planned);
     db_rollback(planned);
@@ -231,7 +230,6 @@ static void DX10_plans_that_were_made_for_empty_tables_are_good_for_full_ones(vo
 
 static void DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say(void **state)
 {
-    (void)state;
     struct db *db = begin(); /* without statistics */
     assert_costs(db);
     end(db);
@@ -250,7 +248,6 @@ static void DX10_costs_do_not_depend_on_the_history_whatever_the_statistics_say(
  * would spread over a whole day's indexes. */
 static void DX10_leases_and_their_ends_write_to_few_pages_of_a_day(void **state)
 {
-    (void)state;
     static const char sql_wal[] = "SELECT (pg_current_wal_insert_lsn() - '0/0')::int8";
     test_db_exec(&pool.test, "CHECKPOINT");
     struct db *db = begin();
@@ -302,7 +299,6 @@ static const char sql_keys_left[] =
 /* Keys of the days before yesterday first, a day with each step; leases not before they are old. */
 static void a_day_is_dropped_when_all_of_it_is_older_than_the_retention_time(void **state)
 {
-    (void)state;
     struct db *db = begin();
     const int64_t before = number(db, sql_buffers);
     for (int day = DAYS; day > 1; day--)
@@ -328,7 +324,6 @@ static void a_day_is_dropped_when_all_of_it_is_older_than_the_retention_time(voi
 /* Ledgers may have stopped for days. */
 static void Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped(void **state)
 {
-    (void)state;
     struct db *db = begin();
     static const char *const sql[] = {"SET LOCAL session_replication_role = replica",
         "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id, "
@@ -351,7 +346,6 @@ static void Z6_a_day_on_which_an_open_lease_was_granted_is_not_dropped(void **st
 /* The database's clock is three days ahead of the ledgers. */
 static void a_day_is_over_when_the_last_ledger_says_so_too(void **state)
 {
-    (void)state;
     struct db *db = begin();
     exec(db, "UPDATE fairway.cursor SET close_time = extract(epoch FROM current_date - 3)::int8 + 60");
     while (step(db, RETENTION_HISTORY, 0) > 0)
@@ -367,7 +361,6 @@ static void a_day_is_over_when_the_last_ledger_says_so_too(void **state)
 /* The role of fairway serve may call it with any argument. */
 static void leases_and_keys_of_yesterday_and_today_stay_whatever_the_caller_asks(void **state)
 {
-    (void)state;
     struct db *db = begin();
     while (number(db, "SELECT fairway.drop_history('-1000 days')") > 0)
         ;
@@ -380,7 +373,6 @@ static void leases_and_keys_of_yesterday_and_today_stay_whatever_the_caller_asks
 
 static void partitions_of_the_next_7_days_are_made(void **state)
 {
-    (void)state;
     struct db *db = begin();
     assert_int_equal(step(db, RETENTION_PARTITIONS, 0), 0);
     assert_int_equal(number(db, "SELECT (min(p.last) - current_date)::int8 FROM (SELECT max(day) AS last FROM"
@@ -391,7 +383,6 @@ static void partitions_of_the_next_7_days_are_made(void **state)
 
 static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
 {
-    (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&test);
     ledger_row(&test, 1);
@@ -409,7 +400,6 @@ static void ledgers_of_the_retention_time_and_the_cursors_stay(void **state)
 
 static void a_step_does_nothing_while_another_replica_runs_one(void **state)
 {
-    (void)state;
     struct db *one = begin(), *other = test_db_open(&pool.test);
     static const enum retention steps[] = {RETENTION_PARTITIONS, RETENTION_HISTORY, RETENTION_LEDGERS};
     assert_int_equal(step(one, RETENTION_PARTITIONS, 0), 0);

@@ -21,7 +21,6 @@ static struct ledger decode(const struct built_ledger *built, struct hash *hash)
 
 static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(void **state)
 {
-    (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
         struct hash hash, previous = built_hash(1);
         const struct built_ledger built = {
@@ -40,7 +39,6 @@ static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(vo
 
 static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
 {
-    (void)state;
     const struct built_transaction transactions[] = {
         {.hash = built_hash(1), .code = 0},
         {.hash = built_hash(2), .has_inner = true, .inner_hash = built_hash(3), .code = -1},

@@ -34,7 +34,6 @@ static void sign(struct lease_signing items[], size_t count)
 
 static void a_lease_is_signed_for_its_own_hash(void **state)
 {
-    (void)state;
     struct buf transaction = {0};
     struct lease_signing item = good_lease(0, &transaction);
     struct hash hash = transaction_hash(&network, item.transaction);
@@ -162,7 +161,6 @@ static const struct spoiling spoilings[] = {
 
 static void each_bad_item_fails_alone_in_its_batch(void **state)
 {
-    (void)state;
     const struct signature none = {0};
     for (size_t i = 0; i < ARRAY_LEN(spoilings); i++) {
         struct buf transactions[3] = {0};
@@ -184,7 +182,6 @@ static void each_bad_item_fails_alone_in_its_batch(void **state)
 
 static void a_batch_larger_than_one_message_is_signed(void **state)
 {
-    (void)state;
     size_t count = 2 * SIGN_BATCH_MAX + 3;
     struct buf transaction = {0};
     struct lease_signing item = good_lease(0, &transaction);
@@ -203,7 +200,6 @@ static void a_batch_larger_than_one_message_is_signed(void **state)
 /* Twenty items of the maximal size do not fit into one message. */
 static void large_transactions_are_sent_in_several_messages(void **state)
 {
-    (void)state;
     struct buf large = {0};
     buf_reserve(&large, KEYD_TRANSACTION_MAX);
     memset(large.data, 0, KEYD_TRANSACTION_MAX);
@@ -244,7 +240,6 @@ static enum err bump(
 
 static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
 {
-    (void)state;
     struct buf inner = {0}, outer = {0}, body = {0};
     struct envelope envelope;
     struct hash hash;
@@ -269,7 +264,6 @@ static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
 /* More than one message takes, with items that are refused in between. */
 static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 {
-    (void)state;
     enum {
         COUNT = SIGN_BATCH_MAX + 3
     };
@@ -326,7 +320,6 @@ static enum err sign_provisioning(const struct provisioning_tx *transaction,
 
 static void creation_and_merge_carry_every_signature(void **state)
 {
-    (void)state;
     const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
     for (int kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
         const struct provisioning_tx transaction = good_transaction((enum provisioning_kind)kind);
@@ -349,7 +342,6 @@ static void creation_and_merge_carry_every_signature(void **state)
 
 static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
 {
-    (void)state;
     const struct provisioning_tx transaction = good_transaction(PROVISIONING_MERGE);
     for (uint32_t i = 0; i < ARRAY_LEN(accounts); i++) {
         struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
@@ -370,7 +362,6 @@ static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     now_s = (uint64_t)time(NULL);
     network = network_id_of(KEYD_TEST_PASSPHRASE);
     provisioning = keyd_loaded(KEYD_PROVISION);
@@ -380,7 +371,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     keyd_stop(serving);
     keyd_stop(provisioning);
     return 0;

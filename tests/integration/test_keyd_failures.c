@@ -275,14 +275,12 @@ static void fail_everywhere(const struct kind *kind, bool allocation)
 
 static void DX5_an_allocation_that_fails_gives_a_clean_refusal_or_ends_the_key_process(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         fail_everywhere(&kinds[i], true);
 }
 
 static void DX5_a_library_call_that_fails_gives_a_clean_refusal_or_ends_the_key_process(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         fail_everywhere(&kinds[i], false);
 }
@@ -290,7 +288,6 @@ static void DX5_a_library_call_that_fails_gives_a_clean_refusal_or_ends_the_key_
 /* From its first instruction until it is ready. */
 static void DX5_a_start_that_fails_is_refused(void **state)
 {
-    (void)state;
     for (int allocation = 0; allocation < 2; allocation++) {
         arm(allocation != 0, MANY);
         keyd_stop(start(KEYD_SERVE, keyd_known_secrets()));
@@ -309,7 +306,6 @@ static void DX5_a_start_that_fails_is_refused(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     const char *given = getenv("FAIRWAY_FAIL_SO");
     AUTO_FREE char *library = realpath(given != NULL ? given : "build/release/tests/faults/fail.so", NULL);
     AUTO_FREE char *program = realpath(keyd_program(), NULL);
@@ -336,7 +332,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     AUTO_FREE char *command = mem_format("rm -rf '%s'", folder);
     free(wrapper);
     return system(command);
@@ -344,7 +339,6 @@ static int tear_down(void **state)
 
 static void skips(void **state)
 {
-    (void)state;
     skip();
 }
 

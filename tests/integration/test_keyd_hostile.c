@@ -338,7 +338,6 @@ static enum err answer_to(const struct attempt *attempt)
 
 static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
         enum err e = answer_to(&attempts[i]);
         if (e != attempts[i].answer)
@@ -352,7 +351,6 @@ static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 /* The budget fills while the test runs; 20 signatures a second are few beside how fast it can ask. */
 static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(void **state)
 {
-    (void)state;
     enum {
         ASKED = SIGN_BATCH_MAX
     };
@@ -383,7 +381,6 @@ static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(voi
 
 static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
 {
-    (void)state;
     const struct attempt dear = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE},
                          second = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .sequence = 1},
                          third = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .sequence = 2},
@@ -420,7 +417,6 @@ static enum err bid(struct keyd *keyd, const struct buf *inner, int64_t fee_stro
 /* The budget is for one and a half transactions at MAX_FEE. */
 static void a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference(void **state)
 {
-    (void)state;
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
                          second = {"", ERR_OK, BUMP, 0, 300, .sequence = 1};
     const struct keyd_budget budget = {1000000, MAX_FEE + MAX_FEE / 2};
@@ -447,7 +443,6 @@ static void a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_differe
 /* A refused bid is not remembered as charged. */
 static void a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **state)
 {
-    (void)state;
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE};
     const struct keyd_budget budget = {1000000, MAX_FEE / 2};
     struct keyd *keyd = with_budget(&budget);
@@ -464,7 +459,6 @@ static void a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **st
  */
 static void a_batch_of_fee_bumps_of_any_size_is_answered(void **state)
 {
-    (void)state;
     enum {
         BATCH = 64, /* of the service */
         ENTRY = 36, /* bytes of a footprint's entry */
@@ -501,7 +495,6 @@ static void a_batch_of_fee_bumps_of_any_size_is_answered(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     network = network_id_of(KEYD_TEST_PASSPHRASE);
     provisioning = keyd_loaded(KEYD_PROVISION);
     serving = keyd_loaded(KEYD_SERVE);
@@ -510,7 +503,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     keyd_stop(serving);
     keyd_stop(provisioning);
     return 0;

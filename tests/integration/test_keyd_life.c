@@ -46,7 +46,6 @@ static void refuses_to_start(struct keyd_secrets secrets, const char *because)
 
 static void malformed_secrets_are_refused_at_start(void **state)
 {
-    (void)state;
     static const char *const keys[] = {"", "short",
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1",
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1g",
@@ -73,7 +72,6 @@ static void malformed_secrets_are_refused_at_start(void **state)
 
 static void another_program_instead_of_the_key_process_is_refused(void **state)
 {
-    (void)state;
     static const char *const programs[] = {"/nonexistent", "/bin/true", "/bin/false"};
     for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
         struct keyd *keyd;
@@ -136,7 +134,6 @@ static void refuses_to_load(
 
 static void the_configured_distribution_account_must_match_the_secret(void **state)
 {
-    (void)state;
     struct keyd_settings settings = keyd_test_settings();
     struct keyd_secrets secrets = keyd_known_secrets();
     struct keyd *keyd;
@@ -153,7 +150,6 @@ static void the_configured_distribution_account_must_match_the_secret(void **sta
 
 static void without_its_secrets_it_does_not_start(void **state)
 {
-    (void)state;
     struct keyd_secrets without = keyd_known_secrets();
     close(without.distribution_fd);
     without.distribution_fd = -1;
@@ -166,7 +162,6 @@ static void without_its_secrets_it_does_not_start(void **state)
 
 static void a_key_file_is_new_until_its_row_is_stored(void **state)
 {
-    (void)state;
     struct loaded first, second;
     assert_int_equal(load(&first, keyd_known_secrets(), NULL, 0), ERR_OK);
     assert_true(first.is_new);
@@ -211,7 +206,6 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
 
 static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
 {
-    (void)state;
     struct loaded first, second, both;
     struct generated_key key;
     assert_int_equal(load(&first, with_passphrase("correct horse battery", false), NULL, 0), ERR_OK);
@@ -239,7 +233,6 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
 
 static void a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
 {
-    (void)state;
     struct loaded first, second;
     struct generated_key key;
     assert_int_equal(load(&first, with_passphrase("the first passphrase", false), NULL, 0), ERR_OK);
@@ -273,7 +266,6 @@ static enum err call(struct keyd *keyd)
 
 static void a_killed_key_process_is_reported_at_once(void **state)
 {
-    (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
     struct detail end;
     assert_false(keyd_ended(keyd, &end));
@@ -292,7 +284,6 @@ static void a_killed_key_process_is_reported_at_once(void **state)
 
 static void a_pause_and_terminal_signals_do_not_end_it(void **state)
 {
-    (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
     static const int signals[] = {SIGSTOP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
@@ -304,7 +295,6 @@ static void a_pause_and_terminal_signals_do_not_end_it(void **state)
 
 static void keyd_stop_ends_it(void **state)
 {
-    (void)state;
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
     int pidfd = pidfd_open(keyd_pid(keyd), 0);
     keyd_stop(keyd);
@@ -338,7 +328,6 @@ static int start_and_die(void *context)
 
 static void it_ends_when_fairway_ends(void **state)
 {
-    (void)state;
     int ends[2];
     pid_t pid = 0;
     assert_int_equal(pipe(ends), 0);
@@ -373,7 +362,6 @@ static int start_without_locked_memory(void *context)
 
 static void DS6_without_locked_memory_it_refuses_to_start(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     skip(); /* mlock of a sanitizer does nothing */
 #endif
@@ -410,7 +398,6 @@ static int look_into_it(void *context)
 
 static void DS7_a_debugger_cannot_attach(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/keyd-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     AUTO_FREE char *copy = mem_format("%s/fairway-keyd", folder);

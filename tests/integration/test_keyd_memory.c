@@ -138,7 +138,6 @@ static void assert_own_keys_guarded(const struct spawn_child *child, const char 
 
 static void DS6_its_own_keys_are_in_guarded_pages_only(void **state)
 {
-    (void)state;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     assert_own_keys_guarded(&child, "before it is loaded");
     raw_load(&child);
@@ -167,7 +166,6 @@ static void bump_it(const struct spawn_child *child, const struct generated_key 
 
 static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state)
 {
-    (void)state;
     struct generated_key account;
     struct buf transaction = {0}, message = {0};
     keyd_accounts(&account, 1);
@@ -195,7 +193,6 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
 /* A creation, which the distribution account and the new account sign. */
 static void no_secret_stays_in_memory_after_a_creation(void **state)
 {
-    (void)state;
     struct generated_key account;
     struct buf message = {0};
     const struct public_key distribution = keyd_distribution();
@@ -223,7 +220,6 @@ static void no_secret_stays_in_memory_after_a_creation(void **state)
 
 static void no_secret_of_a_generated_account_stays_in_memory(void **state)
 {
-    (void)state;
     struct generated_key account;
     struct buf message = {0};
     struct spawn_child child = raw_spawn(KEYD_PROVISION);
@@ -243,7 +239,6 @@ static void no_secret_of_a_generated_account_stays_in_memory(void **state)
 /* Tests the search itself on this process, which has the secret in ordinary memory. */
 static void the_search_finds_a_secret_in_unguarded_memory(void **state)
 {
-    (void)state;
     uint8_t known[32];
     memset(known, 13, sizeof known);
     struct sought sought[] = {{"a known value", known, sizeof known, 0, 0}};
@@ -263,7 +258,6 @@ static bool can_look(void)
 
 static void skips(void **state)
 {
-    (void)state;
     skip();
 }
 

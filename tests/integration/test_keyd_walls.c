@@ -23,7 +23,6 @@
 
 static void closing_the_socket_ends_the_key_process_with_exit_code_0(void **state)
 {
-    (void)state;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     assert_int_equal(raw_end(&child), EX_OK);
     child = raw_spawn(KEYD_PROVISION);
@@ -33,7 +32,6 @@ static void closing_the_socket_ends_the_key_process_with_exit_code_0(void **stat
 
 static void DS7_an_unknown_message_ends_the_key_process(void **state)
 {
-    (void)state;
     const uint32_t unknown[] = {0, WIRE_READY, WIRE_TYPE_COUNT, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
         for (int loaded = 0; loaded < 2; loaded++) {
@@ -47,7 +45,6 @@ static void DS7_an_unknown_message_ends_the_key_process(void **state)
 
 static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
 {
-    (void)state;
     const struct {
         enum keyd_mode mode;
         uint32_t type;
@@ -63,7 +60,6 @@ static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
 
 static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void **state)
 {
-    (void)state;
     struct buf payload = {0};
     const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMPS},
                    provisioning[] = {WIRE_GENERATE, WIRE_PROVISIONING};
@@ -87,7 +83,6 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
  * and four fees. */
 static void a_message_with_a_network_or_limits_ends_the_key_process(void **state)
 {
-    (void)state;
     const struct network_id network = keyd_test_settings().network;
     for (size_t words = 0; words <= 16; words += 16) {
         struct buf payload = {0};
@@ -104,7 +99,6 @@ static void a_message_with_a_network_or_limits_ends_the_key_process(void **state
 /* The header alone ends it; no memory is allocated for the payload. */
 static void DS7_an_oversized_message_ends_the_key_process(void **state)
 {
-    (void)state;
     const struct {
         enum keyd_mode mode;
         uint32_t type, len;
@@ -124,7 +118,6 @@ static void DS7_an_oversized_message_ends_the_key_process(void **state)
 
 static void DS7_a_truncated_message_ends_the_key_process(void **state)
 {
-    (void)state;
     struct buf payload = {0}, frame = {0};
     raw_put_load(&payload);
     buf_add_u32(&frame, (uint32_t)payload.len);
@@ -141,7 +134,6 @@ static void DS7_a_truncated_message_ends_the_key_process(void **state)
 
 static void DS7_a_malformed_payload_ends_the_key_process(void **state)
 {
-    (void)state;
     struct buf payload = {0};
     raw_put_load(&payload);
     payload.len -= 4; /* one word short, then one too long */
@@ -173,7 +165,6 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
 
 static void DS6_environment_and_command_line_hold_no_secret(void **state)
 {
-    (void)state;
     size_t len;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     AUTO_FREE char *environment = raw_proc(&child, "environ", &len);
@@ -201,7 +192,6 @@ static size_t word_of(const char *text, const char *name)
 
 static void only_its_socket_and_its_log_are_open(void **state)
 {
-    (void)state;
     int stray = open("/dev/null", O_RDONLY), far = fcntl(stray, F_DUPFD, 300); /* both survive exec */
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     close(stray);
@@ -228,7 +218,6 @@ static void only_its_socket_and_its_log_are_open(void **state)
 
 static void it_links_only_libc_and_libsodium(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     skip();
 #else

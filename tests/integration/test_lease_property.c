@@ -137,7 +137,6 @@ static unsigned from_environment(const char *name, unsigned otherwise)
 
 static void DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference_machine(void **state)
 {
-    (void)state;
     struct run *run AUTO_FREE = NEW(struct run);
     const char *size = getenv("FAIRWAY_SIZE");
     unsigned seed = from_environment("FAIRWAY_SEED", (unsigned)time(NULL));

@@ -263,7 +263,6 @@ static void finish(struct race *race)
 
 static void promise_1_many_replicas_never_have_two_live_transactions_of_one_account(void **state)
 {
-    (void)state;
     struct race race = {.kills = false};
     struct network *network = &race.network;
     int64_t granted = 0;
@@ -283,7 +282,6 @@ static void promise_1_many_replicas_never_have_two_live_transactions_of_one_acco
 
 static void DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account(void **state)
 {
-    (void)state;
     struct race race = {.kills = true};
     run_race(&race);
     judge(&race.network);

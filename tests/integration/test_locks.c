@@ -19,7 +19,6 @@ static struct locks_report report;
 
 static int open_database(void **state)
 {
-    (void)state;
     database = test_db_new(TEST_DB_MIGRATED);
     db = test_db_open(&database);
     ledger_row(&database, 0);
@@ -29,7 +28,6 @@ static int open_database(void **state)
 
 static int close_database(void **state)
 {
-    (void)state;
     db_free(db);
     test_db_drop(&database);
     return 0;
@@ -85,7 +83,6 @@ static void await_waits(struct db *reader, size_t count)
 
 static void an_idle_database_has_an_empty_report(void **state)
 {
-    (void)state;
     read_with(db);
     assert_int_equal(report.wait_count, 0);
     assert_int_equal(report.holder_count, 0);
@@ -94,7 +91,6 @@ static void an_idle_database_has_an_empty_report(void **state)
 
 static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
 {
-    (void)state;
     struct db *holder = session("holder"), *waiter = session("waiter");
     pthread_t thread;
     void *failed;
@@ -124,7 +120,6 @@ static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
 
 static void a_table_lock_shows_its_table_and_each_waiter(void **state)
 {
-    (void)state;
     struct db *holder = session("holder"), *waiters[] = {session("one"), session("two")};
     pthread_t threads[2];
     begin(holder, DB_SQL0("LOCK TABLE fairway.cursor IN ACCESS EXCLUSIVE MODE"));
@@ -148,7 +143,6 @@ static void a_table_lock_shows_its_table_and_each_waiter(void **state)
 
 static void holders_of_advisory_locks_are_shown_with_the_lock_names(void **state)
 {
-    (void)state;
     static const struct lock_name names[] = {
         {.name = "leader", .number = -1234567890123456789},
         {.name = "other", .number = 42},
@@ -179,7 +173,6 @@ static const struct lock_pin *pin_of(const char *name)
 
 static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
 {
-    (void)state;
     struct db *old = session("report that runs all night");
     read_with(db);
     assert_null(pin_of("report that runs all night"));
@@ -203,7 +196,6 @@ static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
 
 static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **state)
 {
-    (void)state;
     AUTO_FREE char *name = mem_format("little_%s", database.name);
     test_db_execf(&database, "CREATE ROLE %s LOGIN PASSWORD 'x'", name);
     AUTO_FREE char *url =
@@ -227,7 +219,6 @@ static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **s
 
 static void a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot(void **state)
 {
-    (void)state;
     struct db *holder = session("holder"), *waiter = session("waiter");
     pthread_t thread;
     run(holder, DB_SQL0("BEGIN"));
@@ -291,7 +282,6 @@ static void take_snapshot(struct db *other)
 /* The serving role may not see when the transactions of others began. */
 static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void **state)
 {
-    (void)state;
     AUTO_FREE char *name = mem_format("serving_%s", database.name);
     struct db *role = open_serving_role(name), *old = session("a long report"), *later = session("later");
     add_ledger(POOL_ROWS_LEDGER + 1, 900);
@@ -323,7 +313,6 @@ static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void 
 /* Snapshots that were taken meanwhile are as old as the transaction that has not ended. */
 static void DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old(void **state)
 {
-    (void)state;
     struct db *writer = session("writer"), *reader = session("reader");
     take_snapshot(reader);
     db_rollback(reader);
@@ -344,7 +333,6 @@ static void DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_ma
 
 static void DX9_a_snapshot_in_another_database_keeps_nothing_here(void **state)
 {
-    (void)state;
     struct test_db elsewhere = test_db_new(TEST_DB_EMPTY);
     struct db *other = test_db_open(&elsewhere);
     begin(other, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));

@@ -42,7 +42,6 @@ static size_t applied;
 
 static int open_database(void **state)
 {
-    (void)state;
     database = test_db_new(TEST_DB_EMPTY);
     db = test_db_open(&database);
     memset(&detail, 0, sizeof detail);
@@ -51,7 +50,6 @@ static int open_database(void **state)
 
 static int close_database(void **state)
 {
-    (void)state;
     db_free(db);
     test_db_drop(&database);
     return 0;
@@ -59,7 +57,6 @@ static int close_database(void **state)
 
 static void each_migration_is_applied_once(void **state)
 {
-    (void)state;
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 2);
     assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first, fairway.migrations"), 4);
@@ -70,7 +67,6 @@ static void each_migration_is_applied_once(void **state)
 
 static void only_missing_migrations_are_applied(void **state)
 {
-    (void)state;
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
@@ -79,7 +75,6 @@ static void only_missing_migrations_are_applied(void **state)
 
 static void a_failed_migration_leaves_nothing(void **state)
 {
-    (void)state;
     const struct embedded_sql list[] = {two[0],
         {"0002_broken", "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
     assert_int_equal(migrate_list(db, list, 2, &applied, &detail), ERR_INTERNAL);
@@ -94,7 +89,6 @@ static void a_failed_migration_leaves_nothing(void **state)
 
 static void a_migration_that_ends_its_transaction_is_refused(void **state)
 {
-    (void)state;
     const struct embedded_sql list[] = {{"0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
     assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_INTERNAL);
     assert_int_equal(applied, 0);
@@ -103,7 +97,6 @@ static void a_migration_that_ends_its_transaction_is_refused(void **state)
 
 static void a_migration_whose_text_changed_is_refused(void **state)
 {
-    (void)state;
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     const struct embedded_sql changed[] = {{"0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
     assert_int_equal(migrate_list(db, changed, 2, &applied, &detail), ERR_REFUSED);
@@ -116,7 +109,6 @@ static void a_migration_whose_text_changed_is_refused(void **state)
 
 static void an_older_program_refuses_a_newer_database(void **state)
 {
-    (void)state;
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "migration 2"));
@@ -126,7 +118,6 @@ static void an_older_program_refuses_a_newer_database(void **state)
 
 static void a_database_of_a_build_without_functions_is_refused(void **state)
 {
-    (void)state;
     test_db_exec(&database,
         "CREATE SCHEMA fairway; CREATE TABLE fairway.migrations (number integer, name text,"
         " digest text); INSERT INTO fairway.migrations VALUES (1, '0001_first', 'other')");
@@ -142,7 +133,6 @@ static void a_database_of_a_build_without_functions_is_refused(void **state)
 
 static void functions_are_applied_again_when_their_text_has_changed(void **state)
 {
-    (void)state;
     const struct embedded_sql functions[] = {{"added", SECRET("added", "10")},
         {"other", SECRET("other", "20")}},
                               changed[] = {{"added", SECRET("added", "30")}, functions[1]};
@@ -162,7 +152,6 @@ static void functions_are_applied_again_when_their_text_has_changed(void **state
 
 static void functions_are_not_for_everyone(void **state)
 {
-    (void)state;
     static const char allowed[] = "SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl,"
                                   " acldefault('f', p.proowner))) a WHERE p.pronamespace ="
                                   " 'fairway'::regnamespace AND a.grantee = 0";
@@ -176,7 +165,6 @@ static void functions_are_not_for_everyone(void **state)
 
 static void check_requires_exactly_the_migrations_of_this_binary(void **state)
 {
-    (void)state;
     struct db *pooled = test_db_open(&database);
     assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
     assert_non_null(strstr(detail.text, "fairway migrate"));
@@ -205,7 +193,6 @@ static void *run_migrations(void *context)
 
 static void several_processes_may_migrate_at_the_same_time(void **state)
 {
-    (void)state;
     struct runner runners[8];
     size_t total = 0;
     for (size_t i = 0; i < ARRAY_LEN(runners); i++) {
@@ -230,7 +217,6 @@ static enum err read_first(struct db *reader)
 
 static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried(void **state)
 {
-    (void)state;
     const struct embedded_sql list[] = {
         two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
     struct db *reader = test_db_open(&database);
@@ -262,7 +248,6 @@ static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retr
 
 static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **state)
 {
-    (void)state;
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     test_db_exec(&database, "DROP ROLE IF EXISTS fairway_small; CREATE ROLE fairway_small LOGIN PASSWORD 'p';"
                             "GRANT ALL ON SCHEMA fairway TO fairway_small;"
@@ -278,7 +263,6 @@ static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **st
 
 static void the_migrations_of_this_binary_are_applied_once(void **state)
 {
-    (void)state;
     assert_true(embedded_migrations_count > 0 && embedded_functions_count > 0);
     assert_int_equal(migrate_check(db, &detail), ERR_REFUSED);
     assert_int_equal(migrate(db, &applied, &detail), ERR_OK);

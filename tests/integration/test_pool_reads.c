@@ -17,7 +17,6 @@ static struct detail detail;
 
 static int open_database(void **state)
 {
-    (void)state;
     database = test_db_new(TEST_DB_MIGRATED);
     db = test_db_open(&database);
     detail = (struct detail){0};
@@ -26,7 +25,6 @@ static int open_database(void **state)
 
 static int close_database(void **state)
 {
-    (void)state;
     db_free(db);
     test_db_drop(&database);
     return 0;
@@ -46,7 +44,6 @@ static void assert_pool(struct pool_counts wanted)
 
 static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
 {
-    (void)state;
     struct pool_counts pool;
     assert_pool((struct pool_counts){0});
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
@@ -58,7 +55,6 @@ static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
 
 static void each_account_is_counted_once_by_its_state(void **state)
 {
-    (void)state;
     static const char *const states[] = {"active", "active", "active", "active", "active", "creating",
         "retiring", "retiring", "retiring", "retired", "quarantined", "quarantined"};
     for (unsigned n = 0; n < ARRAY_LEN(states); n++)
@@ -72,7 +68,6 @@ static void each_account_is_counted_once_by_its_state(void **state)
 
 static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **state)
 {
-    (void)state;
     struct pool_counts pool;
     account_row(&database, 1, "active");
     account_row(&database, 2, "retiring");
@@ -87,7 +82,6 @@ static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **sta
 
 static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative(void **state)
 {
-    (void)state;
     struct pool_counts pool;
     ledger_row(&database, 100);
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
@@ -102,7 +96,6 @@ static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negati
 
 static void stopped_grants_and_a_hold_show_their_reasons(void **state)
 {
-    (void)state;
     struct pool_counts pool;
     ledger_row(&database, 0);
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
@@ -139,7 +132,6 @@ static size_t read_page(const char *name, const char *after, size_t limit)
 
 static void pages_of_any_size_return_each_account_once_in_order(void **state)
 {
-    (void)state;
     static const size_t limits[] = {1, 7, MANY - 1, MANY, MANY + 1, ACCOUNT_PAGE_MAX};
     for (unsigned n = 0; n < MANY; n++)
         account_row(&database, n, "active");
@@ -159,7 +151,6 @@ static void pages_of_any_size_return_each_account_once_in_order(void **state)
 
 static void a_page_can_start_after_an_account_that_does_not_exist(void **state)
 {
-    (void)state;
     char absent[ADDRESS_SIZE];
     struct public_key key = {{0x80}};
     address_encode(&key, absent);
@@ -172,7 +163,6 @@ static void a_page_can_start_after_an_account_that_does_not_exist(void **state)
 
 static void a_status_selects_accounts_and_retired_ones_are_only_returned_by_it(void **state)
 {
-    (void)state;
     static const char *const states[] = {
         "active", "active", "active", "creating", "retiring", "retired", "quarantined"};
     static const struct {
@@ -193,7 +183,6 @@ static void a_status_selects_accounts_and_retired_ones_are_only_returned_by_it(v
 
 static void a_page_has_the_columns_of_an_account(void **state)
 {
-    (void)state;
     struct hash hash = built_hash(1);
     account_row(&database, 1, "active");
     lease_row(&database, 1, "", 0);
@@ -217,7 +206,6 @@ static void a_page_has_the_columns_of_an_account(void **state)
 
 static void DA8_a_page_for_a_client_shows_its_own_leases_only(void **state)
 {
-    (void)state;
     static const struct {
         const char *reader;
         bool shown[2];
@@ -254,7 +242,6 @@ static int64_t recorded(void)
 
 static void an_open_lease_is_found_by_its_own_client_only(void **state)
 {
-    (void)state;
     struct hash hash = built_hash(7), unknown = built_hash(8);
     struct public_key account = built_key(7), stranger = built_key(8);
     struct fee_bump_item found;
@@ -279,7 +266,6 @@ static void an_open_lease_is_found_by_its_own_client_only(void **state)
 /* Items of every kind in one call, two of them the same fee bump. */
 static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 {
-    (void)state;
     struct fee_bump_item items[5];
     for (unsigned n = 0; n < ARRAY_LEN(items); n++) {
         const unsigned account = n == 4 ? 3 : n;
@@ -310,7 +296,6 @@ static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 
 static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **state)
 {
-    (void)state;
     struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
     const struct public_key account = built_key(1);
     account_row(&database, 1, "active");
@@ -325,7 +310,6 @@ static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **sta
 
 static void no_fee_bump_is_recorded_after_the_lease_has_ended(void **state)
 {
-    (void)state;
     struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
     const struct public_key account = built_key(1);
     account_row(&database, 1, "active");
@@ -369,14 +353,12 @@ static enum err record_while_it_ends(const char *verdict)
 
 static void a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease(void **state)
 {
-    (void)state;
     assert_int_equal(record_while_it_ends("commit"), ERR_LEASE_EXPIRED);
     assert_int_equal(recorded(), 0);
 }
 
 static void after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state)
 {
-    (void)state;
     assert_int_equal(record_while_it_ends("roll back"), ERR_OK);
     assert_int_equal(recorded(), 1);
 }
@@ -398,7 +380,6 @@ static void become(const char *sql)
 
 static void a_role_that_only_reads_is_told_from_one_that_may_write_or_owns(void **state)
 {
-    (void)state;
     assert_true(may_write()); /* a superuser */
     become("CREATE ROLE fairway_pool_reader; GRANT USAGE ON SCHEMA fairway TO fairway_pool_reader;"
            "GRANT SELECT ON ALL TABLES IN SCHEMA fairway TO fairway_pool_reader");

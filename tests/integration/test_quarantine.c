@@ -25,14 +25,12 @@ static struct detail detail;
 
 static int set_up(void **state)
 {
-    (void)state;
     test_pool_open(&pool, ACCOUNTS);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     test_pool_close(&pool);
     return 0;
 }
@@ -77,7 +75,6 @@ static enum err change(size_t slot, enum account_change how, const struct accoun
 
 static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released(void **state)
 {
-    (void)state;
     static const char *const reasons[] = {"the network removed the account",
         "its sequence number was consumed by a transaction that fairway did not sign",
         "its signers or thresholds were changed", "missing on the network", "frozen by the network",
@@ -120,7 +117,6 @@ static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_rele
 
 static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(void **state)
 {
-    (void)state;
     static const enum account_change changes[] = {CHANGE_RELEASE, CHANGE_RETIRE_IF_FOUND, CHANGE_RETIRE};
     assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
     struct account_probe older = fresh_probe(), half = fresh_probe(), gone = fresh_probe();
@@ -153,7 +149,6 @@ static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(vo
 
 static void an_open_lease_survives_release_until_a_ledger_ends_it(void **state)
 {
-    (void)state;
     struct asked asked, other;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     ask(&pool, &asked);
@@ -175,7 +170,6 @@ static void an_open_lease_survives_release_until_a_ledger_ends_it(void **state)
 
 static void an_account_in_a_pending_provisioning_transaction_is_not_changed(void **state)
 {
-    (void)state;
     struct provisioning_tx transaction = {
         .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
     const struct hash hash = built_hash(1);
@@ -202,7 +196,6 @@ static int64_t assigned_xids(void)
 
 static void a_change_that_is_not_allowed_is_tried_once(void **state)
 {
-    (void)state;
     struct provisioning_tx transaction = {
         .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
     const struct hash hash = built_hash(1);
@@ -223,7 +216,6 @@ static void a_change_that_is_not_allowed_is_tried_once(void **state)
 
 static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
 {
-    (void)state;
     const struct hash hash = built_hash(1);
     const uint8_t envelope[] = {1};
     struct provisioning_tx transaction = {.kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77};
@@ -254,7 +246,6 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
  * signed. */
 static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked(void **state)
 {
-    (void)state;
     struct account_batch batch;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot < 3");
     assert_int_equal(accounts_pick(pool.db, PROVISIONING_MERGE, 3, &batch, NULL), ERR_OK);
@@ -451,7 +442,6 @@ static bool is_enough(void)
 
 static void releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease(void **state)
 {
-    (void)state;
     pthread_t granters[GRANTERS], closer, operators;
     memset(&network, 0, sizeof network);
     pthread_mutex_init(&network.lock, NULL);

@@ -244,7 +244,6 @@ static void Z6_history_is_never_changed_or_deleted(void **state)
 
 static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 {
-    (void)state;
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&test), *other = test_db_open(&test);
     struct master_key_row rows[MASTER_KEY_ROWS_MAX],

@@ -95,7 +95,6 @@ static void expect_notification(const char *state)
 
 static void serve_notifies_its_manager_when_it_is_ready_and_when_it_stops(void **state)
 {
-    (void)state;
     pid_t serve = run("serve", NULL);
     expect_notification("READY=1");
     assert_int_equal(exit_code(run("health", "live")), 0); /* it listens by then */
@@ -109,7 +108,6 @@ static void serve_notifies_its_manager_when_it_is_ready_and_when_it_stops(void *
 
 static void serve_runs_although_its_manager_is_gone(void **state)
 {
-    (void)state;
     AUTO_FREE char *path = mem_copy_text(getenv("NOTIFY_SOCKET"));
     setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
     pid_t serve = run("serve", NULL);

@@ -73,7 +73,6 @@ static void assert_answer(const struct waiter *waiter, enum err e, const char *s
 
 static int start(void **state)
 {
-    (void)state;
     database = test_db_new(TEST_DB_MIGRATED);
     detail = (struct detail){0};
     assert_int_equal(watch_start(database.url, NULL, &watch, &detail), ERR_OK);
@@ -94,7 +93,6 @@ static void stop_watch(void)
 
 static int stop(void **state)
 {
-    (void)state;
     stop_watch();
     test_db_drop(&database);
     return 0;
@@ -107,7 +105,6 @@ static void notify(void)
 
 static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
 {
-    (void)state;
     struct waiter waiter;
     int64_t begun_us = clock_us();
     begin(&waiter, 1, 0);
@@ -118,7 +115,6 @@ static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
 
 static void an_unknown_hash_is_reported_at_once_whatever_the_deadline(void **state)
 {
-    (void)state;
     struct waiter waiter, stranger;
     begin(&waiter, 99, 60000);
     assert_int_equal(submit(&stranger, built_hash(1), "somebody else", 60000), ERR_OK);
@@ -128,7 +124,6 @@ static void an_unknown_hash_is_reported_at_once_whatever_the_deadline(void **sta
 
 static void a_lease_that_has_ended_is_reported_at_once(void **state)
 {
-    (void)state;
     struct waiter waiter;
     const struct lease_status *status = &waiter.ticket.status;
     const struct hash hash = built_hash(1);
@@ -151,7 +146,6 @@ static void a_lease_that_has_ended_is_reported_at_once(void **state)
 
 static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
 {
-    (void)state;
     struct waiter waiter;
     lease_row_end(&database, 1, "consumed", NULL);
     begin(&waiter, 1, 60000);
@@ -163,7 +157,6 @@ static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
 
 static void at_the_deadline_a_lease_is_reported_as_pending(void **state)
 {
-    (void)state;
     struct waiter waiter;
     int64_t begun_us = clock_us();
     begin(&waiter, 1, 300);
@@ -173,7 +166,6 @@ static void at_the_deadline_a_lease_is_reported_as_pending(void **state)
 
 static void a_notification_ends_only_the_waits_whose_lease_has_ended(void **state)
 {
-    (void)state;
     struct waiter ended, other;
     begin(&ended, 1, 60000);
     begin(&other, 2, 60000);
@@ -188,7 +180,6 @@ static void a_notification_ends_only_the_waits_whose_lease_has_ended(void **stat
 
 static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
 {
-    (void)state;
     struct waiter waiter;
     struct hash lease = built_hash(1), bump = built_hash(100);
     const struct public_key account = built_key(1);
@@ -204,7 +195,6 @@ static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
 
 static void a_lease_is_found_for_its_own_client_only(void **state)
 {
-    (void)state;
     struct lease_lookup lookups[] = {{.hash = built_hash(1), .client = "other"},
         {.hash = built_hash(2), .client = ""}, {.hash = built_hash(1), .client = ""},
         {.hash = built_hash(4), .client = ""}, {.hash = built_hash(1), .client = "other"}};
@@ -224,7 +214,6 @@ static void a_lease_is_found_for_its_own_client_only(void **state)
 /* Otherwise one client that waits many times delays everybody's reads until they fail. */
 static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
 {
-    (void)state;
     static const unsigned different[] = {1, MANY};
     const struct public_key account = built_key(1);
     struct db *db = test_db_open(&database);
@@ -252,7 +241,6 @@ static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
 
 static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
 {
-    (void)state;
     struct waiter waiter;
     begin(&waiter, 1, 60000);
     clock_sleep_ms(100);
@@ -264,7 +252,6 @@ static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
 
 static void a_cancelled_ticket_is_given_back_at_once(void **state)
 {
-    (void)state;
     struct waiter waiters[5];
     for (unsigned i = 0; i < ARRAY_LEN(waiters); i++)
         begin(&waiters[i], 1 + i % 3, 60000);
@@ -283,7 +270,6 @@ static void a_cancelled_ticket_is_given_back_at_once(void **state)
 
 static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
 {
-    (void)state;
     struct waiter waiter = {.ticket = {.hash = built_hash(1), .done = on_done}};
     watch_cancel(watch, &waiter.ticket);
     assert_int_equal(watch_submit(watch, &waiter.ticket), ERR_CANCELLED);
@@ -305,7 +291,6 @@ static void *cancel_all(void *context)
 
 static void each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends(void **state)
 {
-    (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(500, struct waiter);
     unsigned cancelled = 0;
     pthread_t thread;
@@ -327,7 +312,6 @@ static void each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends(void
 
 static void stopping_refuses_all_waits_and_takes_no_more(void **state)
 {
-    (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(100, struct waiter);
     for (unsigned i = 0; i < 100; i++)
         begin(&waiters[i], 1 + i % 3, 60000);
@@ -340,7 +324,6 @@ static void stopping_refuses_all_waits_and_takes_no_more(void **state)
 
 static void waits_beyond_the_maximum_are_refused_until_others_end(void **state)
 {
-    (void)state;
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(WATCH_MAX, struct waiter), extra;
     for (unsigned i = 0; i < WATCH_MAX; i++)
         begin(&waiters[i], 1 + i % 3, 60000);
@@ -365,7 +348,6 @@ static int64_t last_statement_us(void)
 
 static void without_waits_no_query_is_sent(void **state)
 {
-    (void)state;
     struct waiter waiter;
     begin(&waiter, 1, 0);
     await(&waiter);
@@ -402,7 +384,6 @@ static int compare_i64(const void *a, const void *b)
 /* Measures from the return of the ledger's COMMIT to the end of the wait. */
 static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
 {
-    (void)state;
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
     int64_t took_us[ROUNDS];
@@ -440,7 +421,6 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
 
 static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back(void **state)
 {
-    (void)state;
     struct waiter patient, at_once, brief, late;
     begin(&patient, 1, 60000);
     begin(&brief, 2, 2500); /* read as pending before the database was lost */
@@ -459,7 +439,6 @@ static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_b
 
 static void DO1_a_drain_ends_waits_at_once_and_still_reports_known_results(void **state)
 {
-    (void)state;
     struct waiter waiting[3], asking, late, unknown;
     for (unsigned i = 0; i < ARRAY_LEN(waiting); i++)
         begin(&waiting[i], 1 + i, 60000);

@@ -24,7 +24,6 @@ int fixture_stop(void **state)
 
 int fixture_reset(void **state)
 {
-    (void)state;
     service_reset(&service);
     return 0;
 }

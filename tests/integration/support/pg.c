@@ -74,7 +74,6 @@ static void start_server(void)
 
 int test_pg_start_private(void **state)
 {
-    (void)state;
     if (log_set_level("warn") != ERR_OK)
         give_up("log", "unknown level");
     char folder[] = "/tmp/fairway-pg-XXXXXX";
@@ -96,7 +95,6 @@ int test_pg_start(void **state)
 
 int test_pg_stop(void **state)
 {
-    (void)state;
     close_reader();
     if (template.url != NULL)
         test_db_drop(&template);

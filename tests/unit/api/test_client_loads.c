@@ -15,14 +15,12 @@ static int retry_after_s;        /* then */
 
 static int set_up(void **state)
 {
-    (void)state;
     client_loads_init(&loads);
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     client_loads_free(&loads);
     return 0;
 }
@@ -51,7 +49,6 @@ static unsigned count(const char *client, uint32_t per_second, uint64_t body_byt
 
 static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(void **state)
 {
-    (void)state;
     const struct limits three = IN_FLIGHT(3);
     struct client_load *first = NULL;
     for (unsigned i = 0; i < 3; i++) {
@@ -70,7 +67,6 @@ static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(vo
 
 static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second(void **state)
 {
-    (void)state;
     assert_int_equal(count("a", 10, 0, 0), 10);
     assert_int_equal(limit, LIMIT_REQUESTS_PER_SECOND);
     assert_int_equal(retry_after_s, 1);
@@ -85,7 +81,6 @@ static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_se
 
 static void a_body_counts_by_its_size(void **state)
 {
-    (void)state;
     assert_int_equal(count("small", 10, CLIENT_LOAD_BODY_BYTES - 1, 0), 10);
     assert_int_equal(count("page", 10, CLIENT_LOAD_BODY_BYTES, 0), 5);
     /* One that costs more than a second is let in, and the next ones wait for it. */
@@ -101,7 +96,6 @@ static void a_body_counts_by_its_size(void **state)
 
 static void a_request_that_is_refused_costs_nothing(void **state)
 {
-    (void)state;
     const struct limits both = BOTH(1, 2);
     assert_true(begins("a", both, 0, 0));
     for (unsigned i = 0; i < 10; i++)
@@ -116,7 +110,6 @@ static void a_request_that_is_refused_costs_nothing(void **state)
 
 static void waits_are_counted_apart(void **state)
 {
-    (void)state;
     const struct limits two = {.most = {[LIMIT_WAITS] = 2}}, none = {0};
     struct client_load *a, *b;
     assert_true(begins("a", IN_FLIGHT(0), 0, 0));
@@ -136,7 +129,6 @@ static void waits_are_counted_apart(void **state)
 /* Names come and go as CLIENTS_FILE changes, so the records of those that have gone are used again. */
 static void a_record_in_use_is_kept_and_any_other_is_used_again(void **state)
 {
-    (void)state;
     const struct limits limits = BOTH(1, 1);
     struct client_load *busy, *first;
     assert_true(begins("busy", limits, 0, 0));

@@ -20,7 +20,6 @@ static void empty(struct connection_shares *shares, enum connection_share share,
 
 static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
 {
-    (void)state;
     struct connection_shares shares = {.connections = 1024};
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
     assert_int_equal(fill(&shares, SHARE_LEASE), 256);
@@ -34,7 +33,6 @@ static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
 
 static void with_few_connections_one_request_of_each_kind_may_wait(void **state)
 {
-    (void)state;
     for (unsigned connections = 1; connections < 4; connections++) {
         struct connection_shares shares = {.connections = connections};
         assert_int_equal(connection_shares_take(&shares, SHARE_WAIT), ERR_OK);

@@ -84,7 +84,6 @@ static void await_begun(unsigned count)
 
 static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **state)
 {
-    (void)state;
     struct job jobs[100];
     struct db_workers *workers = start(1, false);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
@@ -102,7 +101,6 @@ static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **sta
 
 static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
 {
-    (void)state;
     struct job jobs[4];
     struct db_workers *workers = start(3, true);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
@@ -117,7 +115,6 @@ static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
 
 static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **state)
 {
-    (void)state;
     struct job first, beyond, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX, struct job);
     struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
@@ -143,7 +140,6 @@ static void await_run(struct job *job)
 /* Otherwise, under overload, every query reaches its deadline, and each costs its connection. */
 static void DX7_work_with_too_little_time_left_is_not_begun(void **state)
 {
-    (void)state;
     struct job late;
     struct db_workers *workers = start(1, false);
     limit_ms = DB_WORKERS_BEGIN_MS - 1;
@@ -159,7 +155,6 @@ static void DX7_work_with_too_little_time_left_is_not_begun(void **state)
 /* Deadlines do not wait for a worker: all workers may hang in the database. */
 static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void **state)
 {
-    (void)state;
     struct job first, late, patient;
     struct db_workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
@@ -194,7 +189,6 @@ static void *stop(void *workers)
 
 static void stopping_finishes_what_has_begun_and_ends_the_rest_once(void **state)
 {
-    (void)state;
     pthread_t stopper;
     struct job first, rest[50];
     struct db_workers *workers = start(1, true);

@@ -20,7 +20,6 @@ static void assert_taken(
 
 static void clients_take_turns_in_the_order_in_which_they_came(void **state)
 {
-    (void)state;
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF("b"), OF(NULL),
         OF("c")}; /* those of no client count as one */
     static const size_t order[] = {0, 3, 4, 7, 1, 5, 6, 2};
@@ -33,7 +32,6 @@ static void clients_take_turns_in_the_order_in_which_they_came(void **state)
 /* Its item belongs to the turn that is being taken. */
 static void DX4_a_client_that_comes_later_waits_for_one_turn(void **state)
 {
-    (void)state;
     struct fair_item items[5] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b")};
     static const size_t order[] = {4, 2, 3};
     struct fair_queue queue = {.max = MAX};
@@ -47,7 +45,6 @@ static void DX4_a_client_that_comes_later_waits_for_one_turn(void **state)
 
 static void a_client_may_fill_half_of_a_queue_and_all_together_the_whole(void **state)
 {
-    (void)state;
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF(NULL), OF("c")};
     struct fair_item more = {.client = "a"};
     struct fair_queue queue = {.max = MAX};
@@ -65,7 +62,6 @@ static void a_client_may_fill_half_of_a_queue_and_all_together_the_whole(void **
 
 static void items_of_no_client_may_fill_the_queue(void **state)
 {
-    (void)state;
     struct fair_item items[MAX + 1] = {0};
     struct fair_queue queue = {.max = MAX};
     for (size_t i = 0; i < MAX; i++)
@@ -83,7 +79,6 @@ static void assert_list(
 
 static void late_items_are_taken_as_a_list(void **state)
 {
-    (void)state;
     struct fair_item items[4] = {
         {.deadline_ms = 100}, {.deadline_ms = 101}, {.deadline_ms = 50}, {.deadline_ms = 300}};
     static const size_t late[] = {0, 2}, rest[] = {1, 3};

@@ -9,7 +9,6 @@
 
 static void checks_run_until_there_is_a_report(void **state)
 {
-    (void)state;
     struct last_report last;
     int status = 0;
     last_report_init(&last);
@@ -20,7 +19,6 @@ static void checks_run_until_there_is_a_report(void **state)
 
 static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
 {
-    (void)state;
     struct last_report last;
     int status = 0;
     char *text = NULL;
@@ -41,7 +39,6 @@ static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
 
 static void no_report_is_used_after_a_failure_or_a_long_time(void **state)
 {
-    (void)state;
     struct last_report last;
     int status = 0;
     last_report_init(&last);

@@ -70,7 +70,6 @@ static struct http_server *server;
 
 static int start(void **state)
 {
-    (void)state;
     if (log_set_level("error") != ERR_OK)
         return 1;
     server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
@@ -79,14 +78,12 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     http_server_free(server);
     return 0;
 }
 
 static void text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/not-utf8"));
     assert_problem(&reply, 500, "INTERNAL");
@@ -96,7 +93,6 @@ static void text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on(v
 
 static void hashes_are_hex_and_accounts_addresses(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/values"));
     assert_string_equal(reply_header(&reply, "Content-Type"), "application/json");
@@ -108,7 +104,6 @@ static void hashes_are_hex_and_accounts_addresses(void **state)
 
 static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
 {
-    (void)state;
     static const struct {
         enum err e;
         const char *retry_after;
@@ -132,7 +127,6 @@ static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
 /* A request that waits for a lease holds its transaction, not the body as well. */
 static void a_body_is_freed_when_its_transaction_has_been_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *request, *reply;
     } cases[] = {
@@ -158,7 +152,6 @@ static size_t count_lines(const char *log, const char *text)
 /* During a hold, or until the distribution account is funded, every request fails, for minutes or days. */
 static void DX4_failures_without_end_do_not_fill_the_log(void **state)
 {
-    (void)state;
     enum {
         REQUESTS = 500,
         LOG_SIZE = 1 << 20

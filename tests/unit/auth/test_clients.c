@@ -12,7 +12,6 @@ static char a[ADDRESS_SIZE], b[ADDRESS_SIZE];
 
 static int set_up(void **state)
 {
-    (void)state;
     char seed[ADDRESS_SIZE];
     token_key_new(seed, a);
     token_key_new(seed, b);
@@ -35,7 +34,6 @@ static const char *name_of(const struct clients *clients, const char *address)
 
 static void every_key_of_the_list_is_a_client_of_its_own_name(void **state)
 {
-    (void)state;
     struct clients clients;
     AUTO_FREE char *list = mem_format(" %s,\n%s,", a, b);
     assert_int_equal(read(list, NULL, &clients, NULL), ERR_OK);
@@ -47,7 +45,6 @@ static void every_key_of_the_list_is_a_client_of_its_own_name(void **state)
 
 static void a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
 {
-    (void)state;
     struct clients clients;
     AUTO_FREE char *file = mem_format(
         "{\"wallet.eu_1\": {\"keys\": [\"%s\", \"%s\"], \"scopes\": [\"lease\", \"status\"]}}", a, b);
@@ -61,7 +58,6 @@ static void a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
 
 static void a_client_of_the_file_may_have_limits(void **state)
 {
-    (void)state;
     struct clients clients;
     AUTO_FREE char *file =
         mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
@@ -98,7 +94,6 @@ static void a_client_of_the_file_may_have_limits(void **state)
 
 static void list_and_file_add_up(void **state)
 {
-    (void)state;
     struct clients clients;
     AUTO_FREE char *file = mem_format("{\"wallet\": {\"keys\": [\"%s\"]}}", b);
     assert_int_equal(read(a, file, &clients, NULL), ERR_OK);
@@ -110,7 +105,6 @@ static void list_and_file_add_up(void **state)
 
 static void what_is_no_client_is_refused_with_its_place(void **state)
 {
-    (void)state;
     AUTO_FREE char *twice = mem_format("%s,%s", a, a);
     const struct {
         const char *list, *file, *says;
@@ -155,7 +149,6 @@ static void what_is_no_client_is_refused_with_its_place(void **state)
 
 static void no_client_is_a_list_of_its_own(void **state)
 {
-    (void)state;
     static const char *const lists[] = {NULL, "", " , ,"};
     struct clients clients;
     struct public_key key;
@@ -170,7 +163,6 @@ static void no_client_is_a_list_of_its_own(void **state)
 
 static void a_thousand_clients_with_two_keys_each_are_read(void **state)
 {
-    (void)state;
     struct buf text CLEANUP(buf_free) = {0};
     struct clients clients;
     char last[ADDRESS_SIZE];
@@ -199,7 +191,6 @@ static void a_thousand_clients_with_two_keys_each_are_read(void **state)
 
 static void a_key_of_two_clients_is_refused(void **state)
 {
-    (void)state;
     struct clients clients;
     struct detail detail = {0};
     AUTO_FREE char *file = mem_format("{\"x\": {\"keys\": [\"%s\"]}, \"y\": {\"keys\": [\"%s\"]}}", b, b),
@@ -213,7 +204,6 @@ static void a_key_of_two_clients_is_refused(void **state)
 /* A key in whose group others can sign: of small order, or with a part of small order. */
 static void DA1_a_key_outside_the_main_group_is_no_client(void **state)
 {
-    (void)state;
     static const struct public_key eighth = {
         {0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
             0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05}};

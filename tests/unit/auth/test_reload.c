@@ -63,7 +63,6 @@ static enum err open_auth(struct auth **out, struct detail *detail)
 
 static int set_up(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         const struct token_request asked = {"GET", "/v1/pool", {0}, NULL, NULL, NOW, AUTH_WINDOW_MAX_S};
         char seed[ADDRESS_SIZE], *token;
@@ -79,7 +78,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     auth_free(auth);
     for (size_t i = 0; i < 2; i++)
         free(headers[i]);
@@ -117,7 +115,6 @@ static void refused(const char *says)
 
 static void DA3_without_any_client_it_does_not_start(void **state)
 {
-    (void)state;
     struct auth *none = NULL;
     struct detail detail = {0};
     replace_clients(0);
@@ -127,7 +124,6 @@ static void DA3_without_any_client_it_does_not_start(void **state)
 
 static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
 {
-    (void)state;
     replace_clients(1);
     assert_true(auth_changed(auth));
     reload();
@@ -146,7 +142,6 @@ static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
 
 static void a_request_says_whether_its_client_is_alone(void **state)
 {
-    (void)state;
     for (size_t count = 2; count > 0; count--) {
         struct auth_client client;
         const struct auth_request request = {.method = "GET",
@@ -165,7 +160,6 @@ static void a_request_says_whether_its_client_is_alone(void **state)
 /* The head was accepted before, its body comes later. */
 static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **state)
 {
-    (void)state;
     struct auth_client client;
     const struct auth_request request = {.method = "GET",
         .target = "/v1/pool",
@@ -182,7 +176,6 @@ static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **s
 
 static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)
 {
-    (void)state;
     AUTO_FREE char *whole = clients_text(2);
     AUTO_FREE char *cut = mem_format("%.*s", (int)strlen(whole) - 1, whole);
     static const char *const bad[] = {"", " \n", "[]", "null", "{\"a\": {}}", "{} ,"};
@@ -212,7 +205,6 @@ static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)
 
 static void DA4_a_file_that_is_missing_is_looked_for_until_it_is_back(void **state)
 {
-    (void)state;
     unlink(path);
     for (int i = 0; i < 3; i++) {
         assert_true(auth_changed(auth));
@@ -228,7 +220,6 @@ static void DA4_a_file_that_is_missing_is_looked_for_until_it_is_back(void **sta
 /* The size stays, and the modification time is set back. */
 static void DA4_a_change_in_place_is_seen_whatever_the_times_say(void **state)
 {
-    (void)state;
     struct stat before;
     assert_int_equal(stat(path, &before), 0);
     FILE *file = fopen(path, "r+");
@@ -243,7 +234,6 @@ static void DA4_a_change_in_place_is_seen_whatever_the_times_say(void **state)
 /* As Kubernetes replaces the files of a volume: a symbolic link to a directory is exchanged. */
 static void DA4_an_exchanged_symbolic_link_is_seen(void **state)
 {
-    (void)state;
     struct auth *usual = auth;
     char *usual_path = path;
     AUTO_FREE char *data = mem_format("%s/..data", folder), *next = mem_format("%s/..data_tmp", folder),
@@ -302,7 +292,6 @@ static void *check_all(void *unused)
 
 static void DA4_a_revoked_key_passes_in_no_thread_after_the_reload_has_returned(void **state)
 {
-    (void)state;
     pthread_t checkers[CHECKERS];
     done = false;
     wrong = checks = reloads = 0;

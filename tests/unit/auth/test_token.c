@@ -39,7 +39,6 @@ static enum err decode_texts(const char *header, const char *claims)
 
 static void DA1_headers(void **state)
 {
-    (void)state;
     static const struct {
         const char *header;
         bool passes;
@@ -75,7 +74,6 @@ static void DA1_headers(void **state)
 
 static void DA1_claims(void **state)
 {
-    (void)state;
     static const struct {
         const char *claims;
         bool passes;
@@ -111,7 +109,6 @@ static void DA1_claims(void **state)
 
 static void DA1_parts(void **state)
 {
-    (void)state;
     static const uint8_t bytes[66] = {1};
     AUTO_FREE char *header = encode(HEADER, strlen(HEADER)), *claims = encode(CLAIMS, strlen(CLAIMS)),
                    *signature = base64_url_encode((struct bytes){bytes, 64}),

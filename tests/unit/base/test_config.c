@@ -28,7 +28,6 @@ static enum err load(struct config **config, struct detail *detail, int argc, ch
 
 static int clean_environment(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(options); i++)
         unsetenv(options[i].name);
     unsetenv("RPC_URL_FILE");
@@ -37,7 +36,6 @@ static int clean_environment(void **state)
 
 static void a_flag_overrides_the_environment(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     setenv("LISTEN", "from environment", 1);
@@ -55,7 +53,6 @@ static void a_flag_overrides_the_environment(void **state)
 
 static void a_flag_only_option_has_no_environment_variable(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     setenv("STATE", "California", 1);
@@ -69,7 +66,6 @@ static void a_flag_only_option_has_no_environment_variable(void **state)
 
 static void a_switch_is_on_or_off_and_nothing_else(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         bool on;
@@ -94,7 +90,6 @@ static void a_switch_is_on_or_off_and_nothing_else(void **state)
 
 static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     setenv("DRY_RUN", "on", 1);
@@ -110,7 +105,6 @@ static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign
 
 static void changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     setenv("PRIVATE_KEY", "SECRET", 1);
@@ -125,7 +119,6 @@ static void changes_are_the_options_that_differ_from_their_defaults_without_urls
 
 static void unknown_flags_and_values_out_of_range_are_named(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     static char *const bad[][2] = {{"--num-channel-accounts=0", "NUM_CHANNEL_ACCOUNTS"},
@@ -140,7 +133,6 @@ static void unknown_flags_and_values_out_of_range_are_named(void **state)
 
 static void a_secret_has_no_flag(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     assert_int_equal(LOAD(&config, &detail, "--private-key=S"), ERR_CONFIG);
@@ -148,7 +140,6 @@ static void a_secret_has_no_flag(void **state)
 
 static void a_url_has_no_flag_and_the_refusal_does_not_repeat_it(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     assert_int_equal(LOAD(&config, &detail, "--rpc-url=http://user:password@host/"), ERR_CONFIG);
@@ -158,7 +149,6 @@ static void a_url_has_no_flag_and_the_refusal_does_not_repeat_it(void **state)
 
 static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
 {
-    (void)state;
     struct config *config;
     struct detail detail;
     char path[] = "/tmp/fairway-url-XXXXXX";

@@ -32,7 +32,6 @@ static int status_of(int top, char text[static 512])
 
 static void a_broken_invariant_is_logged_and_ends_the_process(void **state)
 {
-    (void)state;
     char text[512];
     const int status = status_of(1, text);
     assert_true(WIFSIGNALED(status));
@@ -44,7 +43,6 @@ static void a_broken_invariant_is_logged_and_ends_the_process(void **state)
 
 static void one_that_holds_does_nothing(void **state)
 {
-    (void)state;
     char text[512];
     assert_int_equal(status_of(2, text), 0);
     assert_string_equal(text, "");

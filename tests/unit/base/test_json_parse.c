@@ -18,7 +18,6 @@ static json_t *parse_by_jansson(const char *text)
 
 static void each_text_is_read_as_jansson_reads_it(void **state)
 {
-    (void)state;
     static const char *const texts[] = {"{}", "[]", "null", "true", "false", "0", "-0", "-1", "1.5", "1e3",
         "1E+3", "\"\"", "\"a\"", " { \"a\" : [ 1 , 2 ] , \"b\" : { } } ", "\t\r\n[\n]", "{\"\":1}",
         "[[],[[]],{}]", "[\"]\",\"}\"]",
@@ -54,7 +53,6 @@ static void each_text_is_read_as_jansson_reads_it(void **state)
 
 static void a_detail_says_where_the_text_goes_wrong(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *detail;
     } cases[] = {
@@ -75,7 +73,6 @@ static void a_detail_says_where_the_text_goes_wrong(void **state)
 
 static void DX3_a_number_has_a_longest_length(void **state)
 {
-    (void)state;
     char text[JSON_READ_NUMBER_MAX + 2] = "1.";
     struct detail detail;
     memset(text + 2, '0', JSON_READ_NUMBER_MAX - 2);
@@ -97,7 +94,6 @@ static int64_t cpu_us(void)
 /* Transactions come as long strings, which some clients escape ("\/"). */
 static void DX3_a_long_string_takes_less_time_than_jansson_needs(void **state)
 {
-    (void)state;
     enum {
         SIZE = 4 << 20
     };

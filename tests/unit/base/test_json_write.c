@@ -9,7 +9,6 @@
 
 static void every_kind_of_member_is_read_back(void **state)
 {
-    (void)state;
     struct json_write out = {0};
     const uint8_t hash[32] = {0xab, [31] = 1};
     json_write_begin(&out, 1);
@@ -28,7 +27,6 @@ static void every_kind_of_member_is_read_back(void **state)
 
 static void objects_and_arrays_are_nested(void **state)
 {
-    (void)state;
     struct json_write out = {0};
     json_write_begin(&out, 1);
     json_write_open(&out, "array", '[');
@@ -52,7 +50,6 @@ static void objects_and_arrays_are_nested(void **state)
 
 static void bytes_that_are_not_UTF8_become_question_marks(void **state)
 {
-    (void)state;
     struct json_write out = {0};
     json_write_begin(&out, 1);
     json_write_bytes(&out, "t", "\xc3\xa4\"\xc3(\xff");
@@ -62,7 +59,6 @@ static void bytes_that_are_not_UTF8_become_question_marks(void **state)
 
 static void an_object_without_members_is_empty(void **state)
 {
-    (void)state;
     struct json_write out = {0};
     json_write_begin(&out, 0);
     AUTO_FREE char *text = json_write_end(&out);
@@ -73,7 +69,6 @@ static void an_object_without_members_is_empty(void **state)
  * it accepts is read back. */
 static void any_text_is_escaped_or_found_not_to_be_UTF8(void **state)
 {
-    (void)state;
     unsigned accepted = 0;
     for (unsigned pair = 0; pair < 256u * 256u * 4u; pair++) {
         static const char *const after[] = {"", "x", "\x80\x80", "\xbf"};

@@ -34,7 +34,6 @@ static void read_line(int fd)
 
 static void an_event_is_one_line_with_its_fields(void **state)
 {
-    (void)state;
     LOGGED(log_info("ledger committed", "ledger=%u settled=%zu lag_s=%" PRId64 " fee=%d share=%.1f hash=%s",
         7u, (size_t)3, INT64_MIN, -5, 0.25, "abc"));
     assert_string_equal(line,
@@ -48,7 +47,6 @@ static void an_event_is_one_line_with_its_fields(void **state)
 
 static void a_quoted_value_is_escaped(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         {"say \"no\"", "say \\\"no\\\""},
         {"a\\b", "a\\\\b"},
@@ -67,7 +65,6 @@ static void a_quoted_value_is_escaped(void **state)
 
 static void a_value_without_quotes_gets_them_when_it_needs_them(void **state)
 {
-    (void)state;
     LOGGED(log_info("m", "id=%s next=%d", "abc-1.2:/+", 1));
     assert_string_equal(line, "level=info msg=\"m\" id=abc-1.2:/+ next=1\n");
     LOGGED(log_info("m", "id=%s next=%d", "a level=error", 1));
@@ -78,7 +75,6 @@ static void a_value_without_quotes_gets_them_when_it_needs_them(void **state)
 
 static void a_long_value_is_cut_and_its_quote_closed(void **state)
 {
-    (void)state;
     static char text[4000];
     memset(text, '"', sizeof text - 1);
     LOGGED(log_info("m", "detail=\"%s\" next=%d", text, 1));

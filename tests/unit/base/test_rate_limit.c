@@ -10,7 +10,6 @@ enum {
 
 static void no_more_than_the_limit_in_a_period(void **state)
 {
-    (void)state;
     struct rate_limit limit = {0};
     unsigned suppressed;
     for (int i = 0; i < 3; i++) {
@@ -23,7 +22,6 @@ static void no_more_than_the_limit_in_a_period(void **state)
 
 static void the_next_period_reports_what_was_suppressed_once(void **state)
 {
-    (void)state;
     struct rate_limit limit = {0};
     unsigned suppressed;
     assert_true(rate_limit_allows(&limit, 1, SHORT_MS, &suppressed));
@@ -38,7 +36,6 @@ static void the_next_period_reports_what_was_suppressed_once(void **state)
 
 static void a_log_line_is_written_twenty_times_in_ten_seconds(void **state)
 {
-    (void)state;
     struct rate_limit limit = {0};
     unsigned not_logged;
     for (int i = 0; i < 20; i++)

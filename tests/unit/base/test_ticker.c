@@ -35,7 +35,6 @@ static void await_calls(struct counter *counter, int calls)
 
 static void each_function_is_called_until_it_is_removed(void **state)
 {
-    (void)state;
     struct counter first = {0}, second = {0};
     ticker_add(count, &first);
     ticker_add(count, &second);
@@ -50,7 +49,6 @@ static void each_function_is_called_until_it_is_removed(void **state)
 
 static void a_call_that_runs_has_ended_when_the_function_is_removed(void **state)
 {
-    (void)state;
     struct counter slow = {.takes_ms = 100};
     ticker_add(count, &slow);
     for (const int64_t end_ms = clock_ms() + slower(PATIENCE_MS); !atomic_load(&slow.runs); clock_sleep_ms(1))

@@ -14,13 +14,11 @@ static char folder[] = "/tmp/fairway-embed-XXXXXX";
 
 static int make_folder(void **state)
 {
-    (void)state;
     return mkdtemp(folder) == NULL ? -1 : 0;
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     AUTO_FREE char *command = mem_format("rm -rf '%s'", folder);
     return system(command);
 }
@@ -70,7 +68,6 @@ static size_t read_array(uint8_t out[], size_t size)
 
 static void every_byte_is_embedded(void **state)
 {
-    (void)state;
     char all[3 * 255];
     uint8_t out[sizeof all + 1];
     for (size_t i = 0; i < sizeof all; i++)
@@ -84,7 +81,6 @@ static void every_byte_is_embedded(void **state)
 
 static void an_empty_file_is_an_empty_text(void **state)
 {
-    (void)state;
     uint8_t out[4];
     put("0001_empty.sql", "", 0);
     assert_int_equal(embed("0001_empty.sql"), 0);
@@ -93,7 +89,6 @@ static void an_empty_file_is_an_empty_text(void **state)
 
 static void the_generated_source_compiles_and_has_the_count(void **state)
 {
-    (void)state;
     put("0001_a.sql", "SELECT 1;\n", 10);
     put("0002_b.sql", "SELECT 2;\n", 10);
     put("f_one.sql", "SELECT 3;\n", 10);
@@ -113,7 +108,6 @@ static void the_generated_source_compiles_and_has_the_count(void **state)
 
 static void a_wrong_number_or_name_stops_the_build(void **state)
 {
-    (void)state;
     static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
         "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
     static const char *const names[] = {
@@ -141,7 +135,6 @@ static void check_files(const char *pattern, const struct embedded_sql files[], 
 
 static void this_binary_has_its_files(void **state)
 {
-    (void)state;
     check_files("migrations", embedded_migrations, embedded_migrations_count);
     check_files("migrations/functions", embedded_functions, embedded_functions_count);
 }

@@ -17,7 +17,6 @@
 
 static void scalars_are_big_endian_and_typed(void **state)
 {
-    (void)state;
     struct params params = {0};
     const struct db_param from[] = {DB_I64(-2), DB_I32(258), DB_BOOL(true), DB_BOOL(false), DB_TEXT("ab"),
         DB_BYTEA(((struct bytes){(const uint8_t *)"\0\xff", 2}))};
@@ -36,7 +35,6 @@ static void scalars_are_big_endian_and_typed(void **state)
 
 static void null_has_no_value_and_empty_has_one(void **state)
 {
-    (void)state;
     struct params params = {0};
     const struct db_param from[] = {DB_BYTEA(((struct bytes){(const uint8_t *)"", 0})), DB_TEXT(""), DB_NONE,
         DB_TEXT(NULL), DB_BYTEA((struct bytes){0})};
@@ -53,7 +51,6 @@ static void null_has_no_value_and_empty_has_one(void **state)
 
 static void arrays_state_dimension_nulls_and_item_type(void **state)
 {
-    (void)state;
     struct params params = {0};
     const int64_t longs[] = {1};
     const char *const texts[] = {"a", NULL};
@@ -93,7 +90,6 @@ static void arrays_state_dimension_nulls_and_item_type(void **state)
 
 static void an_empty_array_has_no_dimension(void **state)
 {
-    (void)state;
     struct params params = {0};
     const struct db_param from = DB_I64S(NULL, 0);
     params_encode(&params, &from, 1);
@@ -106,7 +102,6 @@ static void an_empty_array_has_no_dimension(void **state)
 
 static void storage_is_reused(void **state)
 {
-    (void)state;
     struct params params = {0};
     const struct db_param first = DB_TEXT("a long text, which is the first"), second = DB_TEXT("second");
     params_encode(&params, &first, 1);
@@ -117,7 +112,6 @@ static void storage_is_reused(void **state)
 
 static void more_than_the_maximum_ends_the_process(void **state)
 {
-    (void)state;
     static struct params params;
     static const struct db_param from[DB_PARAMS_MAX + 1];
     params_encode(&params, from, DB_PARAMS_MAX);

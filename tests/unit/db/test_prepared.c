@@ -18,7 +18,6 @@ static size_t find(struct prepared *prepared, const char *sql, const struct db_p
 
 static void a_statement_is_found_by_its_text_and_types(void **state)
 {
-    (void)state;
     struct prepared prepared = {0};
     size_t at = find(&prepared, first_sql, &number, 1);
     char copy[] = "SELECT $1";
@@ -38,7 +37,6 @@ static void a_statement_is_found_by_its_text_and_types(void **state)
 
 static void unconfirmed_statements_are_not_prepared(void **state)
 {
-    (void)state;
     struct prepared prepared = {0};
     size_t sent = find(&prepared, first_sql, &number, 1), ready = find(&prepared, second_sql, &number, 1);
     prepared.items[sent].state = PREPARED_SENT;

@@ -5,7 +5,6 @@
 
 static void each_SQLSTATE_maps_to_its_error(void **state)
 {
-    (void)state;
     static const struct {
         const char *state;
         enum err e;
@@ -49,7 +48,6 @@ static void each_SQLSTATE_maps_to_its_error(void **state)
 
 static void only_errors_that_outlive_the_statement_spoil_the_session(void **state)
 {
-    (void)state;
     assert_true(sqlstate_spoils_session("25006"));
     assert_true(sqlstate_spoils_session("0A000"));
     assert_true(sqlstate_spoils_session("26000"));
@@ -60,7 +58,6 @@ static void only_errors_that_outlive_the_statement_spoil_the_session(void **stat
 
 static void a_lock_timeout_differs_from_a_cancelled_statement(void **state)
 {
-    (void)state;
     assert_true(sqlstate_is_lock_timeout("55P03"));
     assert_false(sqlstate_is_lock_timeout("57014"));
     assert_false(sqlstate_is_lock_timeout(NULL));

@@ -13,7 +13,6 @@ static const char *const variables[] = {"PGSERVICE", "PGSERVICEFILE", "PGSYSCONF
 
 static int clean_environment(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(variables); i++)
         unsetenv(variables[i]);
     return 0;
@@ -33,7 +32,6 @@ static void expect(const char *url, const char *files)
 
 static void files_of_the_url_override_those_of_the_environment(void **state)
 {
-    (void)state;
     setenv("PGSSLROOTCERT", "/e/root", 1);
     setenv("PGPASSFILE", "/e/pass", 1);
     expect("postgresql://u@h/d", "/e/pass /e/root ");
@@ -47,7 +45,6 @@ static void files_of_the_url_override_those_of_the_environment(void **state)
 
 static void files_that_a_service_names_are_found(void **state)
 {
-    (void)state;
     char path[] = "/tmp/fairway-service-XXXXXX", files[128];
     FILE *file = fdopen(mkstemp(path), "w");
     assert_non_null(file);
@@ -71,13 +68,11 @@ static void files_that_a_service_names_are_found(void **state)
 
 static void a_malformed_url_names_no_file(void **state)
 {
-    (void)state;
     expect("postgresql://u@h:port:port/d?sslcert", "");
 }
 
 static void abstract_sockets_are_found(void **state)
 {
-    (void)state;
     assert_true(url_is_abstract("postgresql:///d?host=@postgres"));
     assert_true(url_is_abstract("postgresql://%40postgres/d"));
     assert_true(url_is_abstract("host=db,@postgres"));

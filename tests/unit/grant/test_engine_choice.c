@@ -12,7 +12,6 @@ static size_t used;
 
 static int clear(void **state)
 {
-    (void)state;
     engine = (struct engine){0};
     used = 0;
     return 0;
@@ -52,7 +51,6 @@ static void bumps_are_chosen(void)
 
 static void an_idle_engine_takes_a_request_at_once(void **state)
 {
-    (void)state;
     nothing_is_chosen();
     assert_int_equal(engine_choose_again_ms(&engine), 0);
     add(&engine.queue, 0);
@@ -61,7 +59,6 @@ static void an_idle_engine_takes_a_request_at_once(void **state)
 
 static void while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_is_full(void **state)
 {
-    (void)state;
     struct ticket_queue *const queues[] = {&engine.queue, &engine.bumps};
     for (size_t i = 0; i < ARRAY_LEN(queues); i++) {
         clear(NULL);
@@ -83,7 +80,6 @@ static void while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_i
 
 static void the_two_queues_take_turns(void **state)
 {
-    (void)state;
     add(&engine.queue, 100);
     add(&engine.bumps, 0);
     engine.last_kind = TICKET_LEASE;
@@ -95,7 +91,6 @@ static void the_two_queues_take_turns(void **state)
 static void DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_check_new_requests(
     void **state)
 {
-    (void)state;
     engine.is_short = true;
     engine.claim_at_ms = NOW_MS + 1;
     struct engine_ticket *ticket = add(&engine.queue, 100);
@@ -117,14 +112,12 @@ static void DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_c
 /* The claim reports that no request waits any more. */
 static void a_shortage_ends_with_a_claim_when_its_requests_have_left(void **state)
 {
-    (void)state;
     engine.is_short = true;
     leases_are_chosen(GRANT_CLAIM);
 }
 
 static void a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends(void **state)
 {
-    (void)state;
     add(&engine.delayed, 10)->not_before_ms = NOW_MS + 7;
     add(&engine.delayed, 10)->not_before_ms = NOW_MS + 5;
     nothing_is_chosen();
@@ -133,7 +126,6 @@ static void a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends(void **s
 
 static void DL9_a_locked_key_is_tried_less_and_less_often(void **state)
 {
-    (void)state;
     static const int expected[] = {5, 10, 20, 40, 80, 160, 320, 500, 500};
     int delay_ms = 0;
     for (size_t i = 0; i < ARRAY_LEN(expected); i++)
@@ -144,7 +136,6 @@ static void DL9_a_locked_key_is_tried_less_and_less_often(void **state)
 
 static void DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share(void **state)
 {
-    (void)state;
     static const struct {
         struct grant_batch claim;
         int delay_ms;
@@ -166,7 +157,6 @@ static void DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_la
 
 static void deadlines_are_counted_from_the_arrival(void **state)
 {
-    (void)state;
     const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7},
                                bump = {.kind = TICKET_BUMP, .arrived_ms = 7};
     assert_int_equal(engine_wait_end_ms(&lease), 7 + ENGINE_WAIT_MS);
@@ -185,7 +175,6 @@ static const enum err unavailable[] = {ERR_DATABASE_UNAVAILABLE, ERR_KEYD_UNAVAI
 
 static void after_a_stall_requests_that_have_time_wait_for_another_batch(void **state)
 {
-    (void)state;
     const struct engine_run late = run(500, 0), slow = run(ENGINE_AT_ONCE_MS, 5000);
     for (int kind = TICKET_LEASE; kind < TICKET_KINDS; kind++) {
         struct engine_ticket ticket = {.kind = (enum ticket_kind)kind};
@@ -200,7 +189,6 @@ static void after_a_stall_requests_that_have_time_wait_for_another_batch(void **
 
 static void what_failed_at_once_is_run_again_and_then_refused(void **state)
 {
-    (void)state;
     const struct engine_run at_once = run(ENGINE_AT_ONCE_MS - 1, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS};
     assert_true(engine_runs_again(&at_once, ERR_DATABASE_UNAVAILABLE, NOW_MS));
@@ -212,7 +200,6 @@ static void what_failed_at_once_is_run_again_and_then_refused(void **state)
 
 static void a_serialization_failure_is_run_again_while_there_is_time(void **state)
 {
-    (void)state;
     const struct engine_run slow = run(3000, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS - 3000};
     assert_true(engine_runs_again(&slow, ERR_SERIALIZATION, NOW_MS));
@@ -222,7 +209,6 @@ static void a_serialization_failure_is_run_again_while_there_is_time(void **stat
 
 static void DX7_what_may_have_been_committed_and_what_is_certain_is_refused(void **state)
 {
-    (void)state;
     static const enum err refused[] = {
         ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_GRANTS_SUSPENDED, ERR_CONSTRAINT, ERR_INTERNAL};
     const struct engine_run slow = run(3000, 3000);
@@ -236,7 +222,6 @@ static void DX7_what_may_have_been_committed_and_what_is_certain_is_refused(void
 /* A batch that was rolled back may have refused the ticket before, for another reason. */
 static void a_refusal_without_a_detail_clears_an_earlier_one(void **state)
 {
-    (void)state;
     struct engine_ticket ticket = {0};
     engine_set_refused(&ticket, ERR_INTERNAL, &(struct detail){"an earlier reason"});
     assert_string_equal(ticket.grant.detail.text, "an earlier reason");

@@ -15,7 +15,6 @@ static void fill(struct ticket_queue *queue, struct engine_ticket tickets[], siz
 
 static void the_first_ticket_is_taken_first(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {0};
     struct engine_ticket tickets[3];
     fill(&queue, tickets, ARRAY_LEN(tickets));
@@ -27,7 +26,6 @@ static void the_first_ticket_is_taken_first(void **state)
 
 static void DL7_returned_tickets_are_ordered_by_arrival(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {0}, one = {0}, other = {0};
     struct engine_ticket early[2], middle[2], late[2];
     fill(&one, early, ARRAY_LEN(early));
@@ -46,7 +44,6 @@ static void DL7_returned_tickets_are_ordered_by_arrival(void **state)
 
 static void tickets_can_be_appended_after_a_return_to_an_empty_queue(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {0}, chain = {0};
     struct engine_ticket first, second;
     fill(&chain, &first, 1);
@@ -58,7 +55,6 @@ static void tickets_can_be_appended_after_a_return_to_an_empty_queue(void **stat
 
 static void late_tickets_are_taken_and_the_others_keep_their_order(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[5];
     fill(&queue, tickets, ARRAY_LEN(tickets));
@@ -75,7 +71,6 @@ static void late_tickets_are_taken_and_the_others_keep_their_order(void **state)
 
 static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {.place = TICKET_QUEUED}, delayed = {.place = TICKET_DELAYED};
     struct engine_ticket tickets[5];
     static const size_t order[] = {1, 0, 4, 2, 3}; /* from the middle, the beginning and the end */
@@ -94,7 +89,6 @@ static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
 
 static void unchecked_tickets_are_taken_in_order(void **state)
 {
-    (void)state;
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[6];
     fill(&queue, tickets, ARRAY_LEN(tickets));

@@ -39,13 +39,11 @@ static inline struct http_server *serve(
     static struct http_server *server;                                                                       \
     static int start(void **state)                                                                           \
     {                                                                                                        \
-        (void)state;                                                                                         \
         server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});                         \
         return 0;                                                                                            \
     }                                                                                                        \
     static int stop(void **state)                                                                            \
     {                                                                                                        \
-        (void)state;                                                                                         \
         http_server_free(server);                                                                            \
         return 0;                                                                                            \
     }

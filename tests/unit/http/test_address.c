@@ -139,7 +139,6 @@ static bool answers(const struct http_server *server, const char *address)
 
 static int as_it_is(void **state)
 {
-    (void)state;
     memset(&kernel, 0, sizeof kernel);
     return 0;
 }
@@ -156,7 +155,6 @@ static bool host_has_ipv6(void)
 
 static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
 {
-    (void)state;
     static const char *const names[] = {"debian.test:0", "other.test:0", "pair.test:0", "twice.test:0"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct http_server *server = must_start(names[i]);
@@ -172,7 +170,6 @@ static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
 
 static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
 {
-    (void)state;
     kernel.collisions = 3;
     struct http_server *server = must_start("pair.test:0");
     assert_int_equal(kernel.collisions, 0);
@@ -183,7 +180,6 @@ static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
 
 static void an_address_in_use_is_named(void **state)
 {
-    (void)state;
     struct http_server *first = must_start("127.0.0.2:0"), *second;
     struct detail detail;
     AUTO_FREE char *taken = mem_format("pair.test:%u", http_server_port(first));
@@ -197,7 +193,6 @@ static void an_address_in_use_is_named(void **state)
 
 static void an_address_of_another_host_is_named(void **state)
 {
-    (void)state;
     struct http_server *none;
     struct detail detail;
     assert_int_equal(start("foreign.test:0", &none, &detail), ERR_CONFIG);
@@ -206,7 +201,6 @@ static void an_address_of_another_host_is_named(void **state)
 
 static void without_ipv6_the_other_addresses_are_listened_on(void **state)
 {
-    (void)state;
     static const char *const names[] = {"debian.test:0", "other.test:0", ":0"};
     for (size_t i = 0; i < 2 * ARRAY_LEN(names); i++) {
         kernel.no_ipv6 = i % 2 == 0;
@@ -219,7 +213,6 @@ static void without_ipv6_the_other_addresses_are_listened_on(void **state)
 
 static void a_name_of_which_no_address_works_is_an_error(void **state)
 {
-    (void)state;
     struct http_server *none;
     struct detail detail;
     kernel.no_ipv6 = true;

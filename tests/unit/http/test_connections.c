@@ -51,7 +51,6 @@ static void check_for_long(struct connections *connections)
 
 static void another_owner_of_the_descriptor_is_left_alone(void **state)
 {
-    (void)state;
     int pair[2];
     struct connections *connections = connections_new(1, 0, &limits);
     open_pair(-1, pair);
@@ -69,7 +68,6 @@ static void another_owner_of_the_descriptor_is_left_alone(void **state)
 
 static void the_next_connection_with_the_descriptor_takes_the_place(void **state)
 {
-    (void)state;
     int pair[2];
     struct connections *connections = connections_new(2, 1, &limits);
     open_pair(-1, pair);

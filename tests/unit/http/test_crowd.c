@@ -59,13 +59,11 @@ static int start_with(struct http_server_settings settings)
 
 static int start(void **state)
 {
-    (void)state;
     return start_with((struct http_server_settings){0});
 }
 
 static int stop(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < ARRAY_LEN(held); i++)
         if (atomic_load(&held[i]) != NULL)
             release(i);
@@ -103,7 +101,6 @@ static struct client *clients_new(size_t count)
 
 static void oldest_idle_connection_is_closed_first(void **state)
 {
-    (void)state;
     enum {
         IDLE = PLACES - SPARE /* that are not closed */
     };
@@ -134,7 +131,6 @@ static void oldest_idle_connection_is_closed_first(void **state)
 
 static void idle_connections_do_not_keep_others_out(void **state)
 {
-    (void)state;
     AUTO_FREE struct client *idle = clients_new(10 * PLACES);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     unsigned late = 0;
@@ -181,7 +177,6 @@ static void *trickle(void *context)
 
 static void heads_sent_byte_by_byte_do_not_keep_others_out(void **state)
 {
-    (void)state;
     struct trickle heads = {.start = "GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", .byte = 'a'};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, trickle, &heads), 0);
@@ -199,7 +194,6 @@ static void heads_sent_byte_by_byte_do_not_keep_others_out(void **state)
 /* A body has one second before its connection may be closed to make room. */
 static void bodies_sent_byte_by_byte_do_not_keep_others_out_for_long(void **state)
 {
-    (void)state;
     AUTO_FREE struct client *slow = clients_new(PLACES);
     for (size_t i = 0; i < PLACES; i++) {
         dial(&slow[i], server);
@@ -220,7 +214,6 @@ static int64_t cpu_ms(void)
 
 static void a_connection_whose_request_a_handler_has_is_never_closed(void **state)
 {
-    (void)state;
     AUTO_FREE struct client *inside = clients_new(PLACES), *outside = clients_new(PLACES);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     int64_t taken_over_ms = 0;
@@ -274,7 +267,6 @@ static void *hammer(void *context)
 /* The listener may choose a connection just when its request is complete. */
 static void a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun(void **state)
 {
-    (void)state;
     pthread_t threads[2 * PLACES];
     unsigned before = atomic_load(&handled);
     atomic_store(&heard, 0);
@@ -293,7 +285,6 @@ static void a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_n
 
 static int start_with_short_heads(void **state)
 {
-    (void)state;
     return start_with((struct http_server_settings){.head_timeout_s = 1, .idle_timeout_s = 10});
 }
 
@@ -306,7 +297,6 @@ static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_
 
 static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **state)
 {
-    (void)state;
     AUTO_FREE struct client *silent = clients_new(1), *idle = clients_new(1), *slow = clients_new(1);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     int64_t begun = clock_ms();
@@ -331,7 +321,6 @@ static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **st
 
 static int start_with_limit(void **state)
 {
-    (void)state;
     return start_with((struct http_server_settings){.max_per_address = 3});
 }
 
@@ -350,7 +339,6 @@ static void dial_from(struct client *client, uint8_t host)
 
 static void an_address_has_a_limit_of_its_own(void **state)
 {
-    (void)state;
     AUTO_FREE struct client *clients = clients_new(6), *late = clients_new(1);
     AUTO_FREE struct reply *reply = NEW(struct reply);
     for (uint8_t i = 0; i < 6; i++) {

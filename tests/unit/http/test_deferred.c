@@ -119,7 +119,6 @@ static struct http_server *server;
 
 static int start(void **state)
 {
-    (void)state;
     alarm(60); /* http_server_free waits for ever for a request without a reply */
     server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     return 0;
@@ -127,7 +126,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     http_server_free(server);
     return 0;
 }
@@ -185,7 +183,6 @@ static void *ask_many(void *context)
 
 static void every_request_gets_its_own_reply_from_any_thread(void **state)
 {
-    (void)state;
     enum {
         CLIENTS = 32
     };
@@ -211,7 +208,6 @@ static void *answer_slot(void *context)
 
 static void a_reply_may_come_during_suspension(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     pthread_t answering;
@@ -229,7 +225,6 @@ static void a_reply_may_come_during_suspension(void **state)
 
 static void replies_may_come_in_any_order(void **state)
 {
-    (void)state;
     struct client clients[4];
     struct http_request *requests[4];
     for (size_t i = 0; i < 4; i++) {
@@ -253,7 +248,6 @@ static void replies_may_come_in_any_order(void **state)
 /* A request must not be resumed by a timer: 200 round trips take much less time than 200 ticks. */
 static void a_reply_is_sent_at_once(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -269,7 +263,6 @@ static void a_reply_is_sent_at_once(void **state)
 
 static void pipelined_requests_wait_for_the_one_before(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -304,7 +297,6 @@ static void half_close(struct client *client)
 
 static void a_hang_up_is_seen_while_the_request_waits(void **state)
 {
-    (void)state;
     static void (*const ways[])(struct client *) = {hang_up, reset, half_close};
     static const char *const requests[] = {GET("/watched/0"), GET("/watched/0") GET("/now/2")};
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)
@@ -336,7 +328,6 @@ static void a_hang_up_is_seen_while_the_request_waits(void **state)
 /* The job is freed right after the reply, as endpoints do. */
 static void a_hang_up_and_a_reply_may_come_at_the_same_time(void **state)
 {
-    (void)state;
     unsigned seen = 0;
     for (unsigned i = 0; i < 3000; i++) {
         struct client client;
@@ -358,7 +349,6 @@ static void a_hang_up_and_a_reply_may_come_at_the_same_time(void **state)
 
 static void a_reply_to_a_client_that_left_is_harmless(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         struct client client;
         dial(&client, server);
@@ -390,7 +380,6 @@ static void *drain_for_two_seconds(void *context)
 
 static void drain_waits_for_requests_in_progress_and_refuses_connections(void **state)
 {
-    (void)state;
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting, keeping;
     struct reply reply;
@@ -429,7 +418,6 @@ static void drain_waits_for_requests_in_progress_and_refuses_connections(void **
 
 static void drain_ends_after_its_grace_and_calls_no_more_handlers(void **state)
 {
-    (void)state;
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting[40], open;
     struct http_request *requests[ARRAY_LEN(waiting)];
@@ -468,7 +456,6 @@ static void *free_server(void *context)
 
 static void free_waits_for_the_last_reply(void **state)
 {
-    (void)state;
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client client;
     struct reply reply;
@@ -510,7 +497,6 @@ static void *hammer(void *context)
 
 static void starting_and_stopping_under_load_loses_nothing(void **state)
 {
-    (void)state;
     for (int round = 0; round < 10; round++) {
         struct http_server *own =
             serve(routes, ARRAY_LEN(routes), (struct http_server_settings){.max_connections = 5});

@@ -77,7 +77,6 @@ static void assert_sum(const struct reply *reply, size_t len, unsigned byte)
 
 static void body_up_to_the_cap_arrives_whole(void **state)
 {
-    (void)state;
     static const size_t lengths[] = {0, 1, 1000, 16384, CAP - 1, CAP};
     AUTO_FREE char *body = NEW_ARRAY(CAP, char);
     memset(body, 'x', CAP);
@@ -95,7 +94,6 @@ static void body_up_to_the_cap_arrives_whole(void **state)
 
 static void announced_excess_is_refused_before_it_is_read(void **state)
 {
-    (void)state;
     static const char *const lengths[] = {"50001", "1000000", "99999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         struct client client;
@@ -112,7 +110,6 @@ static void announced_excess_is_refused_before_it_is_read(void **state)
 
 static void refusal_reaches_a_client_that_sends_its_whole_body_first(void **state)
 {
-    (void)state;
     enum {
         SIZE = 3 << 20
     };
@@ -132,7 +129,6 @@ static void refusal_reaches_a_client_that_sends_its_whole_body_first(void **stat
 
 static void a_get_with_a_body_is_refused(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, "GET /sum HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx");
     assert_problem(&reply, 413, "BODY_TOO_LARGE");
@@ -142,7 +138,6 @@ static void a_get_with_a_body_is_refused(void **state)
 
 static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -160,7 +155,6 @@ static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state
  * trailers have split requests between two readers before (RFC 9112 sections 6.3, 7.1 and 11.2). */
 static void DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed(void **state)
 {
-    (void)state;
     static const char *const requests[] = {
         POST_HEAD CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" INNER,
         POST_HEAD CHUNKED "\r\n2\n{}\n0\n\n" INNER,
@@ -191,7 +185,6 @@ static void DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed(v
 /* A refusal by the head does not wait for the body, and none of the body is kept. */
 static void DX4_a_refusal_does_not_wait_for_the_body(void **state)
 {
-    (void)state;
     static const struct {
         const char *request;
         int status;
@@ -219,7 +212,6 @@ static void DX4_a_refusal_does_not_wait_for_the_body(void **state)
 
 static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -234,7 +226,6 @@ static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connecti
 
 static void a_refusal_by_the_route_has_its_detail_members_and_time(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -256,7 +247,6 @@ static void await_kept(int count)
 
 static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     await_kept(0);
@@ -272,7 +262,6 @@ static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_l
 
 static void bytes_may_come_one_by_one(void **state)
 {
-    (void)state;
     static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
     struct client client;
     struct reply reply;
@@ -290,7 +279,6 @@ static void bytes_may_come_one_by_one(void **state)
 /* Each could be read as one request or as two: refused, connection closed, nothing handled. */
 static void ambiguous_heads_are_refused_and_closed(void **state)
 {
-    (void)state;
     static const char *const requests[] = {
         POST_HEAD "Content-Length: 2\r\nContent-Length: 32\r\n\r\n{}" INNER,
         POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}" INNER,
@@ -337,7 +325,6 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
 
 static void refusals_of_ambiguous_lengths_are_problems(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}");
     assert_int_equal(reply.status, 400);
@@ -347,7 +334,6 @@ static void refusals_of_ambiguous_lengths_are_problems(void **state)
 
 static void oversized_head_is_refused_and_others_are_served(void **state)
 {
-    (void)state;
     static const char *const heads[] = {"GET /", "GET /sum HTTP/1.1\r\nHost: x\r\nX-Big: "};
     AUTO_FREE char *big = NEW_ARRAY(40001, char);
     memset(big, 'a', 40000);
@@ -377,7 +363,6 @@ static size_t open_descriptors(void)
 
 static void clients_that_disconnect_at_any_byte_leak_nothing(void **state)
 {
-    (void)state;
     static const char request[] = POST_HEAD "Content-Length: 5\r\n\r\nabcde" GET("/sum");
     struct client client;
     struct reply reply;

@@ -13,7 +13,6 @@ static struct hangups *hangups;
 
 static int start(void **state)
 {
-    (void)state;
     alarm(60);
     hangups = hangups_start();
     return 0;
@@ -21,7 +20,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     hangups_free(hangups);
     return 0;
 }
@@ -74,7 +72,6 @@ static void await_calls(struct watched *watched, int calls)
 
 static void a_closed_connection_is_reported_once(void **state)
 {
-    (void)state;
     struct watched watched, other;
     connect_one(&watched);
     connect_one(&other);
@@ -95,7 +92,6 @@ static void a_closed_connection_is_reported_once(void **state)
 
 static void a_closed_sending_side_is_reported(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     hangups_watch(hangups, &watched.hangup);
@@ -107,7 +103,6 @@ static void a_closed_sending_side_is_reported(void **state)
 
 static void a_connection_that_was_closed_before_is_reported_at_once(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     close(watched.client_fd);
@@ -125,7 +120,6 @@ static int64_t cpu_ms(void)
 
 static void bytes_of_a_next_request_are_not_a_hang_up_and_use_no_cpu(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     hangups_watch(hangups, &watched.hangup);
@@ -141,7 +135,6 @@ static void bytes_of_a_next_request_are_not_a_hang_up_and_use_no_cpu(void **stat
 
 static void after_unwatch_nothing_is_reported(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     hangups_watch(hangups, &watched.hangup);
@@ -156,7 +149,6 @@ static void after_unwatch_nothing_is_reported(void **state)
 
 static void a_connection_may_be_watched_many_times(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     for (int i = 0; i < 1000; i++) {
@@ -171,7 +163,6 @@ static void a_connection_may_be_watched_many_times(void **state)
 
 static void unwatch_waits_for_a_callback_that_runs(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     watched.callback_ms = 200;
@@ -186,7 +177,6 @@ static void unwatch_waits_for_a_callback_that_runs(void **state)
 
 static void a_callback_may_end_its_own_watch(void **state)
 {
-    (void)state;
     struct watched watched;
     connect_one(&watched);
     watched.unwatches = true;
@@ -200,7 +190,6 @@ static void a_callback_may_end_its_own_watch(void **state)
  * the descriptor. */
 static void an_event_of_an_earlier_socket_with_the_same_descriptor_is_ignored(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct watched busy, earlier, later;
         connect_one(&busy);
@@ -255,7 +244,6 @@ static void *race(void *context)
 
 static void hang_ups_and_replies_may_come_at_the_same_time(void **state)
 {
-    (void)state;
     pthread_t threads[4];
     struct racer racers[4];
     atomic_bool stopping = false;

@@ -41,7 +41,6 @@ static void assert_refused_and_closed(const char *request, size_t len)
 
 static void DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed(void **state)
 {
-    (void)state;
 #define CASE(text)                                                                                           \
     {                                                                                                        \
         text, sizeof(text) - 1                                                                               \
@@ -80,7 +79,6 @@ static void DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed(void **st
 
 static void DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused(void **state)
 {
-    (void)state;
     static const char *const requests[] = {
         "GET /livez HTTP/1.1\r\n" HOST "X-A: a\r\n b\r\n\r\n",
         "GET /livez HTTP/1.1\r\n" HOST "X-A: a\r\n\tContent-Length: 5\r\n\r\n",
@@ -100,7 +98,6 @@ static void DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused(void *
 
 static void DX4_a_field_that_must_be_unambiguous_may_occur_once(void **state)
 {
-    (void)state;
     static const char *const fields[] = {"Authorization: Bearer a\r\n", "Idempotency-Key: a\r\n",
         "Content-Type: application/json\r\n", "Host: x\r\n", "X-Request-Id: a\r\n"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -126,7 +123,6 @@ static void DX4_a_field_that_must_be_unambiguous_may_occur_once(void **state)
 
 static void DX4_a_target_that_is_not_an_absolute_path_is_refused(void **state)
 {
-    (void)state;
     static const char *const requests[] = {GET("http://x/livez"), GET("https://x/livez"), GET("x:80"),
         GET("*"), GET("livez"), GET("?livez"), GET("\\livez")};
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -138,7 +134,6 @@ static void DX4_a_target_that_is_not_an_absolute_path_is_refused(void **state)
 
 static void DX4_a_query_of_any_number_of_parameters_is_answered(void **state)
 {
-    (void)state;
     for (size_t count = 1; count <= 4000; count += count < 400 ? 50 : 900) {
         struct reply reply;
         AUTO_FREE char *query = NEW_ARRAY(3 * count + 1, char);
@@ -152,7 +147,6 @@ static void DX4_a_query_of_any_number_of_parameters_is_answered(void **state)
 
 static void the_target_arrives_as_it_was_sent(void **state)
 {
-    (void)state;
     static const char *const targets[] = {
         "/livez", "/livez?", "/livez?a=b&c=%20+d&&e", "/t/%41b+c?x=%2F%3f", "/t/a;b@c:$?p=/?q"};
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
@@ -173,7 +167,6 @@ static void the_target_arrives_as_it_was_sent(void **state)
 
 static void heads_that_other_clients_send_are_read(void **state)
 {
-    (void)state;
     static const char *const requests[] = {
         "GET /livez HTTP/1.1\r\nHost:x\r\n\r\n",
         "GET /livez HTTP/1.1\r\nHost: \t x\r\nX-Empty:\r\nX-Spaces:   \r\nX-End: a \r\n\r\n",

@@ -58,7 +58,6 @@ static bool ended_by(struct client *client, int status)
 
 static void DX4_each_odd_request_gets_its_answer(void **state)
 {
-    (void)state;
     static const struct {
         const char *request;
         int status;
@@ -166,7 +165,6 @@ static size_t say_again_and_again(struct client *client, const char *text, size_
 
 static void DX4_heads_without_end_are_cut_in_bounded_memory(void **state)
 {
-    (void)state;
     static const struct {
         const char *begin, *again;
     } ways[] = {
@@ -206,7 +204,6 @@ static void DX4_heads_without_end_are_cut_in_bounded_memory(void **state)
 /* One connection with many requests does not delay another one, and its replies are in order. */
 static void DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody(void **state)
 {
-    (void)state;
     enum {
         REQUESTS = 10000,
         OTHERS = 50
@@ -250,7 +247,6 @@ static void DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody(
 /* The client may have closed its sending side: it gets what it has asked for, or the connection is closed. */
 static void DX4_half_closed_connections_end(void **state)
 {
-    (void)state;
     static const char *const begun[] = {"", "GET /livez HT", GET("/livez"),
         "POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 50\r\n\r\n{"};
     for (size_t i = 0; i < ARRAY_LEN(begun); i++) {

@@ -28,7 +28,6 @@ static bool enter(struct peers *peers, const char *text, struct peer **peer)
 
 static void addresses_of_one_client_are_counted_together(void **state)
 {
-    (void)state;
     static const struct {
         const char *one, *other;
         bool same;
@@ -56,7 +55,6 @@ static void addresses_of_one_client_are_counted_together(void **state)
 
 static void a_limit_holds_for_each_of_many_addresses(void **state)
 {
-    (void)state;
     enum {
         ADDRESSES = 1000,
         LIMIT = 3
@@ -80,7 +78,6 @@ static void a_limit_holds_for_each_of_many_addresses(void **state)
 
 static void without_a_limit_no_connection_is_refused(void **state)
 {
-    (void)state;
     struct peers *peers = peers_new(0, 10);
     struct peer *peer;
     for (int i = 0; i < 100; i++) {

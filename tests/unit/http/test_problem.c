@@ -20,7 +20,6 @@ static const char *text_of(const json_t *object, const char *name)
 
 static void members_are_those_of_the_registry(void **state)
 {
-    (void)state;
     const struct detail detail = {"maxFee is \"big\"."};
     json_t *object = problem(ERR_FEE_EXCEEDS_MAXIMUM, &detail, NULL);
     assert_string_equal(text_of(object, "type"), "about:blank");
@@ -35,7 +34,6 @@ static void members_are_those_of_the_registry(void **state)
 
 static void detail_of_a_server_error_is_not_sent(void **state)
 {
-    (void)state;
     const struct detail detail = {"connection to 10.0.0.7 refused"};
     static const enum err inside[] = {ERR_INTERNAL, ERR_DATABASE_UNAVAILABLE, ERR_XDR_INVALID, ERR_CONFIG};
     for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
@@ -47,7 +45,6 @@ static void detail_of_a_server_error_is_not_sent(void **state)
 
 static void without_a_detail_the_text_of_the_registry_is_sent(void **state)
 {
-    (void)state;
     const struct detail empty = {0};
     json_t *object = problem(ERR_INVALID_HASH, &empty, NULL);
     assert_string_equal(text_of(object, "detail"), err_text(ERR_INVALID_HASH));
@@ -56,7 +53,6 @@ static void without_a_detail_the_text_of_the_registry_is_sent(void **state)
 
 static void a_detail_that_is_not_utf8_still_makes_json(void **state)
 {
-    (void)state;
     const struct detail detail = {"unknown member \"\xc3"};
     json_t *object = problem(ERR_INVALID_REQUEST, &detail, NULL);
     assert_string_equal(text_of(object, "detail"), "unknown member \"?");
@@ -65,7 +61,6 @@ static void a_detail_that_is_not_utf8_still_makes_json(void **state)
 
 static void extra_members_are_added(void **state)
 {
-    (void)state;
     json_t *object = problem(ERR_NOT_ELIGIBLE, NULL, "{\"resultCode\":\"txFAILED\"}");
     assert_string_equal(text_of(object, "resultCode"), "txFAILED");
     assert_string_equal(text_of(object, "code"), "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED");
@@ -75,7 +70,6 @@ static void extra_members_are_added(void **state)
 
 static void every_code_of_the_registry_makes_a_problem(void **state)
 {
-    (void)state;
     for (enum err e = ERR_OK + 1; e <= ERR_INTERNAL; e++) {
         json_t *object = problem(e, NULL, NULL);
         assert_string_equal(text_of(object, "code"), err_code(e));

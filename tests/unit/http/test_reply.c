@@ -37,7 +37,6 @@ SERVER_OF(routes)
 
 static void reply_carries_its_headers_and_no_others_of_ours(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/hello"));
     assert_int_equal(reply.status, 200);
@@ -51,7 +50,6 @@ static void reply_carries_its_headers_and_no_others_of_ours(void **state)
 
 static void request_ids_are_generated_and_unique(void **state)
 {
-    (void)state;
     struct http_server *other = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     char seen[3][33];
     for (size_t i = 0; i < 3; i++) {
@@ -67,7 +65,6 @@ static void request_ids_are_generated_and_unique(void **state)
 
 static void handler_sees_parameter_query_header_and_body(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/v1/things/a%62c?wait=6%30&x"));
     assert_int_equal(reply.status, 201);
@@ -80,7 +77,6 @@ static void handler_sees_parameter_query_header_and_body(void **state)
 
 static void head_is_the_get_without_its_body(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -95,7 +91,6 @@ static void head_is_the_get_without_its_body(void **state)
 
 static void post_must_be_json(void **state)
 {
-    (void)state;
     static const char *const refused[] = {"", "Content-Type: text/plain\r\n",
         "Content-Type: application/jsonx\r\n", "Content-Type: application/json-patch+json\r\n",
         "Content-Type: x, application/json\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"};
@@ -116,7 +111,6 @@ static void post_must_be_json(void **state)
 
 static void problem_of_a_handler_has_retry_after_and_members_but_no_internal_text(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/unavailable"));
     assert_problem(&reply, 503, "CHANNEL_ACCOUNT_UNAVAILABLE");
@@ -127,7 +121,6 @@ static void problem_of_a_handler_has_retry_after_and_members_but_no_internal_tex
 
 static void refusals_without_a_body_keep_the_connection(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -153,7 +146,6 @@ static void refusals_without_a_body_keep_the_connection(void **state)
 
 static void http_1_0_is_answered_and_closed(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -165,7 +157,6 @@ static void http_1_0_is_answered_and_closed(void **state)
 
 static void routes_that_cannot_be_served_do_not_start(void **state)
 {
-    (void)state;
     struct http_server *none = NULL;
     struct http_route two = {"GET", "/{a}/{b}", 0, hello, NULL, NULL};
     struct http_server_settings settings = {.address = ":0", .routes = &two, .route_count = 1};

@@ -41,7 +41,6 @@ static int real_stderr, log_file;
 
 static int start(void **state)
 {
-    (void)state;
     if (log_set_level("debug") != ERR_OK)
         return -1;
     server = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
@@ -53,7 +52,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     dup2(real_stderr, STDERR_FILENO);
     close(real_stderr);
     close(log_file);
@@ -90,7 +88,6 @@ static void assert_has(const char *line, const char *text)
 
 static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/fine"));
     ask_once(server, &reply, GET("/unavailable"));
@@ -103,7 +100,6 @@ static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state
 
 static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, "GET /nothing HTTP/1.1\r\n" HOST "X-Request-Id: wallet-7.a_B\r\n\r\n");
     assert_int_equal(reply.status, 404);
@@ -117,7 +113,6 @@ static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **stat
 
 static void a_path_cannot_add_a_field_to_the_log_line(void **state)
 {
-    (void)state;
     struct reply reply;
     ask_once(server, &reply, GET("/escaped\"status=200"));
     AUTO_FREE char *line = line_of("/escaped\\\"status=200");
@@ -128,7 +123,6 @@ static void a_path_cannot_add_a_field_to_the_log_line(void **state)
 
 static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void **state)
 {
-    (void)state;
     static const struct {
         const char *id;
         bool is_taken;
@@ -150,7 +144,6 @@ static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void *
 /* The next request on the same connection has an id of its own. */
 static void a_request_id_is_taken_over_for_one_request(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -162,7 +155,6 @@ static void a_request_id_is_taken_over_for_one_request(void **state)
 
 static void a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning(void **state)
 {
-    (void)state;
     struct client client;
     dial(&client, server);
     say(&client, GET("/until-gone"));
@@ -187,7 +179,6 @@ static unsigned count_lines(const char *code)
 
 static void DX4_refusals_without_end_do_not_fill_the_log(void **state)
 {
-    (void)state;
     enum {
         REQUESTS = 1000
     };

@@ -53,7 +53,6 @@ static struct http_server *server;
 
 static int start(void **state)
 {
-    (void)state;
     server = serve(
         routes, ARRAY_LEN(routes), (struct http_server_settings){.idle_timeout_s = 1, .max_connections = 50});
     return 0;
@@ -61,14 +60,12 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     http_server_free(server);
     return 0;
 }
 
 static void sending_slowly_does_not_prolong_a_request(void **state)
 {
-    (void)state;
     static const struct {
         const char *start;
         char byte;
@@ -105,7 +102,6 @@ static void sending_slowly_does_not_prolong_a_request(void **state)
 
 static void a_silent_client_is_disconnected_in_every_phase(void **state)
 {
-    (void)state;
     static const char *const starts[] = {"", "GE", "GET /quick HTTP/1.1\r\nHo", GET("/quick"),
         "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 10\r\n\r\n{",
         "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n"};
@@ -125,7 +121,6 @@ static void a_silent_client_is_disconnected_in_every_phase(void **state)
 
 static void the_handlers_own_time_is_not_limited(void **state)
 {
-    (void)state;
     struct client client;
     struct reply reply;
     dial(&client, server);
@@ -138,7 +133,6 @@ static void the_handlers_own_time_is_not_limited(void **state)
 
 static void a_reply_that_the_client_does_not_read_times_out(void **state)
 {
-    (void)state;
     struct client client;
     dial(&client, server);
     say(&client, GET("/huge"));

@@ -11,7 +11,6 @@ static enum err parse(struct target *target, const char *raw)
 
 static void query_is_split_from_the_path_and_decoded(void **state)
 {
-    (void)state;
     struct target target;
     assert_int_equal(parse(&target, "/v1/pool?wait=60&after=G%41+b%2B&flag&&last=a=b"), ERR_OK);
     assert_string_equal(target.path, "/v1/pool");
@@ -26,7 +25,6 @@ static void query_is_split_from_the_path_and_decoded(void **state)
 
 static void path_stays_as_sent(void **state)
 {
-    (void)state;
     struct target target;
     assert_int_equal(parse(&target, "/a%2Fb+c/?"), ERR_OK);
     assert_string_equal(target.path, "/a%2Fb+c/");
@@ -36,7 +34,6 @@ static void path_stays_as_sent(void **state)
 
 static void ambiguous_targets_are_refused(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "*",
@@ -65,7 +62,6 @@ static void ambiguous_targets_are_refused(void **state)
 
 static void query_parameters_are_bounded(void **state)
 {
-    (void)state;
     char raw[200] = "/a?";
     struct target target;
     for (int i = 0; i < TARGET_QUERY_MAX; i++)

@@ -47,7 +47,6 @@ static void assert_refused(const struct fixture *fixture, const char *word)
 
 static void the_next_ledger_is_accepted_and_becomes_the_cursor(void **state)
 {
-    (void)state;
     struct fixture fixture = good();
     assert_int_equal(cursor_check(&fixture.cursor, &fixture.received, &fixture.ledger, NULL), ERR_OK);
     struct cursor after = cursor_after(&fixture.ledger);
@@ -60,7 +59,6 @@ static void the_next_ledger_is_accepted_and_becomes_the_cursor(void **state)
 
 static void DR4_a_ledger_with_another_number_is_refused(void **state)
 {
-    (void)state;
     static const uint32_t wrong[] = {0, 8, 9, 11, UINT32_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct fixture answer = good(), header = good();
@@ -73,7 +71,6 @@ static void DR4_a_ledger_with_another_number_is_refused(void **state)
 
 static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
 {
-    (void)state;
     struct fixture header = good(), results = good(), set = good(), answer = good();
     header.ledger.hash_proved = false;
     assert_refused(&header, "header");
@@ -87,7 +84,6 @@ static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
 
 static void DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused(void **state)
 {
-    (void)state;
     struct fixture fixture = good();
     fixture.ledger.previous_hash.bytes[31] ^= 1;
     assert_refused(&fixture, "does not follow");
@@ -95,7 +91,6 @@ static void DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused(void **st
 
 static void DR4_a_ledger_with_an_earlier_close_time_or_an_older_protocol_is_refused(void **state)
 {
-    (void)state;
     struct fixture time = good(), protocol = good();
     time.ledger.close_time_s = 99;
     assert_refused(&time, "closed before");
@@ -109,7 +104,6 @@ static void DR4_a_ledger_with_an_earlier_close_time_or_an_older_protocol_is_refu
 
 static void the_first_ledger_needs_no_link_but_the_right_hashes(void **state)
 {
-    (void)state;
     struct fixture fixture = good();
     fixture.cursor = (struct cursor){0};
     assert_int_equal(cursor_check(&fixture.cursor, &fixture.received, &fixture.ledger, NULL), ERR_OK);
@@ -130,7 +124,6 @@ static enum err check_after_gap(const struct fixture *fixture, uint32_t requeste
 
 static void DR4_after_a_gap_everything_but_the_link_is_checked(void **state)
 {
-    (void)state;
     struct fixture unlinked = good();
     unlinked.ledger.previous_hash = hash_of(77);
     assert_int_equal(check_after_gap(&unlinked, 10, NULL), ERR_OK);
@@ -154,7 +147,6 @@ static void DR4_after_a_gap_everything_but_the_link_is_checked(void **state)
 
 static void DR4_an_rpc_may_lag_by_some_ledgers_but_not_far(void **state)
 {
-    (void)state;
     const struct cursor cursor = {.known = true, .sequence = 5000}, none = {.known = false};
     struct detail detail = {0};
     assert_int_equal(cursor_check_latest(&cursor, 5000, NULL), ERR_OK);

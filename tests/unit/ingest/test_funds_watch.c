@@ -77,7 +77,6 @@ static void assert_honest(const struct account_snapshot *read)
 
 static void of_two_answers_the_one_with_more_to_spend_is_used(void **state)
 {
-    (void)state;
     const struct liar lies[] = {{.balance_stroops = 0, .reserves = 2, .ledger = COMMITTED},
         {.balance_stroops = 90000000, .reserves = 18, .ledger = COMMITTED + 1},
         {.balance_stroops = 95000000, .reserves = INT64_MAX, .ledger = COMMITTED + 1}};
@@ -94,7 +93,6 @@ static void of_two_answers_the_one_with_more_to_spend_is_used(void **state)
 
 static void a_balance_on_which_two_agree_is_used_however_low(void **state)
 {
-    (void)state;
     struct world world = {0};
     world.liars[0] = world.liars[1] = (struct liar){.balance_stroops = 5, .ledger = COMMITTED};
     begin(&world, 2, PATIENCE_MS);
@@ -105,7 +103,6 @@ static void a_balance_on_which_two_agree_is_used_however_low(void **state)
 /* One that lags may have the balance of a time when the account had more. */
 static void one_answer_is_used_only_when_no_other_RPC_has_answered_for_the_limit(void **state)
 {
-    (void)state;
     for (int lags = 0; lags < 2; lags++) {
         struct world world = {0};
         struct account_snapshot read;
@@ -127,7 +124,6 @@ static void one_answer_is_used_only_when_no_other_RPC_has_answered_for_the_limit
 
 static void the_only_RPC_needs_no_other(void **state)
 {
-    (void)state;
     struct world world = {0};
     world.liars[0] = honest();
     begin(&world, 1, PATIENCE_MS);
@@ -139,7 +135,6 @@ static void the_only_RPC_needs_no_other(void **state)
 
 static void a_doubted_balance_is_read_until_something_as_of_its_ledger_is_known(void **state)
 {
-    (void)state;
     struct world world = {0};
     world.liars[0] = world.liars[1] = honest();
     begin(&world, 2, PATIENCE_MS);
@@ -216,7 +211,6 @@ static bool step(const struct funds *before, const struct ledger_account *accoun
 
 static void a_ledger_that_changes_the_account_has_all_of_its_state(void **state)
 {
-    (void)state;
     const struct ledger_account changed = {
         .key = ours, .balance_stroops = 90000000, .reserves = 4, .selling_stroops = 7};
     const struct funds before[] = {unknown(), known(1, CURSOR)};
@@ -232,7 +226,6 @@ static void a_ledger_that_changes_the_account_has_all_of_its_state(void **state)
 
 static void a_ledger_without_the_account_changes_nothing(void **state)
 {
-    (void)state;
     const struct ledger_account changed = {.key = others, .balance_stroops = 5};
     const struct funds before = known(90000000, CURSOR), nothing = unknown();
     struct funds after;
@@ -244,7 +237,6 @@ static void a_ledger_without_the_account_changes_nothing(void **state)
 
 static void a_merged_account_has_nothing_to_spend(void **state)
 {
-    (void)state;
     const struct ledger_account removed = {.key = ours, .removed = true};
     const struct funds before = known(90000000, CURSOR);
     struct funds after;
@@ -255,7 +247,6 @@ static void a_merged_account_has_nothing_to_spend(void **state)
 
 static void a_read_is_used_only_as_of_the_cursor_or_later(void **state)
 {
-    (void)state;
     const struct funds nothing = unknown();
     struct funds after;
     for (uint32_t ledger = CURSOR; ledger <= CURSOR + 2; ledger++) {
@@ -272,7 +263,6 @@ static void a_read_is_used_only_as_of_the_cursor_or_later(void **state)
 /* A read as of this ledger or a later one has this ledger's changes; an earlier one lacks them. */
 static void the_later_of_read_and_ledger_is_used(void **state)
 {
-    (void)state;
     const struct ledger_account changed = {.key = ours, .balance_stroops = 50000000, .reserves = 2};
     const struct funds nothing = unknown(), ahead = known(90000000, CURSOR + 1),
                        behind = known(90000000, CURSOR);
@@ -292,7 +282,6 @@ static void the_later_of_read_and_ledger_is_used(void **state)
 /* After a leader of an older version, which followed no balance, or after wrong metadata of a ledger. */
 static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void **state)
 {
-    (void)state;
     const struct funds before = known(90000000, CURSOR), ahead = known(90000000, CURSOR + 2);
     const struct account_snapshot later = read_as_of(70000000, CURSOR + 1),
                                   old = read_as_of(70000000, CURSOR - 1);
@@ -306,7 +295,6 @@ static void a_later_read_corrects_what_is_known_and_an_older_one_does_not(void *
 
 static void a_read_of_another_account_is_ignored(void **state)
 {
-    (void)state;
     struct funds before = unknown(), after;
     const struct account_snapshot read = read_as_of(90000000, CURSOR);
     before.account = others;
@@ -318,7 +306,6 @@ static void a_read_of_another_account_is_ignored(void **state)
 
 static void a_changed_base_reserve_counts_at_once(void **state)
 {
-    (void)state;
     struct funds before = known(90000000, CURSOR), after;
     before.base_reserve_stroops = 1;
     before.spendable_stroops = funds_spendable(&before);
@@ -331,7 +318,6 @@ static void a_changed_base_reserve_counts_at_once(void **state)
 
 static void a_claim_that_is_too_low_for_leases_waits_for_a_read(void **state)
 {
-    (void)state;
     const struct funds before[] = {known(90000000, CURSOR), unknown()};
     const struct ledger_account low = {.key = ours, .balance_stroops = LEAST - 1, .reserves = 2},
                                 removed = {.key = ours, .removed = true},

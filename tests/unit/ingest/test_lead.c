@@ -9,7 +9,6 @@ static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)
 
 static void a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags(void **state)
 {
-    (void)state;
     struct leader_watch watch = {.stale_ms = 1000};
     for (uint32_t i = 0; i < 10; i++)
         assert_false(note(&watch, 100 + i, 5000 + 999 * (int64_t)i));
@@ -20,7 +19,6 @@ static void a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags(void *
 
 static void a_leader_of_an_empty_database_is_left_alone(void **state)
 {
-    (void)state;
     struct leader_watch watch = {.stale_ms = 1000};
     for (int64_t now_ms = 1; now_ms < 10000; now_ms += 1000)
         assert_false(leader_watch_note(&watch, &(struct cursor_snapshot){.known = false}, now_ms));
@@ -28,7 +26,6 @@ static void a_leader_of_an_empty_database_is_left_alone(void **state)
 
 static void a_leader_is_left_alone_unless_a_ledger_is_due(void **state)
 {
-    (void)state;
     static const enum err answers[] = {
         ERR_LEDGER_AHEAD, ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_CANCELLED, ERR_LEDGER_MISMATCH};
     struct leader_watch watch = {.stale_ms = 1000};
@@ -41,7 +38,6 @@ static void a_leader_is_left_alone_unless_a_ledger_is_due(void **state)
 
 static void a_leader_that_recovers_from_a_gap_gets_more_time(void **state)
 {
-    (void)state;
     struct leader_watch watch = {.stale_ms = 1000};
     assert_false(note(&watch, 100, 1));
     assert_false(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10000));

@@ -9,7 +9,6 @@
 
 static void the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll(void **state)
 {
-    (void)state;
     struct retry retry = {.poll_ms = POLL_MS};
     assert_int_equal(retry_pause_ms(&retry, ERR_OK), 0);
     assert_int_equal(retry_pause_ms(&retry, ERR_LEDGER_AHEAD), POLL_MS);
@@ -18,7 +17,6 @@ static void the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll
 
 static void DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second(void **state)
 {
-    (void)state;
     static const enum err unavailable[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_DATABASE_UNAVAILABLE,
         ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_SERIALIZATION, ERR_NOT_YET};
     for (size_t i = 0; i < ARRAY_LEN(unavailable); i++) {
@@ -32,7 +30,6 @@ static void DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second(
 
 static void what_an_operator_has_to_fix_is_retried_after_twenty_polls(void **state)
 {
-    (void)state;
     static const enum err stopped[] = {
         ERR_LEDGER_MISMATCH, ERR_XDR_UNKNOWN_ARM, ERR_CONSTRAINT, ERR_CONFIG, ERR_INTERNAL};
     for (size_t i = 0; i < ARRAY_LEN(stopped); i++) {
@@ -52,7 +49,6 @@ static bool kept_after(enum err e)
 
 static void a_leader_gives_up_the_lead_after_every_database_error(void **state)
 {
-    (void)state;
     assert_true(kept_after(ERR_OK));
     assert_true(kept_after(ERR_LEDGER_AHEAD));
     assert_true(kept_after(ERR_RPC_UNAVAILABLE));
@@ -66,7 +62,6 @@ static void a_leader_gives_up_the_lead_after_every_database_error(void **state)
 
 static void DR6_a_leader_gives_up_the_lead_when_its_rpc_has_failed_for_fifteen_polls(void **state)
 {
-    (void)state;
     struct retry retry = {.poll_ms = POLL_MS};
     (void)retry_pause_ms(&retry, ERR_RPC_UNAVAILABLE);
     retry.failing_since_ms = clock_ms() - 14 * POLL_MS;
@@ -80,7 +75,6 @@ static void DR6_a_leader_gives_up_the_lead_when_its_rpc_has_failed_for_fifteen_p
 
 static void a_success_ends_the_failures(void **state)
 {
-    (void)state;
     struct retry retry = {.poll_ms = POLL_MS};
     for (int n = 0; n < 10; n++)
         (void)retry_pause_ms(&retry, ERR_RPC_UNAVAILABLE);
@@ -95,7 +89,6 @@ static void a_success_ends_the_failures(void **state)
 
 static void pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half(void **state)
 {
-    (void)state;
     for (int round = 0; round < 1000; round++) {
         struct backoff backoff = {0};
         for (unsigned whole_ms = FIRST_MS, i = 0; i < 8; i++) {
@@ -108,7 +101,6 @@ static void pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half(void *
 
 static void two_replicas_that_fail_together_do_not_retry_together(void **state)
 {
-    (void)state;
     unsigned equal = 0;
     for (int round = 0; round < 100; round++) {
         struct backoff one = {MAX_MS}, other = {MAX_MS};
@@ -119,7 +111,6 @@ static void two_replicas_that_fail_together_do_not_retry_together(void **state)
 
 static void after_a_success_the_pause_is_a_first_one(void **state)
 {
-    (void)state;
     struct backoff backoff = {0};
     for (int i = 0; i < 8; i++)
         (void)backoff_next(&backoff, FIRST_MS, MAX_MS);
@@ -129,14 +120,12 @@ static void after_a_success_the_pause_is_a_first_one(void **state)
 
 static void a_first_pause_above_the_limit_is_cut_to_it(void **state)
 {
-    (void)state;
     struct backoff backoff = {0};
     assert_in_range(backoff_next(&backoff, 5 * MAX_MS, MAX_MS), MAX_MS / 2, MAX_MS);
 }
 
 static void it_ends_when_something_has_been_missing_for_the_limit(void **state)
 {
-    (void)state;
     struct outage outage = {.limit_ms = 100};
     assert_false(outage_lasts(&outage, 5000));
     assert_false(outage_lasts(&outage, 5099));
@@ -149,7 +138,6 @@ static void it_ends_when_something_has_been_missing_for_the_limit(void **state)
 /* A replica that led long ago, and saw it missing once, must wait again. */
 static void what_was_missing_long_ago_counts_for_nothing(void **state)
 {
-    (void)state;
     struct outage outage = {.limit_ms = 100};
     assert_false(outage_lasts(&outage, 5000));
     assert_false(outage_lasts(&outage, 900000));

@@ -26,7 +26,6 @@ static struct status status_at(int64_t lag_s)
 
 static void it_is_not_ready_before_the_first_ledger(void **state)
 {
-    (void)state;
     struct status status;
     status_init(&status, LEDGER_SECONDS);
     assert_not_ready(&status, "no ledger");
@@ -37,7 +36,6 @@ static void it_is_not_ready_before_the_first_ledger(void **state)
 
 static void it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds(void **state)
 {
-    (void)state;
     struct status good = status_at(35), late = status_at(36);
     assert_true(status_ready(&good, NULL));
     assert_not_ready(&late, "7, closed 36 s ago");
@@ -49,7 +47,6 @@ static void it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirt
 
 static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success(void **state)
 {
-    (void)state;
     struct status status = status_at(0);
     const struct detail detail = {"connection refused"};
     for (int i = 0; i < 2; i++) {
@@ -65,7 +62,6 @@ static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success(
 
 static void it_is_not_ready_as_soon_as_it_is_stopped(void **state)
 {
-    (void)state;
     struct status status = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
     assert_not_ready(&status, "stopped: ledger 8 is due");
@@ -87,7 +83,6 @@ static bool is_logged(struct status *status, enum err e, bool stopped, const cha
 
 static void the_same_problem_with_other_numbers_is_not_logged_again(void **state)
 {
-    (void)state;
     struct status status = status_at(0);
     assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));
     assert_false(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));

@@ -100,7 +100,6 @@ static void outages(int limit_ms)
 
 static int set_up(void **state)
 {
-    (void)state;
     witness = witness_init();
     witness.count = ARRAY_LEN(fakes);
     for (size_t i = 0; i < witness.count; i++)
@@ -176,7 +175,6 @@ static void use_two_rpcs(void)
 
 static void DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enough(void **state)
 {
-    (void)state;
     enum err e;
     assert_int_equal(fetch(&e), 3);
     assert_int_equal(fakes[1].requests, 1);
@@ -190,7 +188,6 @@ static void DR4_rpcs_that_agree_are_followed_and_the_first_that_answers_is_enoug
 
 static void DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion(void **state)
 {
-    (void)state;
     enum err e;
     use_two_rpcs();
     fakes[1].hash = 8;
@@ -206,7 +203,6 @@ static void DR4_a_ledger_with_another_hash_at_a_second_rpc_stops_ingestion(void 
 /* Otherwise an RPC could invent ledgers that the network has not closed yet. */
 static void DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for(void **state)
 {
-    (void)state;
     enum err e;
     fakes[1].latest = fakes[2].latest = 10;
     assert_int_equal(fetch(&e), 1);
@@ -220,7 +216,6 @@ static void DR4_ledgers_that_a_second_rpc_does_not_have_yet_are_waited_for(void 
 /* However far ahead an RPC pretends to be, what it says about an account has to be what others say. */
 static void an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger(void **state)
 {
-    (void)state;
     enum err (*const reads[])(void) = {read_account, read_frozen};
     outages(1);
     fakes[0].latest = UINT32_MAX;
@@ -255,7 +250,6 @@ static void an_rpc_that_lags_confirms_what_it_says_too_as_of_its_own_ledger(void
 /* Otherwise one RPC with a short memory, or one that lies, makes a gap of ledgers that are there. */
 static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(void **state)
 {
-    (void)state;
     enum err e;
     fakes[0].oldest = 11;
     assert_int_equal(fetch(&e), 1);
@@ -271,7 +265,6 @@ static void a_ledger_that_one_rpc_has_dropped_is_read_from_another_and_compared(
 /* Promise 1: in the recovery from a gap, that RPC alone would say what became of leases. */
 static void a_gap_that_one_rpc_claims_is_not_believed_while_another_one_is_at_the_tip(void **state)
 {
-    (void)state;
     enum err e;
     use_two_rpcs();
     fakes[0].oldest = 13;
@@ -294,7 +287,6 @@ static void a_gap_that_one_rpc_claims_is_not_believed_while_another_one_is_at_th
 
 static void a_gap_is_contradicted_by_an_rpc_that_says_that_the_ledger_has_not_closed(void **state)
 {
-    (void)state;
     enum err e;
     fakes[0].oldest = 11;
     fakes[1].latest = 9;
@@ -313,7 +305,6 @@ static void a_gap_is_contradicted_by_an_rpc_that_says_that_the_ledger_has_not_cl
 
 static void a_gap_that_no_other_rpc_confirms_is_waited_out(void **state)
 {
-    (void)state;
     enum err e;
     fakes[0].oldest = 11;
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
@@ -335,7 +326,6 @@ static void a_gap_that_no_other_rpc_confirms_is_waited_out(void **state)
 /* It answers, so no call fails over from it. */
 static void an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more(void **state)
 {
-    (void)state;
     enum err e;
     fakes[0].latest = 9;
     fetch(&e);
@@ -355,7 +345,6 @@ static void an_rpc_that_has_no_new_ledger_for_long_is_not_followed_any_more(void
 /* What the ingester sees as the network's latest ledger is then never far below the cursor. */
 static void an_rpc_that_lacks_committed_ledgers_is_not_followed(void **state)
 {
-    (void)state;
     enum err e;
     fakes[0].latest = 3;
     fakes[1].latest = 8;
@@ -373,7 +362,6 @@ static void an_rpc_that_lacks_committed_ledgers_is_not_followed(void **state)
 
 static void an_rpc_that_was_missing_long_ago_is_waited_for_again(void **state)
 {
-    (void)state;
     enum err e;
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
@@ -385,7 +373,6 @@ static void an_rpc_that_was_missing_long_ago_is_waited_for_again(void **state)
 
 static void rpcs_that_stay_unavailable_are_left_out_and_asked_again_now_and_then(void **state)
 {
-    (void)state;
     enum err e;
     fakes[1].e = fakes[2].e = ERR_RPC_UNAVAILABLE;
     fetch(&e);
@@ -418,7 +405,6 @@ static void rpcs_that_stay_unavailable_are_left_out_and_asked_again_now_and_then
 /* Otherwise one that hangs costs its timeout with every ledger. */
 static void the_rpc_that_has_confirmed_last_is_asked_first(void **state)
 {
-    (void)state;
     enum err e;
     fakes[1].e = ERR_RPC_UNAVAILABLE;
     assert_int_equal(fetch(&e), 3);
@@ -430,7 +416,6 @@ static void the_rpc_that_has_confirmed_last_is_asked_first(void **state)
 
 static void one_of_three_that_has_another_hash_stops_nothing(void **state)
 {
-    (void)state;
     for (size_t liar = 0; liar < ARRAY_LEN(fakes); liar++) {
         enum err e;
         set_up(state);
@@ -468,7 +453,6 @@ static void let_one_lead(size_t ahead)
 /* Each ledger that waited for it would be too old for grants. */
 static void an_rpc_that_has_ledgers_long_after_another_is_left_out(void **state)
 {
-    (void)state;
     enum err e;
     let_one_lead(0);
     witness.mark.since_ms -= WITNESS_LATE_MS;
@@ -495,7 +479,6 @@ static void an_rpc_that_has_ledgers_long_after_another_is_left_out(void **state)
 
 static void an_rpc_is_not_late_without_proof(void **state)
 {
-    (void)state;
     for (size_t ahead = 0; ahead < 2; ahead++)
         for (int i = 0; i < 4; i++) {
             enum err e;
@@ -522,7 +505,6 @@ static void an_rpc_is_not_late_without_proof(void **state)
 /* It names the right hash, so the comparison does not find that. */
 static void an_rpc_whose_ledger_does_not_prove_itself_is_not_followed(void **state)
 {
-    (void)state;
     enum err e;
     const struct feed feed = witness_feed(&witness);
     assert_int_equal(fetch(&e), 3);
@@ -534,7 +516,6 @@ static void an_rpc_whose_ledger_does_not_prove_itself_is_not_followed(void **sta
 
 static void rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing(void **state)
 {
-    (void)state;
     static const struct rpc_account lies[] = {{.found = false}, {.found = true, .sequence = 6},
         {.found = true, .sequence = 5, .own_authority = true}};
     for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
@@ -552,7 +533,6 @@ static void rpcs_that_differ_about_an_account_or_the_frozen_keys_confirm_nothing
 
 static void an_rpc_that_answers_with_an_error_is_not_followed_any_more(void **state)
 {
-    (void)state;
     static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
     for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
         enum err e;
@@ -585,7 +565,6 @@ static void an_rpc_that_answers_with_an_error_is_not_followed_any_more(void **st
 /* Otherwise no gap could be recovered, although another RPC says what is needed. */
 static void another_rpc_is_asked_for_what_the_one_that_is_followed_does_not_return(void **state)
 {
-    (void)state;
     enum err (*const reads[])(void) = {read_account, read_frozen};
     static const enum err errors[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED};
     for (size_t i = 0; i < ARRAY_LEN(reads) * ARRAY_LEN(errors); i++) {
@@ -611,7 +590,6 @@ static void another_rpc_is_asked_for_what_the_one_that_is_followed_does_not_retu
  * opinion. Otherwise a liar that refuses reads could have the whole pool quarantined. */
 static void to_confirm_a_change_one_answer_of_another_rpc_is_enough(void **state)
 {
-    (void)state;
     enum err (*const reads[])(void) = {confirm_account, confirm_frozen};
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         set_up(state);
@@ -633,7 +611,6 @@ static void to_confirm_a_change_one_answer_of_another_rpc_is_enough(void **state
 /* Ledgers may be confirmed meanwhile: that says nothing about reads. */
 static void reads_that_no_other_rpc_answers_are_waited_for_and_then_used_alone(void **state)
 {
-    (void)state;
     enum err (*const reads[])(void) = {read_account, read_frozen, confirm_account, confirm_frozen};
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         enum err e;
@@ -653,7 +630,6 @@ static void reads_that_no_other_rpc_answers_are_waited_for_and_then_used_alone(v
 /* What a client acts on: with a wrong result it would pay twice, or not at all. */
 static void how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same(void **state)
 {
-    (void)state;
     struct rpc_transaction found;
     static const struct rpc_transaction others[] = {{.status = RPC_TRANSACTION_NOT_FOUND},
         {.status = RPC_TRANSACTION_FAILED, .code = -1, .ledger = 9},

@@ -31,7 +31,6 @@ static bool read_text(const struct arguments_text *text, struct arguments *out)
 
 static void what_is_written_is_read(void **state)
 {
-    (void)state;
     struct arguments given = sample(), got;
     struct arguments_text text;
     for (int bare = 0; bare < 2; bare++) {
@@ -59,7 +58,6 @@ static void what_is_written_is_read(void **state)
 
 static void each_argument_is_required(void **state)
 {
-    (void)state;
     struct arguments given = sample(), got;
     struct arguments_text text;
     for (size_t left_out = 0; left_out < ARGUMENTS_MAX; left_out++) {
@@ -77,7 +75,6 @@ static void each_argument_is_required(void **state)
 
 static void values_out_of_their_ranges_are_refused(void **state)
 {
-    (void)state;
     static char *const wrong[] = {"socket=2", "socket=1024", "socket=-1", "socket=", "socket", "sock=7", "7",
         "master-key=-2", "master-key=1024", "passphrase=x", "distribution-seed=-0",
         "signatures-per-second=19", "signatures-per-second=4294967296", "fees-per-hour=-1",

@@ -25,7 +25,6 @@ static bool refused(struct budget *budget, int64_t now_us, unsigned signatures, 
 
 static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **state)
 {
-    (void)state;
     struct budget budget = full(5 * SECOND);
     for (int i = 0; i < 100; i++)
         assert_false(refused(&budget, 5 * SECOND, 1, 0));
@@ -39,7 +38,6 @@ static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **
 
 static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
 {
-    (void)state;
     struct budget budget = full(0);
     struct detail detail;
     assert_false(refused(&budget, 0, 1, 3600000));
@@ -53,7 +51,6 @@ static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
 
 static void fees_start_with_a_twelfth_of_an_hour(void **state)
 {
-    (void)state;
     struct budget budget = budget_of(&limits, 100000, 0);
     assert_true(refused(&budget, 0, 1, 300001));
     assert_false(refused(&budget, 0, 1, 300000));
@@ -64,7 +61,6 @@ static void fees_start_with_a_twelfth_of_an_hour(void **state)
 
 static void every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state)
 {
-    (void)state;
     struct budget budget = budget_of(&limits, 300001, 0);
     assert_false(refused(&budget, 0, 1, 300001));
     assert_true(refused(&budget, 0, 1, 1));
@@ -75,7 +71,6 @@ static void every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state
 
 static void what_is_refused_takes_nothing(void **state)
 {
-    (void)state;
     struct budget budget = full(0);
     assert_true(refused(&budget, 0, 1, 3600001));
     assert_true(refused(&budget, 0, 101, 1));
@@ -84,7 +79,6 @@ static void what_is_refused_takes_nothing(void **state)
 
 static void an_idle_time_saves_at_most_one_period(void **state)
 {
-    (void)state;
     struct budget budget = full(0);
     assert_false(refused(&budget, 1000 * HOUR, 100, 3600000));
     assert_true(refused(&budget, 1000 * HOUR, 1, 0));
@@ -94,7 +88,6 @@ static void an_idle_time_saves_at_most_one_period(void **state)
 /* One stroop in 100 us is far below what one step brings in whole stroops. */
 static void small_steps_lose_nothing(void **state)
 {
-    (void)state;
     struct budget budget = full(0);
     int64_t taken = 0;
     for (int64_t now_us = 0; now_us < 10 * SECOND; now_us += 100)

@@ -24,7 +24,6 @@ static int64_t charge(struct charged *charged, struct hash hash, int64_t fee_str
 
 static void of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
 {
-    (void)state;
     struct charged *charged = charged_new();
     const struct hash one = hash_of(7, 1), other = hash_of(7, 2);
     assert_int_equal(charged_missing(charged, &one, 100), 100);
@@ -41,7 +40,6 @@ static void of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
 
 static void a_transaction_is_known_by_its_whole_hash(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(struct hash); i++) {
         struct charged *charged = charged_new();
         struct hash one = hash_of(0, 0), other = one;
@@ -54,7 +52,6 @@ static void a_transaction_is_known_by_its_whole_hash(void **state)
 
 static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(void **state)
 {
-    (void)state;
     struct charged *charged = charged_new();
     for (uint32_t i = 0; i < CHARGED_WAYS; i++)
         assert_int_equal(charge(charged, hash_of(3, i), 100), 100);
@@ -71,7 +68,6 @@ static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(v
  * each, the highest bid, is never more than what was charged for it. */
 static void what_can_be_spent_is_never_more_than_what_was_charged(void **state)
 {
-    (void)state;
     enum {
         TRANSACTIONS = 3 * CHARGED_WAYS,
         BIDS = 100000

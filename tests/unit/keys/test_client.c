@@ -78,7 +78,6 @@ static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *pay
 
 static void a_well_formed_answer_is_read(void **state)
 {
-    (void)state;
     struct talk good;
     begin(&good);
     struct buf right = {0};
@@ -93,7 +92,6 @@ static void a_well_formed_answer_is_read(void **state)
 
 static void a_malformed_answer_makes_the_key_process_unavailable(void **state)
 {
-    (void)state;
     struct buf right = {0};
     put_key(&right);
     const uint32_t len = (uint32_t)right.len;
@@ -110,7 +108,6 @@ static void a_malformed_answer_makes_the_key_process_unavailable(void **state)
 
 static void an_unknown_error_code_makes_the_key_process_unavailable(void **state)
 {
-    (void)state;
     struct talk bad;
     begin(&bad);
     struct buf payload = {0}, envelope = {0};
@@ -146,7 +143,6 @@ static enum err ask_provisioning(struct talk *talk, uint32_t index)
 
 static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **state)
 {
-    (void)state;
     struct talk talk_about_two;
     begin(&talk_about_two);
     assert_int_equal(ask_provisioning(&talk_about_two, 0), ERR_SEAL_BROKEN);
@@ -159,7 +155,6 @@ static void a_broken_seed_out_of_range_makes_the_key_process_unavailable(void **
 /* Nothing is sent: there is no peer that answers. */
 static void a_request_that_is_too_large_is_refused_without_being_sent(void **state)
 {
-    (void)state;
     struct talk deaf;
     begin(&deaf);
     struct buf large = {0}, envelope = {0};
@@ -220,7 +215,6 @@ static bool read_request(struct talk *talk)
 
 static void a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next(void **state)
 {
-    (void)state;
     struct talk slow;
     begin(&slow);
     int64_t begun_ms = clock_ms();
@@ -239,7 +233,6 @@ static void a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next(vo
 
 static void an_answer_that_is_cut_by_the_deadline_is_read_on(void **state)
 {
-    (void)state;
     struct buf answer CLEANUP(buf_free) = lease_answer(1);
     const size_t len = answer.len;
     for (size_t cut = 0; cut < len; cut += len / 3) {
@@ -272,7 +265,6 @@ static void *read_two_requests(void *context)
 /* The socket takes a part of it, and keyd reads nothing. */
 static void a_large_request_ends_at_the_deadline_and_is_sent_on(void **state)
 {
-    (void)state;
     enum {
         COUNT = 20
     };
@@ -304,7 +296,6 @@ static void a_large_request_ends_at_the_deadline_and_is_sent_on(void **state)
 
 static void an_answer_that_takes_too_long_is_noticed_without_a_call(void **state)
 {
-    (void)state;
     struct talk deaf;
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
@@ -323,7 +314,6 @@ static void an_answer_that_takes_too_long_is_noticed_without_a_call(void **state
 
 static void an_answer_that_takes_too_long_is_noticed_by_the_next_call(void **state)
 {
-    (void)state;
     struct talk deaf;
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
@@ -341,7 +331,6 @@ static void *hold(void *context)
 
 static void a_call_waits_for_another_one_until_its_deadline(void **state)
 {
-    (void)state;
     struct talk busy;
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
     pthread_t other;
@@ -371,7 +360,6 @@ static void *answer_soon(void *context)
 
 static void a_call_waits_a_little_for_another_one_after_its_deadline(void **state)
 {
-    (void)state;
     struct talk busy;
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
     pthread_t other, answers;

@@ -26,7 +26,6 @@ static int fd_of(const void *data, size_t len)
 
 static int set_up(void **state)
 {
-    (void)state;
     uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     char text[STRKEY_SIZE(SEED_SIZE) + 1];
     const struct network_id network = network_id_of("test");
@@ -46,7 +45,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     ring_close(&ring);
     sodium_free(ring.secrets);
     return 0;
@@ -59,7 +57,6 @@ static void assert_all_zero(const void *data, size_t len)
 
 static void the_ring_signs_for_its_accounts(void **state)
 {
-    (void)state;
     struct signature signature;
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
     assert_true(signature_valid(&signature, &hash, &account.public_key));
@@ -69,7 +66,6 @@ static void the_ring_signs_for_its_accounts(void **state)
 
 static void DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature(void **state)
 {
-    (void)state;
     uint8_t *secret = ring.secrets->distribution.secret;
     for (size_t bit = 0; bit < SECRET_KEY_SIZE * 8; bit++) {
         struct signature signature;
@@ -85,7 +81,6 @@ static void DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature(void **sta
 
 static void DS2_a_flipped_bit_of_the_expected_key_gives_no_signature(void **state)
 {
-    (void)state;
     for (size_t bit = 0; bit < 256; bit++) {
         struct signature signature;
         struct public_key key = account.public_key;
@@ -107,7 +102,6 @@ static struct envelope signed_with(
 
 static void DS6_no_seed_stays_open_after_use(void **state)
 {
-    (void)state;
     struct signature signature;
     struct generated_key other;
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
@@ -124,7 +118,6 @@ static void DS6_no_seed_stays_open_after_use(void **state)
 
 static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 {
-    (void)state;
     assert_all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
     assert_all_zero(ring.secrets->file_key, sizeof ring.secrets->file_key);
     assert_int_equal(ring.secrets->passphrase_len, 0);
@@ -132,7 +125,6 @@ static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 
 static void the_seal_proves_membership_and_the_signature_the_lease(void **state)
 {
-    (void)state;
     struct generated_key other;
     struct signature list[2] = {{{1}}};
     ring_generate(&ring, &other);
@@ -163,7 +155,6 @@ static void the_seal_proves_membership_and_the_signature_the_lease(void **state)
 
 static void a_secret_longer_than_its_buffer_is_refused(void **state)
 {
-    (void)state;
     uint8_t out[8];
     size_t len;
     assert_int_equal(ring_read_secret(fd_of("12345678", 8), out, sizeof out, &len), ERR_OK);
@@ -178,7 +169,6 @@ static void a_secret_longer_than_its_buffer_is_refused(void **state)
 
 static void a_master_key_may_be_raw_or_hexadecimal(void **state)
 {
-    (void)state;
     static const char digits[] = "0700000000000000000000000000000000000000000000000000000000000000\n";
     for (size_t newline = 0; newline < 2; newline++) {
         struct ring other;

@@ -66,7 +66,6 @@ static unsigned sign_message(unsigned count, bool as_distribution)
 
 static int sound(void **state)
 {
-    (void)state;
     faulty = 0;
     flipped = 77;
     ring.faulty = false;
@@ -75,7 +74,6 @@ static int sound(void **state)
 
 static void the_first_of_a_message_is_verified_and_the_others_are_made_twice(void **state)
 {
-    (void)state;
     for (int distribution = 0; distribution < 2; distribution++) {
         assert_int_equal(sign_message(1, distribution), 1);
         assert_int_equal(computed, 1);
@@ -88,7 +86,6 @@ static void the_first_of_a_message_is_verified_and_the_others_are_made_twice(voi
 
 static void DS2_a_flipped_bit_in_any_computation_is_found(void **state)
 {
-    (void)state;
     for (int distribution = 0; distribution < 2; distribution++)
         for (unsigned at = 0; at < 9; at++) /* 5 items: 1 and 2 x 4 computations */
             for (flipped = at; flipped < 512; flipped += 37) {
@@ -100,7 +97,6 @@ static void DS2_a_flipped_bit_in_any_computation_is_found(void **state)
 
 static void DS2_a_fault_that_stays_is_found_at_the_first_signature(void **state)
 {
-    (void)state;
     faulty = UINT64_MAX;
     assert_int_equal(sign_message(10, false), 0);
     ring.faulty = false;
@@ -115,7 +111,6 @@ static void damage_master_key(void)
 /* The account is not at fault: ERR_SEAL_BROKEN would quarantine it. */
 static void DS2_a_seal_that_opens_once_and_not_twice_is_a_fault(void **state)
 {
-    (void)state;
     const struct hash hash = {{2}};
     struct signature signature;
     ring_begin(&ring);
@@ -137,7 +132,6 @@ static void damage_public_half(void)
 
 static void DS2_a_damaged_public_half_is_found_before_it_is_used(void **state)
 {
-    (void)state;
     const struct hash hash = {{2}};
     struct signature signature;
     assert_int_equal(sign_message(2, true), 2);
@@ -155,7 +149,6 @@ static void DS2_a_damaged_public_half_is_found_before_it_is_used(void **state)
 
 static void after_a_fault_every_signature_is_verified(void **state)
 {
-    (void)state;
     faulty = 1u << 2;
     assert_int_equal(
         sign_message(4, false), 3); /* the third computation is the repetition of the second item */
@@ -178,7 +171,6 @@ static int fd_of(const void *data, size_t len)
 
 static int set_up(void **state)
 {
-    (void)state;
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     const struct keyd_secrets secrets = {fd_of(master, sizeof master), -1, -1};
     bool is_new;
@@ -192,7 +184,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     ring_close(&ring);
     sodium_free(ring.secrets);
     return 0;

@@ -38,14 +38,12 @@ static enum err open_fixture(const struct fixture *f)
 
 static void a_sealed_seed_opens_for_its_account(void **state)
 {
-    (void)state;
     struct fixture f = fixture();
     assert_int_equal(open_fixture(&f), ERR_OK);
 }
 
 static void DS4_every_flipped_bit_is_refused(void **state)
 {
-    (void)state;
     for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
         struct fixture f = fixture();
         f.sealed.box[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -56,7 +54,6 @@ static void DS4_every_flipped_bit_is_refused(void **state)
 /* A box always has 72 bytes, so a truncated one ends with filler. */
 static void DS4_every_truncation_is_refused(void **state)
 {
-    (void)state;
     for (size_t len = 0; len < SEAL_SIZE; len++)
         for (int filler = 0; filler < 256; filler += 255) {
             struct fixture f = fixture();
@@ -69,7 +66,6 @@ static void DS4_every_truncation_is_refused(void **state)
 
 static void DS4_swapped_rows_are_refused(void **state)
 {
-    (void)state;
     struct fixture f = fixture(), other = fixture();
     memset(other.seed, 10, sizeof other.seed);
     crypto_sign_seed_keypair(other.key.bytes, other.expected, other.seed);
@@ -84,7 +80,6 @@ static void DS4_swapped_rows_are_refused(void **state)
 
 static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
 {
-    (void)state;
     struct fixture f = fixture();
     f.master[0] ^= 1;
     assert_int_equal(open_fixture(&f), ERR_SEAL_BROKEN);
@@ -102,7 +97,6 @@ static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state
 /* The public half of the secret key is the caller's, so the tag must cover it. */
 static void DS4_every_flipped_bit_of_the_public_key_is_refused(void **state)
 {
-    (void)state;
     for (size_t bit = 0; bit < 256; bit++) {
         struct fixture f = fixture();
         f.key.bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -112,14 +106,12 @@ static void DS4_every_flipped_bit_of_the_public_key_is_refused(void **state)
 
 static void two_seals_of_one_seed_differ(void **state)
 {
-    (void)state;
     struct fixture a = fixture(), b = fixture();
     assert_memory_not_equal(a.sealed.box, b.sealed.box, SEAL_SIZE);
 }
 
 static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
 {
-    (void)state;
     struct fixture f = fixture();
     char id[KEY_ID_SIZE];
     assert_int_equal(strspn(f.sealed.key_id, "0123456789abcdef"), KEY_ID_SIZE - 1);
@@ -130,7 +122,6 @@ static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
 
 static void a_passphrase_gives_one_key_for_each_salt(void **state)
 {
-    (void)state;
     uint8_t one[MASTER_KEY_SIZE], same[MASTER_KEY_SIZE], other[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE] = {1};
     assert_int_equal(seal_derive_key("correct horse", 13, salt, one), ERR_OK);
     assert_int_equal(seal_derive_key("correct horse", 13, salt, same), ERR_OK);

@@ -100,7 +100,6 @@ static void expect(const char *const environment[], const char *expected)
 
 static void secret_values_are_removed_from_the_environment_and_still_read(void **state)
 {
-    (void)state;
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=" SECRET, DISTRIBUTION "=S" SECRET, NULL};
     expect(environment, "environment=clean\nkept=1 arguments=an argument name=test_secrets\n"
                         "master=-\npassphrase=" SECRET "\ndistribution=S" SECRET "\n");
@@ -108,21 +107,18 @@ static void secret_values_are_removed_from_the_environment_and_still_read(void *
 
 static void without_secret_values_the_program_is_not_executed_again(void **state)
 {
-    (void)state;
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=", NULL};
     expect(environment, "master=-\npassphrase=-\ndistribution=-\n");
 }
 
 static void a_value_and_a_file_together_are_refused(void **state)
 {
-    (void)state;
     const char *const environment[] = {PASSPHRASE "=" SECRET, PASSPHRASE "_FILE=/dev/null", NULL};
     expect(environment, "refused: give " PASSPHRASE " or " PASSPHRASE "_FILE, not both");
 }
 
 static void a_value_too_long_is_refused(void **state)
 {
-    (void)state;
     AUTO_FREE char *value = NEW_ARRAY(8000, char);
     memset(value, 'x', 7999);
     memcpy(value, DISTRIBUTION "=", sizeof DISTRIBUTION);
@@ -132,7 +128,6 @@ static void a_value_too_long_is_refused(void **state)
 
 static void descriptors_that_are_not_pipes_are_refused(void **state)
 {
-    (void)state;
     static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         AUTO_FREE char *variable = mem_format("FAIRWAY_SECRET_PIPES=%s", numbers[i]);
@@ -162,7 +157,6 @@ static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
 
 static void only_files_that_others_cannot_read_are_accepted(void **state)
 {
-    (void)state;
     static const struct {
         mode_t mode;
         bool of_root, of_another;
@@ -187,7 +181,6 @@ static void only_files_that_others_cannot_read_are_accepted(void **state)
 
 static void a_missing_file_is_named(void **state)
 {
-    (void)state;
     struct keyd_secrets secrets;
     struct detail detail;
     setenv(DISTRIBUTION "_FILE", "/nonexistent/seed", 1);
@@ -200,7 +193,6 @@ static void a_missing_file_is_named(void **state)
 /* An error with one closes the others. */
 static void no_descriptor_stays_open_after_an_error(void **state)
 {
-    (void)state;
     struct keyd_secrets secrets;
     struct detail detail;
     assert_int_equal(chmod(path, 0400), 0);
@@ -216,14 +208,12 @@ static void no_descriptor_stays_open_after_an_error(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     return fd >= 0 && write(fd, "key", 3) == 3 ? close(fd) : -1;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

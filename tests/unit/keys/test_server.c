@@ -196,7 +196,6 @@ static bool say(const struct spawn_child *child, struct bytes frame)
 
 static void recorded_frames_are_answered(void **state)
 {
-    (void)state;
     const int serving[] = {LOAD, LEASES, FEE_BUMP, LEASES},
               provisioning[] = {LOAD, GENERATE, PROVISIONING, GENERATE};
     for (int mode = KEYD_SERVE; mode <= KEYD_PROVISION; mode++) {
@@ -250,7 +249,6 @@ static bool is_proper_end(int code)
 
 static void DS7_altered_frames_are_answered_or_end_with_a_violation(void **state)
 {
-    (void)state;
     size_t survived = 0, ended = 0;
     for (size_t round = 0; round < CONVERSATIONS; round++) {
         struct spawn_child child = serve(random_below(2) ? KEYD_SERVE : KEYD_PROVISION);
@@ -275,7 +273,6 @@ static void DS7_altered_frames_are_answered_or_end_with_a_violation(void **state
 
 static int set_up(void **state)
 {
-    (void)state;
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
     const struct keyd_secrets secrets = {fd_of(master, sizeof master), -1, -1};
     const struct network_id network = network_id_of("test");
@@ -299,7 +296,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < FRAMES; i++)
         buf_free(&frames[i]);
     sodium_free(ring.secrets);

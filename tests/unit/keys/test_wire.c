@@ -14,13 +14,11 @@ static int ends[2];
 
 static int open_pair(void **state)
 {
-    (void)state;
     return socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
 }
 
 static int close_pair(void **state)
 {
-    (void)state;
     close(ends[0]);
     close(ends[1]);
     return 0;
@@ -28,7 +26,6 @@ static int close_pair(void **state)
 
 static void a_frame_arrives_as_it_was_sent(void **state)
 {
-    (void)state;
     struct wire_header header;
     struct buf payload = {0}, read = {0};
     for (uint32_t len = 0; len < 5000; len = len * 3 + 1) {
@@ -48,7 +45,6 @@ static void a_frame_arrives_as_it_was_sent(void **state)
 
 static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed(void **state)
 {
-    (void)state;
     const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
     for (size_t len = 0; len < sizeof frame; len++) {
         struct wire_header header;
@@ -71,7 +67,6 @@ static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_close
 
 static void a_silent_peer_times_out(void **state)
 {
-    (void)state;
     struct wire_header header;
     int64_t begun_ms = clock_ms();
     assert_int_equal(wire_read_header(ends[1], &header, begun_ms + 50), WIRE_TIMEOUT);
@@ -91,7 +86,6 @@ static void *write_soon(void *header)
 
 static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time(void **state)
 {
-    (void)state;
     struct wire_header header;
     pthread_t partner;
     assert_int_equal(pthread_create(&partner, NULL, write_soon, (uint8_t[WIRE_HEADER_SIZE]){0}), 0);
@@ -103,7 +97,6 @@ static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_t
  * A packet socket shows what each call sends. */
 static void header_and_payload_are_sent_in_one_call(void **state)
 {
-    (void)state;
     int pair[2];
     uint8_t packet[64];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -128,7 +121,6 @@ static void *read_slowly(void *payload)
 
 static void a_frame_larger_than_the_socket_buffer_is_sent_in_pieces(void **state)
 {
-    (void)state;
     struct buf payload = {0}, read = {0};
     pthread_t reader;
     for (uint32_t i = 0; i < 1u << 20; i++)
@@ -143,7 +135,6 @@ static void a_frame_larger_than_the_socket_buffer_is_sent_in_pieces(void **state
 
 static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state)
 {
-    (void)state;
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     close(pair[1]);
@@ -154,7 +145,6 @@ static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state
 
 static void opaque_bytes_are_padded_and_never_exceed_the_bytes_left(void **state)
 {
-    (void)state;
     for (size_t len = 0; len < 9; len++) {
         struct buf buf = {0};
         struct bytes out;
@@ -177,7 +167,6 @@ static void opaque_bytes_are_padded_and_never_exceed_the_bytes_left(void **state
 
 static void a_result_is_a_known_error_and_a_detail_fits(void **state)
 {
-    (void)state;
     struct buf buf = {0};
     struct detail detail = {0}, read = {0};
     enum err result = ERR_OK;
@@ -204,7 +193,6 @@ static void a_result_is_a_known_error_and_a_detail_fits(void **state)
 
 static void sealed_seeds_and_rows_are_read_as_written(void **state)
 {
-    (void)state;
     struct buf buf = {0};
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;
     struct master_key_row row = {.key_id = "fedcba9876543210", .derived = true}, row_read;

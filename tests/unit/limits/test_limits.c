@@ -11,7 +11,6 @@
 
 static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum limit limit;
@@ -47,7 +46,6 @@ static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_aga
 
 static void a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest(void **state)
 {
-    (void)state;
     const struct limits both = {.most = {[LIMIT_FEE_BUMPS] = 3, [LIMIT_STROOPS_PER_DAY] = 1000}}, none = {0};
     static const struct {
         int64_t fee, bumps, highest, spent;

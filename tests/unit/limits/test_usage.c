@@ -8,7 +8,6 @@
 
 static void the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account(void **state)
 {
-    (void)state;
     static const struct {
         int64_t open, percent, accounts, open_max;
         enum limit limit;
@@ -34,7 +33,6 @@ static void the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_accoun
 
 static void a_batch_gets_as_many_leases_of_a_client_as_are_left(void **state)
 {
-    (void)state;
     const struct limits three = LIMITS(3, 0), none = LIMITS(0, 0);
     static const char *const clients[] = {"a", "b", "a", "c", "a", ""};
     static const bool allowed[] = {true, false, true, true, false, true};

@@ -37,7 +37,6 @@ static enum account_verdict apply(struct account_row *row, struct account_news n
 
 static void a_confirmed_lease_changes_the_sequence_number_only(void **state)
 {
-    (void)state;
     struct ledger_account account = seen(41);
     struct account_news news = {.ledger = 101, .consumed = 41, .ours = true};
     for (int with_metadata = 0; with_metadata <= 1; with_metadata++) {
@@ -52,7 +51,6 @@ static void a_confirmed_lease_changes_the_sequence_number_only(void **state)
 
 static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(90);
     for (uint32_t ledger = 99; ledger <= 100; ledger++) {
@@ -67,7 +65,6 @@ static void a_ledger_that_is_not_above_the_rows_changes_nothing(void **state)
  * next lease consumes. */
 static void a_proof_counts_more_than_a_read_that_named_a_later_ledger(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE), foreign = row, gap = row;
     const struct ledger_account account = seen(41);
     row.sequence_ledger = foreign.sequence_ledger = gap.sequence_ledger = UINT32_MAX;
@@ -85,7 +82,6 @@ static void a_proof_counts_more_than_a_read_that_named_a_later_ledger(void **sta
 
 static void a_sequence_number_that_a_foreign_transaction_consumed_quarantines(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING);
     const struct account_news news = {.ledger = 101, .consumed = 41};
     assert_int_equal(apply(&row, news), ACCOUNT_CHANGED);
@@ -98,7 +94,6 @@ static void a_sequence_number_that_a_foreign_transaction_consumed_quarantines(vo
 
 static void a_submission_that_succeeded_creates_and_merges_its_accounts(void **state)
 {
-    (void)state;
     struct account_row creating = {.state = ACCOUNT_CREATING}, retiring = row_of(ACCOUNT_RETIRING),
                        active = row_of(ACCOUNT_ACTIVE);
     struct ledger_account created = seen((int64_t)101 << 32), gone = {.removed = true};
@@ -118,7 +113,6 @@ static void a_submission_that_succeeded_creates_and_merges_its_accounts(void **s
 /* A payment to the account, or sponsorship. */
 static void a_claim_of_what_is_known_changes_nothing(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE), creating = {.state = ACCOUNT_CREATING};
     struct ledger_account account = seen(40), gone = {.removed = true};
     assert_int_equal(apply(&row, claim(&account)), ACCOUNT_SAME);
@@ -128,7 +122,6 @@ static void a_claim_of_what_is_known_changes_nothing(void **state)
 
 static void other_claims_have_to_be_read_and_count_for_nothing_when_the_read_refutes_them(void **state)
 {
-    (void)state;
     const struct ledger_account same = seen(40),
                                 changes[] = {seen(39), seen(41), {.sequence = 40}, {.removed = true}};
     static const enum account_state states[] = {ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
@@ -146,7 +139,6 @@ static void other_claims_have_to_be_read_and_count_for_nothing_when_the_read_ref
 
 static void a_claim_beside_a_proved_transaction_has_to_be_read_too(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account bumped = seen(99), honest = seen(41);
     struct account_news news = confirmed(&bumped);
@@ -168,7 +160,6 @@ static void a_claim_beside_a_proved_transaction_has_to_be_read_too(void **state)
 /* The network may be ahead: the read may have the transaction of the open lease. */
 static void the_sequence_number_of_the_open_lease_confirms_nothing(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(41), higher = seen(42);
     row.lease_sequence = 41;
@@ -183,7 +174,6 @@ static void the_sequence_number_of_the_open_lease_confirms_nothing(void **state)
  * lease's transaction cannot have consumed the number. The account would keep a number that is consumed. */
 static void the_sequence_number_of_the_open_lease_as_of_this_ledger_quarantines(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     struct ledger_account account = seen(41);
     struct account_news news = confirmed(&account);
@@ -196,7 +186,6 @@ static void the_sequence_number_of_the_open_lease_as_of_this_ledger_quarantines(
 
 static void a_confirmed_change_quarantines(void **state)
 {
-    (void)state;
     const struct {
         struct ledger_account seen;
         const char *reason;
@@ -218,7 +207,6 @@ static void a_confirmed_change_quarantines(void **state)
 /* After the database has forgotten the submission. */
 static void a_confirmed_creation_activates_an_account_with_its_sequence_number(void **state)
 {
-    (void)state;
     struct account_row row = {.state = ACCOUNT_CREATING}, absent = row;
     struct ledger_account account = seen((int64_t)101 << 32), gone = {.removed = true};
     assert_int_equal(apply(&row, claim(&account)), ACCOUNT_DOUBTFUL);
@@ -234,7 +222,6 @@ static void a_confirmed_creation_activates_an_account_with_its_sequence_number(v
 
 static void a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased(void **state)
 {
-    (void)state;
     struct ledger_account gone = {.removed = true};
     struct account_row row = row_of(ACCOUNT_RETIRING), leased = row;
     assert_int_equal(apply(&row, confirmed(&gone)), ACCOUNT_CHANGED);
@@ -246,7 +233,6 @@ static void a_confirmed_removal_retires_a_retiring_account_unless_it_is_leased(v
 
 static void a_quarantined_account_keeps_its_first_reason_and_needs_no_read(void **state)
 {
-    (void)state;
     struct account_row row = row_of(ACCOUNT_QUARANTINED);
     struct ledger_account account = {.sequence = 90};
     struct account_news news = claim(&account);
@@ -272,7 +258,6 @@ static struct account_row unread_row(void)
 
 static void only_an_active_account_is_quarantined_as_unread(void **state)
 {
-    (void)state;
     static const enum account_state others[] = {
         ACCOUNT_CREATING, ACCOUNT_RETIRING, ACCOUNT_RETIRED, ACCOUNT_QUARANTINED};
     unread_row();
@@ -286,7 +271,6 @@ static void only_an_active_account_is_quarantined_as_unread(void **state)
 /* An RPC that invents the same entry in each ledger costs no read in each ledger. */
 static void an_unread_account_is_read_when_it_is_time_and_not_for_each_claim(void **state)
 {
-    (void)state;
     struct account_row row = unread_row();
     struct ledger_account account = seen(60);
     struct account_news news = claim(&account);
@@ -304,7 +288,6 @@ static struct account_news read_again(const struct ledger_account *read)
 
 static void a_read_that_shows_no_change_ends_the_quarantine_of_an_unread_account(void **state)
 {
-    (void)state;
     struct ledger_account same = seen(40), included = seen(41);
     struct account_row row = unread_row(), leased = unread_row(), consumed = unread_row();
     assert_int_equal(apply(&row, read_again(&same)), ACCOUNT_CHANGED);
@@ -321,7 +304,6 @@ static void a_read_that_shows_no_change_ends_the_quarantine_of_an_unread_account
 
 static void a_change_of_an_unread_account_quarantines_it_for_good(void **state)
 {
-    (void)state;
     const struct {
         struct ledger_account read;
         const char *reason;
@@ -348,7 +330,6 @@ static void a_change_of_an_unread_account_quarantines_it_for_good(void **state)
 /* Else the next read, which finds the number that the ledger proved, would release it. */
 static void a_foreign_transaction_of_an_unread_account_quarantines_it_for_good(void **state)
 {
-    (void)state;
     struct account_row row = unread_row();
     const struct ledger_account same = seen(41);
     assert_int_equal(apply(&row, (struct account_news){.ledger = 101, .consumed = 41}), ACCOUNT_CHANGED);
@@ -362,7 +343,6 @@ static void a_foreign_transaction_of_an_unread_account_quarantines_it_for_good(v
 
 static void DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quarantine_nothing(void **state)
 {
-    (void)state;
     struct account_row used = row_of(ACCOUNT_ACTIVE), removed = used, foreign = used;
     struct ledger_account gone = {.removed = true}, taken = {.sequence = 40};
     struct account_news news = {.ledger = 101, .on_hold = true, .consumed = 41};
@@ -382,7 +362,6 @@ static void DR10_while_grants_are_on_hold_unknown_transactions_and_removals_quar
 
 static void every_status_has_one_name_and_one_state(void **state)
 {
-    (void)state;
     enum account_status parsed;
     for (enum account_status s = 0; s < ACCOUNT_STATUSES; s++) {
         assert_int_equal(account_status_parse(account_status_name(s), &parsed), ERR_OK);
@@ -396,7 +375,6 @@ static void every_status_has_one_name_and_one_state(void **state)
 
 static void every_state_has_one_name(void **state)
 {
-    (void)state;
     enum account_state parsed;
     for (int s = ACCOUNT_CREATING; s <= ACCOUNT_QUARANTINED; s++) {
         assert_int_equal(account_state_parse(account_state_name((enum account_state)s), &parsed), ERR_OK);
@@ -407,7 +385,6 @@ static void every_state_has_one_name(void **state)
 
 static void after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created(void **state)
 {
-    (void)state;
     const struct ledger_account absent = {.removed = true};
     struct account_row active = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING),
                        creating = {.state = ACCOUNT_CREATING}, old = row_of(ACCOUNT_ACTIVE);
@@ -424,7 +401,6 @@ static void after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_
 
 static void after_a_gap_an_existing_account_takes_over_the_networks_sequence_number(void **state)
 {
-    (void)state;
     const struct ledger_account account = seen(41);
     struct account_row creating = {.state = ACCOUNT_CREATING}, leased = row_of(ACCOUNT_ACTIVE),
                        foreign = row_of(ACCOUNT_ACTIVE);
@@ -438,7 +414,6 @@ static void after_a_gap_an_existing_account_takes_over_the_networks_sequence_num
 
 static void a_frozen_account_is_quarantined_and_keeps_an_earlier_reason(void **state)
 {
-    (void)state;
     static const enum account_state states[] = {ACCOUNT_CREATING, ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         struct account_row row = row_of(states[i]);

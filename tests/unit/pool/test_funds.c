@@ -18,7 +18,6 @@ static int64_t spendable(int64_t balance, int64_t reserves, int64_t base_reserve
 
 static void reserves_and_selling_liabilities_cannot_be_spent(void **state)
 {
-    (void)state;
     assert_int_equal(spendable(100000000, 2, 5000000, 0), 90000000);
     assert_int_equal(spendable(100000000, 17, 5000000, 0), 15000000);
     assert_int_equal(spendable(100000000, 17, 5000000, 15000000), 0);
@@ -30,7 +29,6 @@ static void reserves_and_selling_liabilities_cannot_be_spent(void **state)
 
 static void impossible_numbers_leave_nothing_to_spend(void **state)
 {
-    (void)state;
     assert_int_equal(spendable(INT64_MAX, INT64_MAX, UINT32_MAX, 0), 0);
     assert_int_equal(spendable(INT64_MAX, -1, 1, 0), 0);
     assert_int_equal(spendable(INT64_MIN, 1, 1, 0), 0);
@@ -46,7 +44,6 @@ static enum funds_level level(int64_t spendable_stroops)
 
 static void the_limits_separate_the_levels(void **state)
 {
-    (void)state;
     assert_int_equal(level(1000 * 20000), FUNDS_OK);
     assert_int_equal(level(1000 * 20000 - 1), FUNDS_LOW);
     assert_int_equal(level(100 * 20000), FUNDS_LOW);
@@ -57,7 +54,6 @@ static void the_limits_separate_the_levels(void **state)
 
 static void a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown(void **state)
 {
-    (void)state;
     static const struct funds_limits no_floor = {.payment_stroops = 20000, .low_payments = 1000}, none = {0};
     struct detail detail = {0};
     assert_int_equal(funds_check_lease(100 * 20000, &limits, &detail), ERR_OK);
@@ -72,7 +68,6 @@ static void a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_i
 
 static void a_fee_bump_is_refused_only_if_the_account_cannot_pay_it(void **state)
 {
-    (void)state;
     struct detail detail = {0};
     assert_int_equal(funds_check_bump(20000, 20000, &detail), ERR_OK);
     assert_int_equal(funds_check_bump(19999, 20000, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);

@@ -15,38 +15,32 @@ static int64_t after(int64_t until_s, int64_t close_time_s, int64_t clock_s)
 
 static void H18_the_clock_may_be_off_by_30_seconds_and_a_ledger(void **state)
 {
-    (void)state;
     assert_int_equal(grants_clock_slack_s(LEDGER_SECONDS), 35);
 }
 
 static void DR10_a_ledger_that_closed_after_the_hold_ends_it(void **state)
 {
-    (void)state;
     assert_int_equal(after(NOW, NOW + 1, NOW + 1), 0);
 }
 
 static void DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it(void **state)
 {
-    (void)state;
     assert_int_equal(after(NOW, NOW, NOW), NOW);
     assert_int_equal(after(NOW, NOW - 100, NOW + 100), NOW);
 }
 
 static void DR10_the_clock_alone_ends_no_hold(void **state)
 {
-    (void)state;
     assert_int_equal(after(NOW, NOW - 1000, NOW + 1000), NOW);
 }
 
 static void DR10_a_clock_within_the_slack_does_not_extend_the_hold(void **state)
 {
-    (void)state;
     assert_int_equal(after(NOW, NOW + 1, NOW + 1 - SLACK), 0);
 }
 
 static void DR10_a_clock_slower_than_the_slack_starts_the_hold_again(void **state)
 {
-    (void)state;
     const int64_t close_time_s = NOW + 1, clock_s = close_time_s - SLACK - 1;
     assert_int_equal(after(NOW, close_time_s, clock_s), close_time_s + LEASE_SECONDS_MAX + 2 * SLACK);
     /* never shorter than before */
@@ -56,7 +50,6 @@ static void DR10_a_clock_slower_than_the_slack_starts_the_hold_again(void **stat
 /* The worst case: the clock of the lost database was fast by the slack, ours is slow by it. */
 static void DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow(void **state)
 {
-    (void)state;
     const int64_t ledgers_s = NOW, theirs_s = ledgers_s + SLACK, ours_s = ledgers_s - SLACK;
     const int64_t longest_s = theirs_s + LEASE_SECONDS_MAX;
     const int64_t until_s =

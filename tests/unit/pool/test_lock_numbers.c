@@ -7,7 +7,6 @@
 
 static void lock_numbers_never_change_and_differ_between_networks(void **state)
 {
-    (void)state;
     const struct network_id test = network_id_of("Test SDF Network ; September 2015");
     const struct network_id public = network_id_of("Public Global Stellar Network ; September 2015");
     const struct lock_numbers numbers = lock_numbers_of(&test), others = lock_numbers_of(&public);
@@ -31,7 +30,6 @@ static const struct lock_name *name_in(const struct lock_name names[], size_t co
 
 static void every_lock_has_a_name_and_those_of_a_network_only_with_its_id(void **state)
 {
-    (void)state;
     const struct network_id network = network_id_of("a network");
     const struct lock_numbers numbers = lock_numbers_of(&network);
     struct lock_name names[LOCK_NAMES_MAX];

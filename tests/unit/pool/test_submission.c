@@ -25,7 +25,6 @@ static struct submission_fate judge(const struct ledger_transaction *transaction
 
 static void a_ledger_with_its_hash_decides_by_its_result(void **state)
 {
-    (void)state;
     struct ledger_transaction found = {.hash = sent.hash};
     struct submission_fate fate = judge(&found, 10);
     assert_string_equal(fate.state, "succeeded");
@@ -40,7 +39,6 @@ static void a_ledger_with_its_hash_decides_by_its_result(void **state)
 
 static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
 {
-    (void)state;
     const struct ledger_transaction found = {
         .hash = {{77}}, .code = -13, .fee_bump = true, .inner_hash = sent.hash, .inner_code = TX_FAILED};
     assert_string_equal(judge(&found, 10).state, "failed");
@@ -50,7 +48,6 @@ static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
 
 static void a_sequence_number_that_another_transaction_consumed_supersedes_it(void **state)
 {
-    (void)state;
     struct ledger_transaction other = {
         .hash = {{8}}, .source = sent.source, .sequence = 49, .consumed = true};
     assert_null(judge(&other, 10).state);
@@ -63,7 +60,6 @@ static void a_sequence_number_that_another_transaction_consumed_supersedes_it(vo
 
 static void what_the_metadata_claims_about_the_distribution_account_supersedes_nothing(void **state)
 {
-    (void)state;
     struct ledger_account claims[] = {
         {.key = sent.source, .sequence = 50}, {.key = sent.source, .removed = true}};
     for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
@@ -74,7 +70,6 @@ static void what_the_metadata_claims_about_the_distribution_account_supersedes_n
 
 static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state)
 {
-    (void)state;
     assert_null(judge(NULL, 999).state);
     assert_null(judge(NULL, 1000).state); /* CAP-88: the next ledger may still have this time */
     assert_string_equal(judge(NULL, 1001).state, "expired");
@@ -92,7 +87,6 @@ static struct submission_fate judge_gap(
 
 static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet(void **state)
 {
-    (void)state;
     assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
     assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).state, "failed");
     assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).result_code, "txFAILED");
@@ -101,7 +95,6 @@ static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_y
 
 static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
 {
-    (void)state;
     assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
     assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");
     assert_string_equal(judge_gap(0, 0, 51, false, 10).state, "superseded");

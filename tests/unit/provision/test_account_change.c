@@ -35,7 +35,6 @@ static bool usable(const struct account_probe *probe)
 
 static void only_a_usable_quarantined_account_is_released(void **state)
 {
-    (void)state;
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
         struct account_change_verdict verdict =
@@ -57,7 +56,6 @@ static void only_a_usable_quarantined_account_is_released(void **state)
 
 static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
 {
-    (void)state;
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
         struct account_change_verdict verdict = account_change_judge(CHANGE_RETIRE, &given.row, &given.probe);
@@ -73,7 +71,6 @@ static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
 
 static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes(void **state)
 {
-    (void)state;
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
         struct account_change_verdict first =
@@ -100,7 +97,6 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
 
 static void each_refusal_names_its_reason(void **state)
 {
-    (void)state;
     static const struct {
         struct account_probe probe;
         const char *words;

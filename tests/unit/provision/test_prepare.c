@@ -4,14 +4,12 @@
 
 static void a_transaction_has_no_more_accounts_than_signatures_allow(void **state)
 {
-    (void)state;
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 19);
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 19);
 }
 
 static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(void **state)
 {
-    (void)state;
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5700), 19);
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5699), 18);
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 300), 1);
@@ -21,7 +19,6 @@ static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(v
 
 static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
 {
-    (void)state;
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 10000, .max_fee_stroops = 1000000};
     assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 0, &settings), 60000);
@@ -34,7 +31,6 @@ static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
 
 static void a_fee_always_fits_its_field(void **state)
 {
-    (void)state;
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 100000000, .max_fee_stroops = 1000000000000};
     assert_true(prepare_fee(PROVISIONING_CREATION, 19, 0, &settings) == UINT32_MAX);

@@ -101,7 +101,6 @@ static void a_call_fails_over_to_the_next_address_and_stays_there(void **state)
 
 static void calls_without_end_do_not_fill_the_log_while_no_address_answers(void **state)
 {
-    (void)state;
     enum {
         CALLS = 100,
         LOG_SIZE = 1 << 18
@@ -184,7 +183,6 @@ static void a_call_that_is_refused_with_http_200_does_not_fail_over(void **state
 
 static void addresses_are_counted_and_compared(void **state)
 {
-    (void)state;
     assert_int_equal(rpc_address_count(" a , b,, c\t"), 3);
     assert_int_equal(rpc_address_count("1,2,3,4,5,6,7,8,9"), 9);
     assert_int_equal(rpc_address_count(","), 0);
@@ -196,7 +194,6 @@ static void addresses_are_counted_and_compared(void **state)
 
 static void plain_http_beyond_this_host_is_recognized(void **state)
 {
-    (void)state;
     static const char *const plain[] = {"http://rpc.example", "https://a.example,http://b.example/x",
         "http://localhost.example", "http://127.0.0.1.example:80", "http://10.0.0.1:8000",
         "http://localhost:key@a.example"},
@@ -211,7 +208,6 @@ static void plain_http_beyond_this_host_is_recognized(void **state)
 
 static void the_origin_of_an_address_has_no_password_and_no_key(void **state)
 {
-    (void)state;
     static const char *const origins[][2] = {
         {"https://rpc.example", "https://rpc.example"},
         {"https://user:secret@rpc.example:8000/key/secret?key=secret#secret", "https://rpc.example:8000"},

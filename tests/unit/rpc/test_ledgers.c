@@ -142,7 +142,6 @@ static void malformed_ledgers_are_unavailable(void **state)
 
 static int clean_up(void **state)
 {
-    (void)state;
     rpc_ledgers_free(&ledgers);
     return 0;
 }

@@ -17,7 +17,6 @@ static enum err check(const char *json, size_t values, unsigned depth)
 
 static void values_are_counted_outside_strings(void **state)
 {
-    (void)state;
     static const struct {
         const char *json;
         size_t values;
@@ -35,7 +34,6 @@ static void values_are_counted_outside_strings(void **state)
 
 static void depth_is_that_of_the_deepest_value(void **state)
 {
-    (void)state;
     assert_int_equal(check("[[{\"a\":\"[[[[\"}],[]]", 99, 3), ERR_OK);
     assert_int_equal(check("[[{\"a\":\"[[[[\"}],[]]", 99, 2), ERR_RPC_UNAVAILABLE);
     assert_int_equal(check("]]]][[", 99, 2), ERR_OK); /* no JSON */
@@ -44,7 +42,6 @@ static void depth_is_that_of_the_deepest_value(void **state)
 /* What a client of getHealth once made 1.2 GB of. */
 static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
 {
-    (void)state;
     static const char *const methods[] = {"getHealth", "getNetwork", "getLedgers", "getLedgerEntries",
         "getTransaction", "sendTransaction", "simulateTransaction"};
     const size_t len = 24 << 20;

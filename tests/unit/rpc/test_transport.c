@@ -56,7 +56,6 @@ static void a_closed_connection_is_unavailable_and_the_next_call_reconnects(void
 
 static void a_refused_connection_is_unavailable(void **state)
 {
-    (void)state;
     struct rpc_health health;
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/", .cancel_fd = -1});
     assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
@@ -126,7 +125,6 @@ static void proxies_of_the_environment_are_ignored(void **state)
 
 static void only_http_and_https_urls_are_used(void **state)
 {
-    (void)state;
     static const char *const urls[] = {
         "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
@@ -139,7 +137,6 @@ static void only_http_and_https_urls_are_used(void **state)
 
 static void no_detail_contains_the_url(void **state)
 {
-    (void)state;
     static const char *const urls[] = {"http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret",
         "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
@@ -173,7 +170,6 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 /* Otherwise ingestion, requests and the end of the process wait for the resolver. */
 static void DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout(void **state)
 {
-    (void)state;
     const int cancel_fd = eventfd(0, 0);
     int64_t begun_ms = clock_ms();
     struct rpc_health health;

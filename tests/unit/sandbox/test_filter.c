@@ -54,7 +54,6 @@ static const struct filter_row rows[] = {
 
 static void a_call_is_matched_when_a_group_of_rows_holds(void **state)
 {
-    (void)state;
     const struct {
         long call[4];
         int expected;
@@ -90,7 +89,6 @@ static void a_call_is_matched_when_a_group_of_rows_holds(void **state)
 
 static void a_table_without_rows_is_a_filter(void **state)
 {
-    (void)state;
     assert_int_equal(errno_of(NULL, 0, (const long[]){SYS_lseek, -1, 1, 7}), OTHERWISE);
     assert_int_equal(errno_of(NULL, 0, (const long[]){SYS_sync, -1, 1, 7}), MATCHED);
 }

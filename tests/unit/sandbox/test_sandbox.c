@@ -82,7 +82,6 @@ static bool is_exempt(long number)
 /* All system call numbers and some unused ones. None is executed. */
 static void every_system_call_outside_the_list_kills(void **state)
 {
-    (void)state;
     size_t let_through = 0;
     for (long number = 0; number < 600; number++)
         if (is_allowed(number))
@@ -95,7 +94,6 @@ static void every_system_call_outside_the_list_kills(void **state)
 /* The calls that an attacker needs first, with valid arguments. */
 static void execve_open_and_socket_kill(void **state)
 {
-    (void)state;
     const long calls[][7] = {{SYS_openat, AT_FDCWD, (long)"/etc/passwd", O_RDONLY},
         {SYS_socket, AF_INET, SOCK_STREAM}, {SYS_socketpair, AF_UNIX, SOCK_STREAM}, {SYS_connect, sockets[0]},
         {SYS_clone, SIGCHLD}, {SYS_execve, (long)"/bin/sh"}, {SYS_kill, 1, SIGTERM}, {SYS_ptrace, 16, 1},
@@ -109,7 +107,6 @@ static void execve_open_and_socket_kill(void **state)
 
 static void allowed_calls_kill_with_other_arguments(void **state)
 {
-    (void)state;
     const long calls[][7] = {{SYS_recvfrom, sockets[0] + 1}, {SYS_recvfrom, STDERR_FILENO},
         {SYS_sendmsg, sockets[0] + 1}, {SYS_sendmsg, STDERR_FILENO}, {SYS_write, sockets[0]},
         {SYS_write, STDOUT_FILENO},
@@ -130,7 +127,6 @@ static void call_as_32_bit(const long *call)
 
 static void system_calls_of_another_architecture_kill(void **state)
 {
-    (void)state;
     int outside;
     pid_t pid = fork();
     if (pid == 0) {
@@ -170,7 +166,6 @@ static void answer(const long *call)
 
 static void its_socket_works(void **state)
 {
-    (void)state;
     char byte = 0;
     assert_int_equal(send(sockets[1], "a", 1, 0), 1);
     works(answer);
@@ -191,7 +186,6 @@ static void compute(const long *call)
 
 static void keys_and_random_bytes_work(void **state)
 {
-    (void)state;
     works(compute);
 }
 
@@ -212,7 +206,6 @@ static void allocate(const long *call)
 
 static void memory_of_all_sizes_works(void **state)
 {
-    (void)state;
     works(allocate);
 }
 
@@ -228,7 +221,6 @@ static void speak(const long *call)
 
 static void the_log_works(void **state)
 {
-    (void)state;
     works(speak);
 }
 
@@ -247,7 +239,6 @@ static void reach_out(const long *call)
 
 static void Landlock_alone_denies_files(void **state)
 {
-    (void)state;
 #ifdef FAIRWAY_SANITIZED
     if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1u) < 1)
         skip();
@@ -259,7 +250,6 @@ static void Landlock_alone_denies_files(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     return socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
 }
 

@@ -50,7 +50,6 @@ static void assert_authority(const struct leased *leased, enum authority expecte
 
 static void somebody_besides_the_channel_account_must_have_signed(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
     struct leased leased = lease_of(&sample);
@@ -68,7 +67,6 @@ static void somebody_besides_the_channel_account_must_have_signed(void **state)
 
 static void the_source_of_any_operation_may_have_signed(void **state)
 {
-    (void)state;
     for (enum sample_source form = PLAIN; form <= MUXED; form++) {
         AUTO_SAMPLE sample = SAMPLE;
         add_payment(&sample, PLAIN, 3);
@@ -84,7 +82,6 @@ static void the_source_of_any_operation_may_have_signed(void **state)
 /* The hint is right, and the key is, but another hash was signed. */
 static void a_signature_for_another_network_proves_nothing(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
     struct leased leased = lease_of(&sample);
@@ -97,7 +94,6 @@ static void a_signature_for_another_network_proves_nothing(void **state)
 
 static void no_other_bytes_prove_anything(void **state)
 {
-    (void)state;
     static const uint8_t zeros[64];
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
@@ -157,7 +153,6 @@ static struct public_key satisfy(struct leased *leased, uint32_t kind)
 
 static void an_extra_signer_of_every_kind_may_have_signed(void **state)
 {
-    (void)state;
     static const uint32_t kinds[] = {0, 2, 3}; /* no transaction has its own hash (1) */
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -200,7 +195,6 @@ static bool proved_by(const struct leased *leased, struct bytes account_entry)
 
 static void a_signer_of_an_operations_source_may_have_signed(void **state)
 {
-    (void)state;
     for (uint32_t kind = 0; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
         AUTO_BUF account = {0}, other = {0};
@@ -223,7 +217,6 @@ static void a_signer_of_an_operations_source_may_have_signed(void **state)
 /* An account of which the channel account is a signer: what fairway has signed is not the user's consent. */
 static void the_channel_accounts_own_signature_never_counts(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
     const struct public_key channel = sample_key(CHANNEL);
@@ -247,7 +240,6 @@ static void add_sources_of_one_hint(struct sample *sample)
 
 static void DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     const struct public_key user = sample_key(USER);
     add_sources_of_one_hint(&sample);
@@ -265,7 +257,6 @@ static void DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_
 
 static void DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
     const struct public_key cosigner = sample_key(COSIGNER);
@@ -286,7 +277,6 @@ static void DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verif
 
 static void sources_are_listed_once(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     struct public_key sources[OPERATIONS_MAX];
     for (int i = 0; i < 99; i++)

@@ -12,7 +12,6 @@
 
 static void every_truncation_is_refused_and_names_the_place(void **state)
 {
-    (void)state;
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -34,7 +33,6 @@ static void every_truncation_is_refused_and_names_the_place(void **state)
 
 static void trailing_bytes_are_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 1);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
@@ -45,7 +43,6 @@ static void trailing_bytes_are_refused(void **state)
 
 static void more_than_100_operations_do_not_decode(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     for (int i = 0; i < OPERATIONS_MAX; i++)
         add_payment(&sample, PLAIN, 1);
@@ -57,7 +54,6 @@ static void more_than_100_operations_do_not_decode(void **state)
 
 static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_operation(&sample, PLAIN, 1, 27);
     assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
@@ -74,7 +70,6 @@ static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
 
 static void unknown_kinds_of_credentials_do_not_decode(void **state)
 {
-    (void)state;
     for (uint32_t kind = 4; kind < 8; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
         CLEANUP(buf_free) struct buf auth = {0};
@@ -86,7 +81,6 @@ static void unknown_kinds_of_credentials_do_not_decode(void **state)
 
 static void preconditions_of_every_form_decode_alike(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf signer = {0};
     buf_add_u32(&signer, 2);
@@ -141,7 +135,6 @@ static struct public_key sign_sample(struct sample *sample, struct buf *xdr, str
 
 static void a_signature_is_matched_by_hint_hash_and_length(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0};
     struct hash hash, other = {{0}};
@@ -171,7 +164,6 @@ static void a_signature_is_matched_by_hint_hash_and_length(void **state)
 
 static void a_transaction_without_envelope_decodes_alone(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     struct envelope view;
     struct detail detail = {0};
@@ -188,7 +180,6 @@ static void a_transaction_without_envelope_decodes_alone(void **state)
 
 static void a_lease_does_not_keep_the_clients_signatures(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0}, transaction = {0}, lease = {0};
     struct hash hash;
@@ -206,7 +197,6 @@ static void a_lease_does_not_keep_the_clients_signatures(void **state)
 
 static void an_inner_transaction_of_form_V0_is_sent_as_V1(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf bump = {0}, envelope = {0};
     struct network_id network = network_id_of("n");

@@ -19,7 +19,6 @@ static enum err fee(
 
 static void fee_is_base_fee_by_operations_and_resource_fee(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t base, operations;
         int64_t resource;
@@ -47,7 +46,6 @@ static void fee_is_base_fee_by_operations_and_resource_fee(void **state)
 
 static void the_resource_fee_is_limited(void **state)
 {
-    (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50};
     struct envelope envelope = {.operation_count = 1, .resource_fee_stroops = 50};
     uint32_t got;
@@ -82,7 +80,6 @@ static void assert_bump(struct bump bump)
 
 static void DA7_a_bump_costs_one_operation_more(void **state)
 {
-    (void)state;
     assert_bump((struct bump){1, 100, 0, 100, 0, 10000, 200});
     assert_bump((struct bump){100, 10000, 0, 100, 0, 20000, 10100});
     assert_bump((struct bump){1, 600, 500, 100, 0, 10000, 700});
@@ -92,7 +89,6 @@ static void DA7_a_bump_costs_one_operation_more(void **state)
 
 static void DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said(void **state)
 {
-    (void)state;
     assert_bump((struct bump){1, 100, 0, 100, 200, 10000, 200});
     assert_bump((struct bump){1, 100, 0, 100, 201, 10000, 201});
     assert_bump((struct bump){1, 100, 0, 100, 10000, 10000, 10000});
@@ -104,7 +100,6 @@ static void DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said(void **
 
 static void a_fee_above_the_cap_is_refused(void **state)
 {
-    (void)state;
     assert_bump((struct bump){1, 100, 0, 100, 0, 200, 200});
     assert_bump((struct bump){1, 100, 0, 100, 0, 199, 0});
     assert_bump((struct bump){1, 100, 0, 100, 10001, 10000, 0});
@@ -114,7 +109,6 @@ static void a_fee_above_the_cap_is_refused(void **state)
 
 static void the_refusal_names_the_maximum_and_the_minimum(void **state)
 {
-    (void)state;
     struct envelope inner = {.operation_count = 1, .fee_stroops = 100};
     struct detail detail = {0};
     int64_t got;
@@ -131,7 +125,6 @@ static void the_refusal_names_the_maximum_and_the_minimum(void **state)
 
 static void an_inflated_resource_fee_is_refused(void **state)
 {
-    (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 500};
     struct envelope inner = {.operation_count = 1, .fee_stroops = 600, .resource_fee_stroops = 501};
     int64_t got;
@@ -145,7 +138,6 @@ static void an_inflated_resource_fee_is_refused(void **state)
 
 static void DA7_no_value_overflows(void **state)
 {
-    (void)state;
     assert_bump((struct bump){100, 100, 0, INT64_MAX, 0, INT64_MAX, 0});
     assert_bump((struct bump){1, 100, 0, INT64_MAX / 2, 0, INT64_MAX, INT64_MAX - 1});
     assert_bump((struct bump){1, 100, 0, INT64_MAX / 2 + 1, 0, INT64_MAX, 0});
@@ -161,7 +153,6 @@ static void DA7_no_value_overflows(void **state)
  */
 static void CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate(void **state)
 {
-    (void)state;
     static const uint32_t inner_fees[] = {0, 1, 99, 100, 101, 333, 100000, UINT32_MAX - 1, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(inner_fees); i++)
         for (uint32_t operations = 1; operations <= 100; operations++)
@@ -181,7 +172,6 @@ static void CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate(void **state
 
 static void a_fee_bump_of_a_transaction_without_operations_is_refused(void **state)
 {
-    (void)state;
     struct envelope inner = {.fee_stroops = 100};
     int64_t got;
     assert_int_equal(

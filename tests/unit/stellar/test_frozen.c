@@ -45,7 +45,6 @@ static struct buf list_of_three(void)
 
 static void a_ledger_that_changes_the_list_gives_all_frozen_accounts(void **state)
 {
-    (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
         struct buf list = list_of_three();
         struct ledger ledger;
@@ -62,7 +61,6 @@ static void a_ledger_that_changes_the_list_gives_all_frozen_accounts(void **stat
 
 static void a_ledger_that_does_not_change_the_list_gives_none(void **state)
 {
-    (void)state;
     struct ledger ledger;
     struct buf meta = meta_build(&(struct test_meta){.version = 2, .upgrades = {{TEST_UPDATED, 3, 1}}});
     assert_int_equal(ledger_decode(buf_bytes(&meta), NULL, &ledger, NULL), ERR_OK);
@@ -73,7 +71,6 @@ static void a_ledger_that_does_not_change_the_list_gives_none(void **state)
 
 static void a_malformed_frozen_key_fails_the_ledger(void **state)
 {
-    (void)state;
     static const uint32_t unknown_key_type[] = {1, 8, 0, 7}, cut[] = {1, 4, 0}, nothing[] = {1, 0},
                           too_long[] = {1, 44, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     static const struct {
@@ -96,7 +93,6 @@ static void a_malformed_frozen_key_fails_the_ledger(void **state)
 
 static void every_key_of_a_list_of_any_length_is_found(void **state)
 {
-    (void)state;
     for (uint8_t count = 0; count <= 40; count++) {
         struct buf entry = {0};
         struct frozen_accounts frozen;
@@ -116,7 +112,6 @@ static void every_key_of_a_list_of_any_length_is_found(void **state)
 /* The padding of an EncodedLedgerKey is no part of the key. */
 static void a_frozen_key_ends_with_its_length(void **state)
 {
-    (void)state;
     struct buf entry = {0};
     struct frozen_accounts frozen;
     frozen_ledger_key(&entry);
@@ -132,7 +127,6 @@ static void a_frozen_key_ends_with_its_length(void **state)
 
 static void an_entry_that_is_not_the_list_is_refused(void **state)
 {
-    (void)state;
     struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0}, pool = {0};
     struct frozen_accounts frozen;
     frozen_ledger_key(&entry); /* begins as the entry does */

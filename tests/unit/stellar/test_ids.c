@@ -20,7 +20,6 @@ static const struct public_key sep_23_key = {
 
 static void a_G_address_is_its_account_and_an_M_address_is_malformed(void **state)
 {
-    (void)state;
     struct public_key key = {0};
     assert_int_equal(address_decode(G, &key), ERR_OK);
     assert_true(public_key_equal(&key, &sep_23_key));
@@ -30,7 +29,6 @@ static void a_G_address_is_its_account_and_an_M_address_is_malformed(void **stat
 
 static void address_encode_gives_the_strkey_of_sep_23(void **state)
 {
-    (void)state;
     char text[ADDRESS_SIZE];
     address_encode(&sep_23_key, text);
     assert_string_equal(text, G);
@@ -38,7 +36,6 @@ static void address_encode_gives_the_strkey_of_sep_23(void **state)
 
 static void strkeys_that_sep_23_forbids_are_malformed(void **state)
 {
-    (void)state;
     static const char *const bad[] = {
         "",
         "G",
@@ -80,7 +77,6 @@ static void strkeys_that_sep_23_forbids_are_malformed(void **state)
 
 static void a_changed_or_missing_character_is_malformed(void **state)
 {
-    (void)state;
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     struct public_key key;
     for (size_t at = 0; at < strlen(G); at++) {
@@ -96,7 +92,6 @@ static void a_changed_or_missing_character_is_malformed(void **state)
 
 static void seeds_round_trip(void **state)
 {
-    (void)state;
     static const char seed[] = "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO";
     uint8_t value[32];
     char text[STRKEY_SIZE(sizeof value)];
@@ -108,7 +103,6 @@ static void seeds_round_trip(void **state)
 
 static void hashes_are_64_digits_of_either_case(void **state)
 {
-    (void)state;
     static const char lower[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     struct hash hash, upper;
     char text[HASH_HEX_SIZE];
@@ -124,7 +118,6 @@ static void hashes_are_64_digits_of_either_case(void **state)
 
 static void order_is_that_of_the_bytes(void **state)
 {
-    (void)state;
     struct public_key low = {{0}}, high = {{0}};
     low.bytes[31] = 0xff;
     high.bytes[30] = 1;
@@ -150,7 +143,6 @@ static void assert_hash(struct hash hash, const char *expected)
 
 static void sha256_gives_the_hashes_of_FIPS_180_2(void **state)
 {
-    (void)state;
     /* appendix B; the empty text is not in it */
     assert_hash(
         sha256(text_bytes("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -162,7 +154,6 @@ static void sha256_gives_the_hashes_of_FIPS_180_2(void **state)
 
 static void the_hash_of_parts_is_that_of_their_concatenation(void **state)
 {
-    (void)state;
     const struct bytes parts[] = {text_bytes("a"), text_bytes(""), text_bytes("bc")};
     struct hash whole = sha256(text_bytes("abc")), apart = sha256_parts(parts, 3);
     assert_true(hash_equal(&whole, &apart));
@@ -170,7 +161,6 @@ static void the_hash_of_parts_is_that_of_their_concatenation(void **state)
 
 static void network_id_is_the_hash_of_the_passphrase(void **state)
 {
-    (void)state;
     struct network_id id = network_id_of("Public Global Stellar Network ; September 2015");
     char text[HASH_HEX_SIZE];
     hex_encode(id.bytes, sizeof id.bytes, text);
@@ -179,7 +169,6 @@ static void network_id_is_the_hash_of_the_passphrase(void **state)
 
 static void a_signature_is_valid_for_its_hash_and_key_only(void **state)
 {
-    (void)state;
     struct public_key key;
     uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES] = {7};
     crypto_sign_seed_keypair(key.bytes, secret, seed);
@@ -205,7 +194,6 @@ static void a_signature_is_valid_for_its_hash_and_key_only(void **state)
 
 static void a_key_of_small_order_never_verifies(void **state)
 {
-    (void)state;
     /* The identity as key and as R with S = 0 satisfies the bare equation for every message. */
     struct public_key identity = {{1}};
     struct signature trivial = {{1}};

@@ -64,7 +64,6 @@ static void assert_sequence(const struct ledger *ledger, uint8_t byte, int64_t s
 
 static void header_fields_and_proofs_of_every_version(void **state)
 {
-    (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
         struct ledger ledger = decoded(&meta);
@@ -83,7 +82,6 @@ static void header_fields_and_proofs_of_every_version(void **state)
 
 static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
 {
-    (void)state;
     static const struct test_transaction results[] = {
         {.hash = 1, .code = -1},
         {.hash = 2, .code = 1, .inner_hash = 3, .inner_code = 0},
@@ -109,7 +107,6 @@ static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
    fees of all transactions before it applies the first. */
 static void the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadata(void **state)
 {
-    (void)state;
     struct ledger ledger = decoded(&sample);
     assert_int_equal(ledger.account_count, 5);
     assert_sequence(
@@ -123,7 +120,6 @@ static void the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadat
 
 static void within_a_stage_the_last_change_wins(void **state)
 {
-    (void)state;
     const struct test_transaction merges[] = {
         {.apply = {{TEST_REMOVED, 0xb1, 0}, {TEST_CREATED, 0xb1, 9}, {TEST_REMOVED, 0xb2, 0}}},
         {.apply = {{TEST_UPDATED, 0xb3, 1}, {TEST_REMOVED, 0xb3, 0}, {TEST_RESTORED, 0xb4, 2}}},
@@ -146,7 +142,6 @@ static void within_a_stage_the_last_change_wins(void **state)
 
 static void accounts_are_sorted_and_found(void **state)
 {
-    (void)state;
     struct ledger ledger = decoded(&sample);
     for (size_t i = 1; i < ledger.account_count; i++)
         assert_true(public_key_compare(&ledger.accounts[i - 1].key, &ledger.accounts[i].key) < 0);
@@ -172,7 +167,6 @@ static size_t offset_of_key(struct bytes bytes, uint8_t byte)
 
 static void a_changed_header_or_result_fails_its_proof_only(void **state)
 {
-    (void)state;
     struct buf bytes = meta_build(&sample);
     size_t previous_hash = offset_of_key(buf_bytes(&bytes), 0xee);
     size_t result = offset_of_key(buf_bytes(&bytes), 2);
@@ -196,7 +190,6 @@ static void a_changed_header_or_result_fails_its_proof_only(void **state)
 /* Without a transaction, a confirmed lease would look expired. */
 static void missing_results_fail_the_proof(void **state)
 {
-    (void)state;
     struct test_meta fewer = sample;
     fewer.transaction_count = 1;
     struct buf whole = meta_build(&sample), cut = meta_build(&fewer);
@@ -214,7 +207,6 @@ static void missing_results_fail_the_proof(void **state)
 /* ledger_decode reads part by part; the schema describes the whole. */
 static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
 {
-    (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
         struct buf bytes = meta_build(&meta);
@@ -236,7 +228,6 @@ static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
 
 static void every_truncation_and_trailing_bytes_are_refused(void **state)
 {
-    (void)state;
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
         struct buf bytes = meta_build(&meta);
@@ -252,7 +243,6 @@ static void every_truncation_and_trailing_bytes_are_refused(void **state)
 
 static void an_unknown_version_or_arm_names_its_position(void **state)
 {
-    (void)state;
     struct buf bytes = meta_build(&sample);
     struct ledger ledger;
     struct detail detail;
@@ -271,7 +261,6 @@ static void an_unknown_version_or_arm_names_its_position(void **state)
 /* The count of transactions comes before the first of them. */
 static void a_count_of_4_billion_transactions_allocates_nothing(void **state)
 {
-    (void)state;
     struct test_meta empty = {.version = 0};
     struct buf bytes = meta_build(&empty);
     size_t count = bytes.len - 4 /* scpInfo */ - 16 /* upgrade */ - 4;

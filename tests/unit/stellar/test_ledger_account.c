@@ -62,7 +62,6 @@ static bool own_authority(const uint8_t thresholds[4], uint32_t signers, bool sp
 
 static void the_master_key_alone_must_reach_every_threshold(void **state)
 {
-    (void)state;
     assert_true(OWN(1, 0, 0, 0));
     assert_true(OWN(1, 1, 1, 1));
     assert_true(OWN(255, 255, 255, 255));
@@ -77,7 +76,6 @@ static void the_master_key_alone_must_reach_every_threshold(void **state)
 
 static void any_other_signer_ends_own_authority(void **state)
 {
-    (void)state;
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, false));
     assert_false(own_authority((const uint8_t[]){255, 1, 1, 1}, 20, false));
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, true));
@@ -87,7 +85,6 @@ static void any_other_signer_ends_own_authority(void **state)
 
 static void an_account_entry_gives_its_fields(void **state)
 {
-    (void)state;
     CLEANUP(buf_free) struct buf entry = account((const uint8_t[]){1, 0, 0, 0}, 2, true);
     struct ledger_account out;
     assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
@@ -105,7 +102,6 @@ static void an_account_entry_gives_its_fields(void **state)
 
 static void an_entry_of_another_type_is_refused(void **state)
 {
-    (void)state;
     CLEANUP(buf_free) struct buf ttl = {0};
     struct ledger_account out;
     buf_add_u32(&ttl, 9);
@@ -117,7 +113,6 @@ static void an_entry_of_another_type_is_refused(void **state)
 
 static void a_ledger_key_is_the_type_and_the_account(void **state)
 {
-    (void)state;
     CLEANUP(buf_free) struct buf out = {0};
     struct public_key key;
     memset(key.bytes, 0x5a, sizeof key.bytes);
@@ -132,7 +127,6 @@ static void a_ledger_key_is_the_type_and_the_account(void **state)
  */
 static void DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it(void **state)
 {
-    (void)state;
     static const int32_t consuming[] = {0, -1, -6, -7, -10, -11, -14, -15};
     for (int32_t code = -30; code <= 5; code++) {
         bool expected = false;
@@ -144,7 +138,6 @@ static void DR3_only_codes_set_after_the_sequence_number_was_consumed_prove_it(v
 
 static void every_result_code_of_the_schema_has_its_protocol_name(void **state)
 {
-    (void)state;
     static const char *const names[] = {"txFROZEN_KEY_ACCESSED", "txSOROBAN_INVALID", "txMALFORMED",
         "txBAD_MIN_SEQ_AGE_OR_GAP", "txBAD_SPONSORSHIP", "txFEE_BUMP_INNER_FAILED", "txNOT_SUPPORTED",
         "txINTERNAL_ERROR", "txBAD_AUTH_EXTRA", "txINSUFFICIENT_FEE", "txNO_ACCOUNT",

@@ -83,7 +83,6 @@ static struct sent sent[SENT_COUNT] = {
 
 static int build_all(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SENT_COUNT; i++)
         sent_build(&sent[i]);
     return 0;
@@ -91,7 +90,6 @@ static int build_all(void **state)
 
 static int free_all(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SENT_COUNT; i++)
         buf_free(&sent[i].envelope);
     return 0;
@@ -201,7 +199,6 @@ static bool proved(const struct fixture *fixture)
 
 static void each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase(void **state)
 {
-    (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
         struct ledger ledger = decode(fixture, &network);
@@ -222,7 +219,6 @@ static void each_transaction_gets_its_source_and_sequence_number_whatever_its_fo
 
 static void a_set_with_any_bit_changed_is_not_proved(void **state)
 {
-    (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
         struct buf bytes = meta_build(&fixture->meta);
@@ -248,7 +244,6 @@ static void a_set_with_any_bit_changed_is_not_proved(void **state)
 
 static void the_hash_of_another_set_in_the_header_proves_nothing(void **state)
 {
-    (void)state;
     struct fixture *fixture = fixture_new(2);
     fixture->meta.set_hash.bytes[31] ^= 1;
     assert_false(proved(fixture));
@@ -258,7 +253,6 @@ static void the_hash_of_another_set_in_the_header_proves_nothing(void **state)
 /* All hashes are right in these, so that only the comparison can find them. */
 static void results_of_other_transactions_than_the_sets_are_not_proved(void **state)
 {
-    (void)state;
     const struct hash other = {{9}};
     struct fixture *fixture = fixture_new(2);
     assert_true(proved(fixture));
@@ -282,7 +276,6 @@ static void results_of_other_transactions_than_the_sets_are_not_proved(void **st
 /* One transaction, many times: such a set is read, and no results can prove it. */
 static void a_large_set_is_read_whole(void **state)
 {
-    (void)state;
     struct fixture *fixture = fixture_new(0);
     struct buf hashed = {0};
     fixture->set.len = 0;
@@ -304,7 +297,6 @@ static void a_large_set_is_read_whole(void **state)
 
 static void transactions_are_proved_for_their_network_only(void **state)
 {
-    (void)state;
     const struct network_id other = {{7, 7, 8}};
     struct fixture *fixture = fixture_new(2);
     struct ledger ledger = decode(fixture, &other);
@@ -319,7 +311,6 @@ static void transactions_are_proved_for_their_network_only(void **state)
 /* CAP-83: the value of such a ledger names no set, and nothing is applied. */
 static void a_ledger_that_drops_its_transactions_is_proved_only_without_any(void **state)
 {
-    (void)state;
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
         memset(&fixture->meta.set_hash, 0, sizeof fixture->meta.set_hash);
@@ -341,7 +332,6 @@ static void a_ledger_that_drops_its_transactions_is_proved_only_without_any(void
 
 static void only_a_result_of_the_inner_transaction_consumes_its_sequence_number(void **state)
 {
-    (void)state;
     static const struct {
         int32_t code, inner_code;
         bool fee_bump, plain;

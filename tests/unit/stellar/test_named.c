@@ -17,7 +17,6 @@ static bool has(const struct named_accounts *named, uint8_t n)
 
 static void exactly_the_added_accounts_are_found(void **state)
 {
-    (void)state;
     struct named_accounts named = {0};
     assert_false(has(&named, 0));
     for (unsigned i = 0; i < 100; i++)
@@ -32,7 +31,6 @@ static void exactly_the_added_accounts_are_found(void **state)
 
 static void an_account_is_added_once(void **state)
 {
-    (void)state;
     struct named_accounts named = {0};
     add(&named, 1);
     add(&named, 2);
@@ -43,7 +41,6 @@ static void an_account_is_added_once(void **state)
 
 static void accounts_beyond_the_count_are_ignored(void **state)
 {
-    (void)state;
     struct named_accounts named = {0};
     add(&named, 1);
     add(&named, 2);
@@ -56,7 +53,6 @@ static void accounts_beyond_the_count_are_ignored(void **state)
 
 static void a_full_set_still_accepts_accounts_that_it_has(void **state)
 {
-    (void)state;
     struct named_accounts named = {0};
     for (unsigned i = 0; i < POLICY_NAMED_MAX; i++)
         add(&named, (uint8_t)i);

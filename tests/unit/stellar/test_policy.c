@@ -11,7 +11,6 @@
 
 static void plain_source_of_an_operation_is_named(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     NAMES(&sample, 3);
@@ -19,7 +18,6 @@ static void plain_source_of_an_operation_is_named(void **state)
 
 static void muxed_source_of_an_operation_is_named_by_its_account(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, MUXED, 3);
     NAMES(&sample, 3);
@@ -27,7 +25,6 @@ static void muxed_source_of_an_operation_is_named_by_its_account(void **state)
 
 static void named_accounts_are_sorted_and_each_once(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     static const uint8_t sources[] = {5, 2, 9, 2, 5, 1, 9};
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
@@ -37,7 +34,6 @@ static void named_accounts_are_sorted_and_each_once(void **state)
 
 static void the_source_of_the_transaction_is_not_named_since_it_is_replaced(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     sample.source = MUXED;
     add_payment(&sample, PLAIN, 3);
@@ -46,7 +42,6 @@ static void the_source_of_the_transaction_is_not_named_since_it_is_replaced(void
 
 static void keys_that_become_signers_of_an_account_are_named(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t kind, weight;
         bool named;
@@ -63,7 +58,6 @@ static void keys_that_become_signers_of_an_account_are_named(void **state)
 
 static void DA5_the_distribution_account_authorizes_nothing(void **state)
 {
-    (void)state;
     AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, signer = SAMPLE, extra = SAMPLE, soroban = SAMPLE,
                 payee = SAMPLE;
     CLEANUP(buf_free) struct buf auth = {0}, extra_signer = {0};
@@ -89,7 +83,6 @@ static void DA5_the_distribution_account_authorizes_nothing(void **state)
 
 static void classic_operation_without_source_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, NO_SOURCE, 0);
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0]");
@@ -103,7 +96,6 @@ static void classic_operation_without_source_is_refused(void **state)
 
 static void holds_in_every_form_of_envelope(void **state)
 {
-    (void)state;
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
         AUTO_SAMPLE bad = SAMPLE, good = SAMPLE;
@@ -118,7 +110,6 @@ static void holds_in_every_form_of_envelope(void **state)
 /* The SDK's vectors have every kind with a plain, a muxed and no source. */
 static void holds_for_every_classic_kind(void **state)
 {
-    (void)state;
     struct vectors vectors;
     vectors_open(&vectors);
     size_t refused = 0, accepted = 0;
@@ -151,7 +142,6 @@ static void holds_for_every_classic_kind(void **state)
 
 static void three_kinds_are_soroban(void **state)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < 24; kind++)
         assert_int_equal(operation_family(kind), OPERATION_CLASSIC);
     for (uint32_t kind = 24; kind < 27; kind++)
@@ -162,7 +152,6 @@ static void three_kinds_are_soroban(void **state)
 
 static void a_transaction_without_operation_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "no operation");
 }
@@ -170,7 +159,6 @@ static void a_transaction_without_operation_is_refused(void **state)
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
 static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **state)
 {
-    (void)state;
     struct policy_limits limits = sample_limits;
     struct named_accounts named;
     struct detail detail = {0};
@@ -200,7 +188,6 @@ static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **s
 /* The resource fee is added to the cap. The inner fee, which includes it, must fit its field of 32 bits. */
 static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
 {
-    (void)state;
     struct policy_limits limits = {.base_fee_stroops = 100,
         .max_resource_fee_stroops = INT64_MAX,
         .bump_base_fee_stroops = 100,
@@ -222,7 +209,6 @@ static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
 
 static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     uint8_t names[100];
     for (uint8_t i = 0; i < 100; i++) {
@@ -234,7 +220,6 @@ static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
 
 static void memo_and_bounds_of_a_classic_transaction_pass(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     sample.memo = true;
     set_v2(&sample, (struct sample_v2){true, true, .min_time_s = 5, .max_time_s = 6, .min_ledger = 7});
@@ -245,7 +230,6 @@ static void memo_and_bounds_of_a_classic_transaction_pass(void **state)
 /* 1,120 bytes of claimants each. */
 static void a_classic_transaction_that_no_node_relays_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     for (uint8_t i = 0; i < 100; i++)
         add_large_claimable_balance(&sample, 3);
@@ -277,7 +261,6 @@ static enum err check_lease(struct sample *sample, struct lease_case lease)
 
 static void a_lease_within_all_limits_may_be_signed(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_OK);
@@ -285,7 +268,6 @@ static void a_lease_within_all_limits_may_be_signed(void **state)
 
 static void a_lease_has_the_plain_signer_as_source(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
     add_payment(&sample, PLAIN, 3);
@@ -305,7 +287,6 @@ static void a_lease_has_the_plain_signer_as_source(void **state)
 
 static void a_lease_never_uses_the_authority_of_its_signer(void **state)
 {
-    (void)state;
     AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, soroban = SAMPLE;
     CLEANUP(buf_free) struct buf auth = {0};
     add_payment(&plain, PLAIN, 1);
@@ -320,7 +301,6 @@ static void a_lease_never_uses_the_authority_of_its_signer(void **state)
 
 static void a_lease_passes_the_policy_again(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, NO_SOURCE, 0);
     assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_INVALID_OPERATION_STRUCTURE);
@@ -328,7 +308,6 @@ static void a_lease_passes_the_policy_again(void **state)
 
 static void a_lease_costs_no_more_than_the_cap(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
     add_payment(&sample, PLAIN, 3);
@@ -343,7 +322,6 @@ static void a_lease_costs_no_more_than_the_cap(void **state)
 
 static void a_lease_ends_within_300_seconds(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
     add_payment(&sample, PLAIN, 3);
@@ -369,7 +347,6 @@ static void a_lease_ends_within_300_seconds(void **state)
 
 static void a_lease_is_exactly_one_transaction(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf transaction = {0};
     struct lease_case lease = LEASE_CASE;

@@ -406,7 +406,6 @@ static void print_hits(struct generator *generator)
 
 static void DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts(void **state)
 {
-    (void)state;
     struct world world = {
         .generator = {.state = 0x9E3779B97F4A7C15, .account = choose_account, .unknown_arm_in = 4000},
         .keys_matter = true};
@@ -437,7 +436,6 @@ static void DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_acc
 /* When the schema gains a place for an account, somebody has to decide what it means. */
 static void DA5_every_role_of_the_schema_is_authority_or_harmless(void **state)
 {
-    (void)state;
     static struct generator generator;
     bool seen[XDR_TYPE_COUNT] = {false};
     size_t authority = 0;
@@ -454,7 +452,6 @@ static void DA5_every_role_of_the_schema_is_authority_or_harmless(void **state)
 /* When the schema gains an arm that no rule names, these fail. */
 static void DA6_the_rules_name_every_kind_of_operation_of_the_schema(void **state)
 {
-    (void)state;
     const struct xdr_type_info *bodies = &xdr_types[XDR_OperationBody];
     uint32_t known = 0;
     for (uint32_t kind = 0; kind < 1000; kind++)
@@ -476,7 +473,6 @@ static void assert_arms(enum xdr_type type, uint32_t count)
 
 static void DA6_the_rules_name_every_kind_of_credentials_host_function_and_address(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         assert_arms(soroban_unions[i].type, soroban_unions[i].arms);
     assert_arms(XDR_ScAddress, LIQUIDITY_POOL + 1);

@@ -26,7 +26,6 @@ static enum err max_time(
 
 static void max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
 {
-    (void)state;
     static const struct time_case cases[] = {
         {0, 0, 60},
         {0, 20, 20},
@@ -61,7 +60,6 @@ static void max_time_is_the_earliest_of_client_timeout_and_300_s(void **state)
 
 static void a_max_time_of_now_is_too_near_and_an_earlier_one_past(void **state)
 {
-    (void)state;
     for (uint64_t ago_s = 0; ago_s <= 1; ago_s++) {
         uint64_t chosen_s;
         struct detail detail = {0};
@@ -73,7 +71,6 @@ static void a_max_time_of_now_is_too_near_and_an_earlier_one_past(void **state)
 
 static void what_set_the_max_time_follows_from_the_request_and_the_result(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t own_s;
         uint32_t timeout_s;
@@ -104,7 +101,6 @@ static void what_set_the_max_time_follows_from_the_request_and_the_result(void *
 
 static void a_min_time_after_the_chosen_max_time_is_refused(void **state)
 {
-    (void)state;
     uint64_t chosen_s;
     struct preconditions p = {.min_time_s = NOW + 61};
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
@@ -117,7 +113,6 @@ static void a_min_time_after_the_chosen_max_time_is_refused(void **state)
 
 static void no_value_of_now_overflows(void **state)
 {
-    (void)state;
     static const uint64_t edges[] = {0, 1, 299, 300, UINT64_MAX - 301, UINT64_MAX - 300, UINT64_MAX - 60,
         UINT64_MAX - 20, UINT64_MAX - 19, UINT64_MAX - 1, UINT64_MAX};
     for (size_t i = 0; i < ARRAY_LEN(edges); i++)
@@ -139,7 +134,6 @@ static void no_value_of_now_overflows(void **state)
 
 static void a_max_ledger_that_is_reached_too_soon_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t max_ledger;
         enum err expected;
@@ -164,7 +158,6 @@ static void a_max_ledger_that_is_reached_too_soon_is_refused(void **state)
 
 static void a_min_ledger_out_of_reach_is_refused(void **state)
 {
-    (void)state;
     uint64_t chosen_s;
     struct preconditions p = {.min_ledger = TIP + 60};
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_OK);

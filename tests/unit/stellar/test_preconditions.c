@@ -18,7 +18,6 @@ static void assert_preconditions(struct sample_v2 v2, enum err expected, const c
 
 static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
 {
-    (void)state;
     /* Refused when present, even 0, which every account meets. */
     assert_preconditions((struct sample_v2){.min_sequence = true}, ERR_INVALID_TRANSACTION, "minSeqNum");
     assert_preconditions((struct sample_v2){.min_sequence = true, .min_sequence_number = 5},
@@ -33,7 +32,6 @@ static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
 
 static void min_time_after_max_time_is_refused(void **state)
 {
-    (void)state;
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
         ERR_INVALID_TRANSACTION, "min time is after its max time");
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10, .max_time_s = 10}, ERR_OK, NULL);
@@ -42,7 +40,6 @@ static void min_time_after_max_time_is_refused(void **state)
 
 static void the_same_holds_for_plain_time_bounds(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     set_times(&sample, 11, 10);
@@ -55,7 +52,6 @@ static void the_same_holds_for_plain_time_bounds(void **state)
 
 static void ledger_bounds_that_admit_no_ledger_are_refused(void **state)
 {
-    (void)state;
     assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10, .max_ledger = 10},
         ERR_INVALID_TRANSACTION, "ledger bounds");
     assert_preconditions(
@@ -78,7 +74,6 @@ static void add_payload_signer(struct buf *out, uint8_t n, uint32_t payload_len)
 
 static void DA5_keys_of_extra_signers_are_named(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
     add_payment(&sample, PLAIN, 3);
@@ -90,7 +85,6 @@ static void DA5_keys_of_extra_signers_are_named(void **state)
 
 static void extra_signers_that_are_hashes_name_no_account(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
     add_payment(&sample, PLAIN, 3);
@@ -101,7 +95,6 @@ static void extra_signers_that_are_hashes_name_no_account(void **state)
 
 static void an_extra_signer_that_nobody_can_be_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
     add_payment(&sample, PLAIN, 3);
@@ -112,7 +105,6 @@ static void an_extra_signer_that_nobody_can_be_is_refused(void **state)
 
 static void extra_signers_that_the_network_calls_malformed_are_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE twice = SAMPLE, empty = SAMPLE;
     AUTO_BUF same = {0}, nothing = {0};
     add_payment(&twice, PLAIN, 3);

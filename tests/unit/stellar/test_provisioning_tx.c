@@ -52,7 +52,6 @@ static void check_provisioning(struct vectors *vectors)
 
 static void DS3_creations_and_merges_are_those_of_the_sdk(void **state)
 {
-    (void)state;
     struct vectors vectors;
     size_t count = 0;
     vectors_open(&vectors);
@@ -73,7 +72,6 @@ static enum err expect_source(const struct operation *operation, void *context)
 
 static void every_operation_has_an_explicit_source(void **state)
 {
-    (void)state;
     static const size_t operations[] = {[PROVISIONING_CREATION] = 57, [PROVISIONING_MERGE] = 19};
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
         struct provisioning_tx provisioning = {

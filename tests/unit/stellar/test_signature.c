@@ -79,7 +79,6 @@ static bool valid(const struct sample *sample)
 
 static void the_vectors_of_RFC_8032_are_valid_and_nothing_near_them(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct sample sample;
         take(i, &sample);
@@ -117,7 +116,6 @@ static bool add_order(struct signature *signature)
 
 static void an_S_that_is_not_reduced_is_invalid(void **state)
 {
-    (void)state;
     size_t tried = 0;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct sample sample;
@@ -131,7 +129,6 @@ static void an_S_that_is_not_reduced_is_invalid(void **state)
 /* With such a key, S = 0 and R = the key satisfy the bare equation for one message in eight or fewer. */
 static void no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < ARRAY_LEN(small_order); k++)
         for (size_t r = 0; r < ARRAY_LEN(small_order); r++)
             for (uint8_t message = 0; message < 100; message++) {
@@ -145,7 +142,6 @@ static void no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages(void
 
 static void zeros_and_ones_are_no_signature(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++)
         for (int fill = 0; fill <= 0xff; fill += 0xff) {
             struct sample sample;

@@ -12,7 +12,6 @@
 
 static void sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
 {
-    (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
     add_extend(&extend, PLAIN, 3);
     NAMES(&extend, 3);
@@ -23,7 +22,6 @@ static void sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
 
 static void entries_are_extended_by_reading_and_restored_by_writing_them(void **state)
 {
-    (void)state;
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE, invoke = SAMPLE;
     add_extend(&extend, PLAIN, 3);
     extend.read_only_count = 2;
@@ -44,7 +42,6 @@ static void entries_are_extended_by_reading_and_restored_by_writing_them(void **
  * sign for it. */
 static void a_soroban_operation_without_source_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
     add_invoke(&invoke, NO_SOURCE, 0, 0, NULL);
     add_extend(&extend, NO_SOURCE, 0);
@@ -57,7 +54,6 @@ static void a_soroban_operation_without_source_is_refused(void **state)
 /* 132,096 bytes of envelope, two signatures included. */
 static void the_largest_soroban_transaction_of_the_network_passes(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     const uint32_t wasm = SOROBAN_ENVELOPE_MAX - 320;
     sample.soroban = true;
@@ -77,7 +73,6 @@ static void the_largest_soroban_transaction_of_the_network_passes(void **state)
 
 static void one_soroban_operation_among_others_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     add_restore(&sample, PLAIN, 3);
@@ -87,7 +82,6 @@ static void one_soroban_operation_among_others_is_refused(void **state)
 
 static void several_soroban_operations_are_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_restore(&sample, PLAIN, 3);
     add_restore(&sample, PLAIN, 3);
@@ -96,7 +90,6 @@ static void several_soroban_operations_are_refused(void **state)
 
 static void missing_soroban_data_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
     add_invoke(&invoke, PLAIN, 3, 0, NULL);
     add_extend(&extend, PLAIN, 3);
@@ -111,7 +104,6 @@ static void missing_soroban_data_is_refused(void **state)
 
 static void soroban_data_on_a_classic_operation_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     sample.soroban = true;
@@ -120,7 +112,6 @@ static void soroban_data_on_a_classic_operation_is_refused(void **state)
 
 static void a_memo_on_invoke_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
     NAMES(&sample, 3);
@@ -130,7 +121,6 @@ static void a_memo_on_invoke_is_refused(void **state)
 
 static void a_muxed_source_on_invoke_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE, replaced = SAMPLE;
     add_invoke(&sample, MUXED, 3, 0, NULL);
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "muxed");
@@ -141,7 +131,6 @@ static void a_muxed_source_on_invoke_is_refused(void **state)
 
 static void source_account_credentials_of_the_channel_account_are_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
     add_source_account_entry(&auth);
@@ -151,7 +140,6 @@ static void source_account_credentials_of_the_channel_account_are_refused(void *
 
 static void source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
     add_source_account_entry(&auth);
@@ -161,7 +149,6 @@ static void source_account_credentials_of_an_operations_own_source_pass_and_name
 
 static void addresses_of_every_kind_of_credentials_are_named(void **state)
 {
-    (void)state;
     for (uint32_t kind = 1; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
         AUTO_BUF auth = {0};
@@ -175,7 +162,6 @@ static void addresses_of_every_kind_of_credentials_are_named(void **state)
 
 static void H11_muxed_addresses_are_named_by_their_account(void **state)
 {
-    (void)state;
     for (uint32_t kind = 1; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
         AUTO_BUF auth = {0};
@@ -187,7 +173,6 @@ static void H11_muxed_addresses_are_named_by_their_account(void **state)
 
 static void addresses_that_have_no_key_are_not_named(void **state)
 {
-    (void)state;
     static const enum sample_address keyless[] = {CONTRACT, CLAIMABLE_BALANCE, LIQUIDITY_POOL};
     for (size_t i = 0; i < ARRAY_LEN(keyless); i++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -200,7 +185,6 @@ static void addresses_that_have_no_key_are_not_named(void **state)
 
 static void delegates_are_named_at_every_depth(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
     add_credentials(&auth, 3, CONTRACT, 9);
@@ -217,7 +201,6 @@ static void delegates_are_named_at_every_depth(void **state)
 
 static void a_delegate_is_named_below_hundreds_of_others(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
     add_credentials(&auth, 3, CONTRACT, 9);
@@ -232,7 +215,6 @@ static void a_delegate_is_named_below_hundreds_of_others(void **state)
 
 static void deployers_are_named(void **state)
 {
-    (void)state;
     static const uint32_t functions[] = {1, 3};
     for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
         AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, contract = SAMPLE;
@@ -247,7 +229,6 @@ static void deployers_are_named(void **state)
 
 static void deployers_inside_authorized_invocations_are_named(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
     add_credentials(&auth, 1, CONTRACT, 9);
@@ -263,7 +244,6 @@ static void deployers_inside_authorized_invocations_are_named(void **state)
 
 static void accounts_that_are_only_arguments_are_not_named(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     sample.soroban = true;
     add_operation(&sample, PLAIN, 3, 24);
@@ -294,7 +274,6 @@ static enum err judge_many(uint32_t count, struct judgement *judgement)
 
 static void more_accounts_than_can_be_named_are_refused(void **state)
 {
-    (void)state;
     struct judgement judgement;
     assert_int_equal(judge_many(POLICY_NAMED_MAX - 1, &judgement), ERR_OK);
     assert_int_equal(judgement.named.count, POLICY_NAMED_MAX);
@@ -304,7 +283,6 @@ static void more_accounts_than_can_be_named_are_refused(void **state)
 
 static void resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
     sample.resource_fee_stroops = sample_limits.max_resource_fee_stroops;
@@ -317,7 +295,6 @@ static void resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
 
 static void a_negative_resource_fee_is_refused(void **state)
 {
-    (void)state;
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
     sample.resource_fee_stroops = -1;
@@ -331,7 +308,6 @@ static void a_negative_resource_fee_is_refused(void **state)
 /* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
 static void DA6_arms_newer_than_the_rules_are_refused(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         for (uint32_t arm = 0; arm < 8; arm++) {
             AUTO_BUF value = {0};
@@ -343,7 +319,6 @@ static void DA6_arms_newer_than_the_rules_are_refused(void **state)
 
 static void addresses_newer_than_the_rules_are_refused(void **state)
 {
-    (void)state;
     for (uint32_t kind = 0; kind < 8; kind++) {
         AUTO_BUF address = {0};
         struct public_key account, expected = sample_key(4);
@@ -367,7 +342,6 @@ static int64_t cpu_us(void)
 /* Beside one walk over the envelope. Such a transaction occupied an HTTP thread for as long as nine. */
 static void DX3_many_values_are_judged_in_few_walks(void **state)
 {
-    (void)state;
     enum {
         VALUES = 30000,
         RUNS = 20

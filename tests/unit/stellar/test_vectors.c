@@ -84,7 +84,6 @@ static void check_lease(struct vectors *vectors)
 
 static void DS3_leases_and_fee_bumps_are_those_of_the_sdk(void **state)
 {
-    (void)state;
     struct vectors vectors;
     size_t count = 0;
     vectors_open(&vectors);

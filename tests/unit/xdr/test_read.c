@@ -6,7 +6,6 @@ static const uint8_t bytes[] = {0xff, 0xfe, 0xfd, 0xfc, 0x80, 0, 0, 1, 0, 0, 0, 
 
 static void numbers_are_big_endian(void **state)
 {
-    (void)state;
     uint32_t u32;
     int32_t i32;
     uint64_t u64;
@@ -25,7 +24,6 @@ static void numbers_are_big_endian(void **state)
 
 static void missing_bytes_are_not_read(void **state)
 {
-    (void)state;
     uint32_t u32;
     int32_t i32;
     uint64_t u64;
@@ -49,7 +47,6 @@ static void missing_bytes_are_not_read(void **state)
 
 static void a_count_or_boolean_above_its_maximum_is_not_consumed(void **state)
 {
-    (void)state;
     uint32_t count;
     bool flag;
     struct xdr_reader reader = {bytes + 8, bytes + 16};

@@ -35,7 +35,6 @@ static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict,
 
 static void a_value_is_read_to_its_last_byte(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct bytes span;
@@ -50,7 +49,6 @@ static void a_value_is_read_to_its_last_byte(void **state)
 
 static void every_truncation_is_refused(void **state)
 {
-    (void)state;
     /* AccountEntry with everything optional: inflation destination, home domain, signer, extension 3 */
     struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3,
         0x61626300, 0x01000000, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 0, 1, 2, 3, 4,
@@ -63,7 +61,6 @@ static void every_truncation_is_refused(void **state)
 
 static void unknown_arms_and_enum_values_are_refused_at_their_position(void **state)
 {
-    (void)state;
     assert_verdict(XDR_Memo, WORDS(5), ERR_XDR_UNKNOWN_ARM, 0);
     assert_verdict(XDR_Memo, WORDS(0xffffffff), ERR_XDR_UNKNOWN_ARM, 0);
     assert_verdict(XDR_EnvelopeType, WORDS(11), ERR_XDR_UNKNOWN_ARM, 0);
@@ -79,7 +76,6 @@ static void unknown_arms_and_enum_values_are_refused_at_their_position(void **st
 
 static void negative_discriminants_are_numbers(void **state)
 {
-    (void)state;
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-18, 0), ERR_OK, 16);
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-19, 0), ERR_XDR_UNKNOWN_ARM, 8);
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, 2, 0), ERR_XDR_UNKNOWN_ARM, 8);
@@ -87,7 +83,6 @@ static void negative_discriminants_are_numbers(void **state)
 
 static void a_boolean_is_0_or_1(void **state)
 {
-    (void)state;
     assert_verdict(XDR_ScVal, WORDS(0, 0), ERR_OK, 8);
     assert_verdict(XDR_ScVal, WORDS(0, 1), ERR_OK, 8);
     assert_verdict(XDR_ScVal, WORDS(0, 2), ERR_XDR_INVALID, 4);
@@ -99,7 +94,6 @@ static void a_boolean_is_0_or_1(void **state)
 
 static void padding_is_zero(void **state)
 {
-    (void)state;
     assert_verdict(XDR_Memo, WORDS(1, 1, 0x41000000), ERR_OK, 12);
     assert_verdict(XDR_Memo, WORDS(1, 1, 0x41010000), ERR_XDR_INVALID, 9);
     assert_verdict(XDR_Memo, WORDS(1, 1, 0x41000001), ERR_XDR_INVALID, 11);
@@ -108,7 +102,6 @@ static void padding_is_zero(void **state)
 
 static void a_length_above_its_maximum_is_refused(void **state)
 {
-    (void)state;
     assert_verdict(XDR_Memo, WORDS(1, 28, 1, 2, 3, 4, 5, 6, 7), ERR_OK, 36);
     assert_verdict(XDR_Memo, WORDS(1, 29, 1, 2, 3, 4, 5, 6, 7, 0), ERR_XDR_INVALID, 4);
     assert_verdict(XDR_Memo, WORDS(1, 0xffffffff), ERR_XDR_INVALID, 4);
@@ -121,7 +114,6 @@ static void a_length_above_its_maximum_is_refused(void **state)
 /* Time and memory depend on the length of the input, not on its counts. */
 static void a_count_of_4_billion_ends_with_the_input(void **state)
 {
-    (void)state;
     assert_verdict(XDR_ScVec, WORDS(0xffffffff, SCV_VOID, SCV_VOID), ERR_XDR_TRUNCATED, 12);
     assert_verdict(XDR_ScBytes, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
     assert_verdict(XDR_ScBytes, WORDS(0xfffffffd, 0), ERR_XDR_TRUNCATED, 4);
@@ -171,7 +163,6 @@ static struct buf maps(size_t depth)
    its option, its array). Its C++ parser stops at 500 levels, and a nested SCVal is one of them. */
 static void nesting_that_the_protocol_allows_decodes(void **state)
 {
-    (void)state;
     assert_verdict(XDR_ScVal, vectors(500), ERR_OK, 500 * 12 + 4);
     assert_verdict(XDR_ScVal, maps(500), ERR_OK, 500 * 16 + 4);
     assert_verdict(XDR_ClaimPredicate, predicates(1000), ERR_OK, 8004);
@@ -179,7 +170,6 @@ static void nesting_that_the_protocol_allows_decodes(void **state)
 
 static void deeper_nesting_is_refused(void **state)
 {
-    (void)state;
     assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH - 1), ERR_OK, 8 * (XDR_MAX_DEPTH - 1) + 4);
     assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH), ERR_XDR_TOO_DEEP, 8 * XDR_MAX_DEPTH);
     assert_verdict(XDR_ClaimPredicate, predicates(1000000), ERR_XDR_TOO_DEEP, 8 * XDR_MAX_DEPTH);
@@ -203,7 +193,6 @@ static enum err note(struct bytes span, void *context)
 /* The vector [ [void], void ]: words 3 to 6 and 7 are its elements, word 6 the innermost. */
 static void each_finds_inner_values_before_outer_ones(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
     static const size_t expected[][2] = {{24, 4}, {12, 16}, {28, 4}, {0, 32}};
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -221,7 +210,6 @@ static void each_finds_inner_values_before_outer_ones(void **state)
 /* In a field (accountID), an option (inflationDest) and an array of options (signerSponsoringIDs). */
 static void each_finds_a_union_wherever_it_stands(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 1, 0,
         1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -239,7 +227,6 @@ static void each_finds_a_union_wherever_it_stands(void **state)
 
 static void each_ends_when_found_returns_an_error(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {.stop_at = 1};
@@ -251,7 +238,6 @@ static void each_ends_when_found_returns_an_error(void **state)
 /* The same vector, and an address in it. */
 static void a_search_for_several_types_finds_each_of_them(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
     struct seen values = {0}, addresses = {0};
     const struct xdr_search searches[] = {{XDR_ScAddress, note, &addresses}, {XDR_ScVal, note, &values}};
@@ -269,7 +255,6 @@ static void a_search_for_several_types_finds_each_of_them(void **state)
 
 static void each_refuses_types_of_plain_bytes(void **state)
 {
-    (void)state;
     struct buf buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
