@@ -162,17 +162,17 @@ static bool join(struct ledger_set *set, struct ledger_transaction *transaction)
     return true;
 }
 
+/* Counts are equal and no element is joined twice, so each element of the set has a result. */
 bool ledger_set_prove(struct ledger_set *set, const struct hash *tx_set_hash, struct ledger *ledger)
 {
-    if (!has_hash(set, tx_set_hash))
+    if (!has_hash(set, tx_set_hash) || set->count != ledger->transaction_count)
         return false;
     if (set->count != 0)
         qsort(set->list, set->count, sizeof set->list[0], by_hash);
     for (size_t i = 0; i < ledger->transaction_count; i++)
         if (!join(set, &ledger->transactions[i]))
             return false;
-    /* No element is joined twice: with as many results as elements, each element has one. */
-    return set->count == ledger->transaction_count;
+    return true;
 }
 
 void ledger_set_free(struct ledger_set *set)
