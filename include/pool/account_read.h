@@ -25,8 +25,7 @@ struct account_shown {
     enum account_status status;
     char reason[120];                  /* of a quarantine, cut to fit; else '' */
     int64_t sequence, sequence_ledger; /* -1: unknown */
-    bool leased;
-    bool lease_shown; /* else what follows is 0 */
+    bool lease_shown;                  /* else what follows is 0 */
     struct hash lease_hash;
     int64_t lease_max_time_s;
 };

@@ -49,10 +49,10 @@ static enum err read_shown(
     const struct db_rows *rows, size_t row, struct account_shown *out, struct detail *detail)
 {
     enum account_state state;
-    *out = (struct account_shown){.leased = !db_is_null(rows, row, 5), .lease_shown = db_bool(rows, row, 7)};
+    *out = (struct account_shown){.lease_shown = db_bool(rows, row, 7)};
     if (account_state_parse(db_text(rows, row, 1), &state) != ERR_OK)
         return detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", db_text(rows, row, 0));
-    out->status = account_status_of(state, out->leased);
+    out->status = account_status_of(state, !db_is_null(rows, row, 5));
     snprintf(out->public_key, sizeof out->public_key, "%s", db_text(rows, row, 0));
     snprintf(out->reason, sizeof out->reason, "%s", db_text(rows, row, 2));
     out->sequence = db_i64(rows, row, 3);

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "settle_read.h"
-#include "settle_write.h"
 
 struct settlement {
     const struct settle_evidence *evidence;

@@ -1,4 +1,5 @@
-/* The start of settling: locks and reads the accounts that a ledger may change. */
+/* The start and the end of settling: reads the accounts that a ledger may change, and writes those that did.
+ */
 #ifndef FAIRWAY_POOL_SETTLE_READ_H
 #define FAIRWAY_POOL_SETTLE_READ_H
 
@@ -48,5 +49,10 @@ MUST_CHECK enum err settle_read_unread(struct db *db, struct settle_doubts *out,
  * *out, also after an error. */
 MUST_CHECK enum err settle_read(struct db *db, const struct settle_evidence *evidence,
     struct settle_search *search, struct settle_accounts *out, struct detail *detail);
+
+/* Writes the rows that changed, inserts the results of the leases that end and clears them from their
+ * accounts, and notifies ACCOUNTS_CHANNEL if it wrote anything. */
+MUST_CHECK enum err settle_write(
+    struct db *db, const struct settle_accounts *accounts, struct detail *detail);
 
 #endif

@@ -1,5 +1,5 @@
 /* Writes what was decided: ends of leases and states of accounts, both in one statement. */
-#include "settle_write.h"
+#include "settle_read.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* What the network and the key process know of an account. Writes nothing, and what it has signed is never
  * valid. */
-#include "account_probe.h"
+#include "account_change.h"
 
 #include "base/mem.h"
 #include "pool/account_read.h"

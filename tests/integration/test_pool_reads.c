@@ -189,7 +189,7 @@ static void a_page_has_the_columns_of_an_account(void **state)
     assert_int_equal(read_page("leased", "", 1), 1);
     assert_int_equal(page[0].sequence, 50);
     assert_int_equal(page[0].sequence_ledger, POOL_ROWS_LEDGER);
-    assert_true(page[0].leased && page[0].lease_shown);
+    assert_true(page[0].status == ACCOUNT_STATUS_LEASED && page[0].lease_shown);
     assert_true(hash_equal(&page[0].lease_hash, &hash));
     assert_int_equal(
         page[0].lease_max_time_s, test_db_number(&database, "SELECT max_time FROM fairway.lease_history"));
@@ -198,7 +198,7 @@ static void a_page_has_the_columns_of_an_account(void **state)
     assert_int_equal(read_page("creating", "", 1), 1);
     assert_int_equal(page[0].sequence, -1);
     assert_int_equal(page[0].sequence_ledger, -1);
-    assert_false(page[0].leased);
+    assert_int_equal(page[0].status, ACCOUNT_STATUS_CREATING);
     account_row(&database, 3, "quarantined");
     assert_int_equal(read_page("quarantined", "", 1), 1);
     assert_string_equal(page[0].reason, "its signers changed");
@@ -227,7 +227,7 @@ static void DA8_a_page_for_a_client_shows_its_own_leases_only(void **state)
             struct public_key key;
             assert_int_equal(address_decode(page[k].public_key, &key), ERR_OK);
             const size_t n = public_key_equal(&key, &keys[1]);
-            assert_true(page[k].leased);
+            assert_int_equal(page[k].status, ACCOUNT_STATUS_LEASED);
             assert_int_equal(page[k].lease_shown, cases[i].shown[n]);
             assert_int_equal(hash_equal(&page[k].lease_hash, &hashes[n]), cases[i].shown[n]);
             assert_int_equal(page[k].lease_max_time_s != 0, cases[i].shown[n]);
