@@ -1,6 +1,6 @@
 /* Reads the options of authentication, and the clients again when their file has changed. Judges no token:
  * that is auth/auth. */
-#include "authentication.h"
+#include "serve.h"
 
 #include "base/log.h"
 #include "base/text.h"

@@ -9,12 +9,11 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "authentication.h"
+#include "serve.h"
 #include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "commands.h"
-#include "listeners.h"
 
 #define REPLY_MAX 16384 /* bytes; the probes send far less */
 

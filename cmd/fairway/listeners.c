@@ -1,13 +1,12 @@
 /* Opens, drains and closes the listeners of serve, and counts the files that they may need. Handles no
  * request. */
-#include "listeners.h"
+#include "serve.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "authentication.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"

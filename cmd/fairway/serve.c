@@ -9,18 +9,16 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "authentication.h"
+#include "serve.h"
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands.h"
 #include "ingest/ingest.h"
 #include "sandbox/confine.h"
-#include "listeners.h"
 #include "pool/pool_counts.h"
 #include "pool/role.h"
 #include "pool_access.h"
-#include "systemd.h"
 
 /* Between two looks at the key process and at the clients' file. */
 #define CHECK_MS 1000

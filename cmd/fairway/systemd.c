@@ -1,5 +1,5 @@
 /* Sends states to the service manager, over a socket and without its library. Never waits for it. */
-#include "systemd.h"
+#include "serve.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -81,9 +81,7 @@ static char *origin_of(const char *url)
 
 char *rpc_origin(const char *url, unsigned address)
 {
-    struct bytes text = {0};
-    for (unsigned n = 0; n < address; n++)
-        text = next_address(&url);
+    const struct bytes text = address_at(url, address);
     AUTO_FREE char *one = mem_format("%.*s", (int)text.len, (const char *)text.data);
     return origin_of(one);
 }

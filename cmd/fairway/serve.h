@@ -1,10 +1,27 @@
-/* The listeners of serve: the API, and the admin listener with threads and connections of its own. */
-#ifndef FAIRWAY_LISTENERS_H
-#define FAIRWAY_LISTENERS_H
+/* The parts of serve, each in the file that is named. health reads some of the same options. */
+#ifndef FAIRWAY_SERVE_H
+#define FAIRWAY_SERVE_H
 
 #include "api/api.h"
+#include "auth/auth.h"
 #include "base/config.h"
 #include "http/server.h"
+
+/* ---- authentication.c */
+
+/*
+ * *out is NULL with AUTH=none. ERR_CONFIG: there is neither a client nor AUTH=none, or both, or the clients
+ * are not readable (see auth_open).
+ */
+MUST_CHECK enum err authentication_open(
+    const struct config *config, struct auth **out, struct detail *detail);
+/* Reads the clients again and logs the outcome; the same error as before only at SIGHUP. why: for the log.
+ * auth may be NULL. One thread calls it. */
+void authentication_reload(struct auth *auth, const char *why);
+/* LISTEN; without it every address of the host, or loopback when requests are not authenticated. */
+const char *authentication_listen(const struct config *config);
+
+/* ---- listeners.c */
 
 struct listeners {
     struct http_server *api, *admin; /* NULL: not open */
@@ -26,5 +43,11 @@ MUST_CHECK enum err listeners_open(const struct config *config, const struct api
  * meanwhile. */
 void listeners_drain(struct listeners *listeners, int grace_ms);
 void listeners_free(struct listeners *listeners);
+
+/* ---- systemd.c */
+
+/* Sends one state, such as "READY=1", to the socket that $NOTIFY_SOCKET names. Does nothing when that is not
+ * set. Does not block. A failure is only logged: the service runs, but the manager does not know it. */
+void systemd_notify(const char *state);
 
 #endif
