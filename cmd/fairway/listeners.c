@@ -89,8 +89,7 @@ static enum err open_api(
     AUTO_FREE char *address = mem_format("%s:%s", authentication_listen(config), config_text(config, "PORT"));
     struct http_server_settings http = {.address = address,
         .threads = number(config, "HTTP_THREADS"),
-        .max_connections = number(config, "MAX_CONNECTIONS"),
-        .max_per_address = number(config, "MAX_CONNECTIONS_PER_ADDRESS")};
+        .max_connections = number(config, "MAX_CONNECTIONS")};
     http.routes = api_routes(api, &http.route_count);
     return http_server_start(&http, out, detail);
 }

@@ -108,9 +108,6 @@ const struct option_row option_rows[] = {
         "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
         "      quarters for either",
         1, 100000, FOR_SERVE),
-    NUMBER("MAX_CONNECTIONS_PER_ADDRESS", "0",
-        "open connections to the API from one client address (IPv6: one /64); 0: no limit", 0, 100000,
-        FOR_SERVE),
     OPTION(CONFIG_TEXT, "ADMIN_LISTEN", "127.0.0.1",
         "address of the admin listener, which serves probes and metrics; \"off\": none",
         FOR_SERVE | FOR_HEALTH),

@@ -17,10 +17,9 @@ struct http_server_settings {
     unsigned threads; /* 0: 2 */
     unsigned
         max_connections; /* 0: HTTP_MAX_CONNECTIONS; more wait in the listen backlog. A descriptor each */
-    unsigned max_per_address; /* of one client address, for IPv6 of one /64; 0: any number */
-    int idle_timeout_s; /* 0: 30; for each of: idling, sending a body, taking a reply. Sending or reading
-                           slowly does not prolong it. The time of the handler is not limited. */
-    int head_timeout_s; /* 0: 5, or idle_timeout_s if that is less; from accept, or from the first byte */
+    int idle_timeout_s;  /* 0: 30; for each of: idling, sending a body, taking a reply. Sending or reading
+                            slowly does not prolong it. The time of the handler is not limited. */
+    int head_timeout_s;  /* 0: 5, or idle_timeout_s if that is less; from accept, or from the first byte */
 };
 
 /*
@@ -30,7 +29,7 @@ struct http_server_settings {
  * without a request for longest: idle, or with a head that takes longer than 250 ms, a body that takes longer
  * than 1 s, or a reply that its client has not taken for 5 s. A connection whose request a handler has got is
  * never closed, so only requests in progress can make new connections wait. No handler is called for a
- * connection that the server closes. A connection above max_per_address is closed at once.
+ * connection that the server closes.
  *
  * The server itself refuses, as problem+json: 404 NOT_FOUND (also a trailing slash or an escaped literal),
  * 405 METHOD_NOT_ALLOWED (with Allow), 413, 415 for a POST with a body_cap whose Content-Type is not

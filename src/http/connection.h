@@ -19,8 +19,7 @@ enum connection_phase {
 };
 
 struct connection {
-    struct connection *next, *previous; /* the listener's list, under its lock, as is peer */
-    struct peer *peer;
+    struct connection *next, *previous; /* the listener's list, under its lock */
     int fd;
     bool
         started; /* else the library may have closed fd without a word, and it may be another's; under lock */

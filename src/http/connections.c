@@ -1,7 +1,6 @@
 /* The list of open connections. No socket is read or written here but those that linger. */
 #include "connections.h"
 
-#include <netdb.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -10,7 +9,6 @@
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "base/mem.h"
-#include "peers.h"
 
 enum {
     SPARE_FRACTION = 8,   /* an eighth of the maximum is kept free of connections without a request */
@@ -18,25 +16,21 @@ enum {
 };
 
 struct connections {
-    unsigned max, max_per_address;
+    unsigned max;
     struct connection_limits limits;
-    struct rate_limit crowded, too_many;
+    struct rate_limit crowded;
     atomic_uint open;   /* accepted and not yet closed */
     atomic_uint ending; /* of these, ended and not yet closed */
     pthread_mutex_t lock;
     struct connection *newest, *oldest; /* under lock, as is what follows */
-    struct peers *peers;
     struct linger_list lingering;
 };
 
-struct connections *connections_new(
-    unsigned max, unsigned max_per_address, const struct connection_limits *limits)
+struct connections *connections_new(unsigned max, const struct connection_limits *limits)
 {
     struct connections *connections = NEW(struct connections);
     connections->max = max;
-    connections->max_per_address = max_per_address;
     connections->limits = *limits;
-    connections->peers = peers_new(max_per_address, max);
     pthread_mutex_init(&connections->lock, NULL);
     return connections;
 }
@@ -46,10 +40,8 @@ void connections_free(struct connections *connections)
     /* Connections that the library closed before it started them. */
     for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
         next = c->next;
-        peers_leave(connections->peers, c->peer);
         free(c);
     }
-    peers_free(connections->peers);
     linger_expire(&connections->lingering, INT64_MAX);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
@@ -73,7 +65,6 @@ static void remove_record(struct connections *connections, struct connection *co
     INVARIANT((connection->next == NULL) == (connections->oldest == connection));
     *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
     *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
-    peers_leave(connections->peers, connection->peer);
 }
 
 /* Under lock. The library does not say when it closes a socket because it has no memory for the connection.
@@ -90,32 +81,17 @@ static void remove_dropped(struct connections *connections, int fd)
     }
 }
 
-struct connection *connections_add(
-    struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len)
+struct connection *connections_add(struct connections *connections, int fd)
 {
     struct connection *connection = connection_new(fd);
     pthread_mutex_lock(&connections->lock);
     remove_dropped(connections, fd);
-    bool allowed = peers_enter(connections->peers, address, &connection->peer);
-    if (allowed) {
-        connection->next = connections->newest;
-        *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
-        connections->newest = connection;
-        atomic_fetch_add(&connections->open, 1);
-    }
+    connection->next = connections->newest;
+    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
+    connections->newest = connection;
+    atomic_fetch_add(&connections->open, 1);
     pthread_mutex_unlock(&connections->lock);
-    if (allowed)
-        return connection;
-    free(connection);
-    unsigned before;
-    if (rate_limit_allows(&connections->too_many, 1, NOTICE_MS, &before)) {
-        char host[64] = "?";
-        getnameinfo(address, address_len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
-        log_warn("connections closed: too many from one address",
-            "address=%s max_connections_per_address=%u closed=%u", host, connections->max_per_address,
-            before + 1);
-    }
-    return NULL;
+    return connection;
 }
 
 struct connection *connections_start(struct connections *connections, int fd)

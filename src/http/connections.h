@@ -1,6 +1,6 @@
 /*
- * The open connections of a listener: their count, the limit for each client address, and which of them is
- * ended to make room for another. Functions may be called from any thread unless they say otherwise.
+ * The open connections of a listener: their count, and which of them is ended to make room for another.
+ * Functions may be called from any thread unless they say otherwise.
  */
 #ifndef FAIRWAY_HTTP_CONNECTIONS_H
 #define FAIRWAY_HTTP_CONNECTIONS_H
@@ -12,9 +12,7 @@
 
 struct connections;
 
-/* max_per_address 0: any number. */
-struct connections *connections_new(
-    unsigned max, unsigned max_per_address, const struct connection_limits *limits);
+struct connections *connections_new(unsigned max, const struct connection_limits *limits);
 void connections_free(struct connections *connections);
 
 /* Whether the maximum is reached. */
@@ -22,10 +20,8 @@ bool connections_full(const struct connections *connections);
 /* Whether some have been ended to make room and are not closed yet. */
 bool connections_ending(const struct connections *connections);
 
-/* A record for an accepted socket. NULL when its client address has max_per_address already: the caller
- * closes fd. */
-struct connection *connections_add(
-    struct connections *connections, int fd, const struct sockaddr *address, socklen_t address_len);
+/* A record for an accepted socket. */
+struct connection *connections_add(struct connections *connections, int fd);
 /* The record of an open socket that connections_add was called for; the library has started the connection.
  * Until then nothing is done to the socket. */
 struct connection *connections_start(struct connections *connections, int fd);

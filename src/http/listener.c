@@ -41,10 +41,8 @@ static void wake(struct listener *listener)
 
 static void take(struct listener *listener, int fd, const struct sockaddr *address, socklen_t len)
 {
-    struct connection *connection = connections_add(listener->connections, fd, address, len);
-    if (connection == NULL)
-        close(fd);
-    else if (!listener->settings.accepted(listener->settings.context, fd, address, len))
+    struct connection *connection = connections_add(listener->connections, fd);
+    if (!listener->settings.accepted(listener->settings.context, fd, address, len))
         connections_remove(listener->connections, connection);
     else
         connections_thin_out(listener->connections);
@@ -160,8 +158,7 @@ struct listener *listener_new(const struct address_sockets *sockets, const struc
     struct listener *listener = NEW(struct listener);
     listener->settings = *settings;
     listener->sockets = *sockets;
-    listener->connections =
-        connections_new(settings->max_connections, settings->max_per_address, &settings->limits);
+    listener->connections = connections_new(settings->max_connections, &settings->limits);
     listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (listener->wake < 0)
         log_fatal(EX_OSERR, "cannot make an event descriptor", "reason=\"%s\"", strerror(errno));

@@ -19,7 +19,6 @@ typedef bool (*listener_accepted)(
 
 struct listener_settings {
     unsigned max_connections; /* more wait in the backlog until one closes */
-    unsigned max_per_address; /* more of one client address are closed immediately; 0: any number */
     struct connection_limits limits;
     listener_accepted accepted;
     void *context;

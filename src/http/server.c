@@ -147,7 +147,6 @@ enum err http_server_start(
         return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
     }
     server->listener = listener_new(&sockets, &(struct listener_settings){.max_connections = max_connections,
-                                                  .max_per_address = settings->max_per_address,
                                                   .limits = limits_of(settings),
                                                   .accepted = connection_accepted,
                                                   .context = server});

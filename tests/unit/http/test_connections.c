@@ -1,6 +1,5 @@
 /* Records of sockets that the library has closed before it started a connection for them, and said nothing.
  */
-#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,13 +14,6 @@ enum {
 };
 
 static const struct connection_limits limits = {TIME_LIMIT_MS, TIME_LIMIT_MS};
-static const struct sockaddr_in client = {.sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f};
-
-static struct connection *add(struct connections *connections, int fd)
-{
-    return connections_add(connections, fd, (const struct sockaddr *)&client, sizeof client);
-}
-
 /* A pair of sockets. The first has the number fd, unless that is -1. */
 static void open_pair(int fd, int pair[2])
 {
@@ -52,9 +44,9 @@ static void check_for_long(struct connections *connections)
 static void another_owner_of_the_descriptor_is_left_alone(void **state)
 {
     int pair[2];
-    struct connections *connections = connections_new(1, 0, &limits);
+    struct connections *connections = connections_new(1, &limits);
     open_pair(-1, pair);
-    assert_non_null(add(connections, pair[0]));
+    assert_non_null(connections_add(connections, pair[0]));
     const int fd = pair[0];
     close(pair[0]); /* as the library does */
     close(pair[1]);
@@ -69,10 +61,10 @@ static void another_owner_of_the_descriptor_is_left_alone(void **state)
 static void the_next_connection_with_the_descriptor_takes_the_place(void **state)
 {
     int pair[2];
-    struct connections *connections = connections_new(2, 1, &limits);
+    struct connections *connections = connections_new(2, &limits);
     open_pair(-1, pair);
     for (int i = 0; i < 5; i++) {
-        assert_non_null(add(connections, pair[0])); /* one of the address is allowed */
+        assert_non_null(connections_add(connections, pair[0]));
         assert_false(connections_full(connections));
     }
     struct connection *connection = connections_start(connections, pair[0]);
@@ -82,7 +74,7 @@ static void the_next_connection_with_the_descriptor_takes_the_place(void **state
     close(pair[0]);
     close(pair[1]);
     open_pair(-1, pair);
-    assert_non_null(add(connections, pair[0]));
+    assert_non_null(connections_add(connections, pair[0]));
     close(pair[0]);
     close(pair[1]);
     connections_free(connections);

@@ -319,51 +319,6 @@ static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **st
     assert_ends_after_ms(idle, begun, 1000);
 }
 
-static int start_with_limit(void **state)
-{
-    return start_with((struct http_server_settings){.max_per_address = 3});
-}
-
-/* From 127.0.0.HOST. */
-static void dial_from(struct client *client, uint8_t host)
-{
-    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000u + host)};
-    struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)http_server_port(server)),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    client->len = 0;
-    client->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(client->fd, (struct sockaddr *)&from, sizeof from), 0);
-    assert_int_equal(connect(client->fd, (struct sockaddr *)&to, sizeof to), 0);
-}
-
-static void an_address_has_a_limit_of_its_own(void **state)
-{
-    AUTO_FREE struct client *clients = clients_new(6), *late = clients_new(1);
-    AUTO_FREE struct reply *reply = NEW(struct reply);
-    for (uint8_t i = 0; i < 6; i++) {
-        dial_from(&clients[i], 2 + i / 3);
-        ask(&clients[i], reply, GET("/quick"));
-    }
-    for (uint8_t host = 2; host <= 3; host++) {
-        int64_t begun = clock_ms();
-        dial_from(late, host);
-        assert_true(ended(late));
-        assert_in_range(clock_ms() - begun, 0, slower(HONEST_MS));
-        hang_up(late);
-    }
-    for (size_t i = 0; i < 6; i++)
-        ask(&clients[i], reply, GET("/quick"));
-    hang_up(&clients[0]);
-    for (bool in = false; !in; hang_up(late)) { /* once the server has noticed */
-        dial_from(late, 2);
-        send(late->fd, GET("/quick"), strlen(GET("/quick")), MSG_NOSIGNAL);
-        in = hear(late, reply);
-    }
-    for (size_t i = 1; i < 6; i++)
-        hang_up(&clients[i]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,7 +333,6 @@ int main(void)
             a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun, start, stop),
         cmocka_unit_test_setup_teardown(
             a_head_has_a_time_limit_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
-        cmocka_unit_test_setup_teardown(an_address_has_a_limit_of_its_own, start_with_limit, stop),
     };
     alarm(120);
     return cmocka_run_group_tests(tests, NULL, NULL);
