@@ -58,13 +58,11 @@ CREATE VIEW fairway.pool_accounts AS
         SELECT s.slots, pg_relation_size('fairway.channel_accounts') <= s.slots::bigint * 16384 AS small
         FROM (SELECT max(m.slot) + 1 AS slots FROM fairway.channel_accounts m) s)
     SELECT a.public_key, a.slot, a.state, a.key_id, a.quarantine_reason, a.sequence, a.lease_hash, a.lease_client, a.lease_sequence,
-        a.lease_max_time,
-        a.lease_max_ledger, a.locked_at
+        a.lease_max_time, a.lease_max_ledger, a.locked_at
     FROM fairway.channel_accounts a WHERE a.state <> 'retired' AND (SELECT p.small FROM pool p)
     UNION ALL
     SELECT b.public_key, b.slot, b.state, b.key_id, b.quarantine_reason, b.sequence, b.lease_hash, b.lease_client, b.lease_sequence,
-        b.lease_max_time,
-        b.lease_max_ledger, b.locked_at
+        b.lease_max_time, b.lease_max_ledger, b.locked_at
     FROM pool p CROSS JOIN LATERAL generate_series(0, p.slots - 1) n
     CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.slot BETWEEN n AND n ORDER BY c.slot DESC LIMIT 1) b
     WHERE NOT p.small;
