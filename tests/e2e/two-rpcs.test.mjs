@@ -238,7 +238,7 @@ describe('two RPCs', { concurrency: true, timeout: 900_000 }, () => {
   });
 
   // It is left out after 30 s.
-  group('one that is away', two => test('DR6 the RPC that is followed is unavailable: it is left out with a warning, and compared again later', async () => {
+  group('an RPC is unavailable', two => test('DR6 the RPC that is followed is unavailable: it is left out with a warning, and compared again later', async () => {
     const from = two.log.length, rpc = two.followed, begun = Date.now(), last = await two.world.cursor();
     const warns = two.logs(new RegExp(`level=warn msg="[^"]*${ALONE}`), 120_000, 'the warning');
     rpc.say = away;
