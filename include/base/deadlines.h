@@ -23,6 +23,7 @@
 #define ENGINE_BUMP_WAIT_MS 4500   /* the same for fee bumps, which wait for no account */
 #define ENGINE_BUMP_ANSWER_MS 4900
 #define ENGINE_CONNECT_MS 2000 /* a batch, for a connection; an attempt goes on for the next batch */
+#define ENGINE_SILENCE_MS 2000 /* no reply to a batch for so long: the database counts as unavailable */
 /* A batch that fails earlier, and with more time left than this before its deadline, fails at once. */
 #define ENGINE_AT_ONCE_MS 1000
 #define ENGINE_RETRY_LEFT_MS 300

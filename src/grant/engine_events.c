@@ -3,10 +3,6 @@
 #include "base/clock.h"
 #include "engine_choice.h"
 
-/* When the database has replied to no batch for so long, requests that time out are told that it is
- * unavailable. */
-#define SILENCE_MS 2000
-
 void engine_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
@@ -21,7 +17,7 @@ void engine_tick(void *context)
     static const struct detail silence = {"the database has not replied to any batch for seconds"};
     const int64_t now_ms = clock_ms();
     pthread_mutex_lock(&engine->mutex);
-    const bool silent = now_ms - engine->replied_ms > SILENCE_MS;
+    const bool silent = now_ms - engine->replied_ms > ENGINE_SILENCE_MS;
     const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
     const enum err none = silent || !engine->is_short ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
     const struct detail *detail = silent ? &silence : NULL;
