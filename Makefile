@@ -11,7 +11,7 @@ endif
 export BUILD CC
 
 # Lowest first: the tests of a module link it and the modules before it. `make lint` checks what a module may include.
-MODULES := base sandbox xdr stellar keys db limits rpc pool grant ingest provision http auth api
+MODULES := base sandbox xdr stellar keys db limits rpc pool grant submit upkeep ingest provision http auth api
 
 # Not every compiler and processor has all of these.
 supported = $(shell echo | $(CC) -Werror $(1) -xc -c -o /dev/null - 2>/dev/null && echo $(1))
@@ -134,6 +134,7 @@ $(INSPECT): $(call objects,$(wildcard tests/inspect/*.c)) $(call libraries_to,st
 	$(Q)$(test_link) -lsodium -ljansson
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)
 	$(Q)$(test_link) $(LIBS_fairway)
+$(BUILD)/tests/bench/release_network: $(BUILD)/tests/fuzz/xdr_mutator.o # makes values by the schema
 # A fuzz harness: with libFuzzer when the build has it (`make fuzz`), else with a program that replays its corpus.
 FUZZ := envelope ledger json jwt base64 strkey target rpc keyd keyd_client
 FUZZ_PROGRAMS := $(FUZZ:%=$(BUILD)/tests/fuzz/%)
@@ -158,7 +159,7 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 ONE = $(or $(wildcard tests/$(T).test.mjs),$(BUILD)/tests/$(T))
 t:
 	$(if $(T),,$(error T is a program, such as unit/grant/test_queue, integration/test_settle or e2e/gap))
-	@$(PARALLEL) -s $(BUILD)/vectors.txt $(filter $(BUILD)/%,$(ONE)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
+	@$(PARALLEL) -s $(BUILD)/vectors.txt $(filter $(BUILD)/%,$(ONE)) $(if $(filter clients/%,$(T)),$(GO_CLIENT)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
 	@$(TEST_ENV) ONLY='$(ONLY)' DEBUG='$(DEBUG)' sh tests/one.sh $(ONE)
 
 # Runs the unit tests of one module: make unit-xdr
@@ -174,7 +175,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
 
 .PHONY: test test-programs
 # The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
-TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
+TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
 LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm limits steps-refused) \
     tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
 test: install-test
@@ -199,7 +200,13 @@ $(FAIL): tests/faults/fail.c
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE -fPIC -shared -o $@ $<
 PRELOADED := $(STOP) $(FULL_DISK) $(FAIL)
-test-programs: $(PRELOADED) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
+# The client in Go. Without optimizations it takes half of the time.
+GO_CLIENT := $(BUILD)/tests/clients/payment
+$(GO_CLIENT): $(wildcard tests/clients/go/*)
+	@mkdir -p $(@D)
+	$(call say,GO  )
+	$(Q)GOTOOLCHAIN=local GOFLAGS=-buildvcs=false build/packages/go/bin/go build -C tests/clients/go -gcflags=all='-N -l' -o $(abspath $@) .
+test-programs: $(PRELOADED) $(GO_CLIENT) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
 compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
@@ -235,13 +242,13 @@ defects: install-test
 asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
-	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_metrics api_rpc api_stop api_transactions \
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
+SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_list api_metrics api_prepare api_rpc api_stop api_transactions \
     engine engine_cancel engine_deadlines engine_faults engine_sharing funds idempotency ingest janitor \
     keyd keyd_life leader limits watch) \
     $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
     http/test_framing http/test_hangups http/test_reply http/test_slow ingest/test_status \
-    keys/test_client keys/test_server)
+    keys/test_client keys/test_server rpc/test_rpcs)
 .PHONY: run-c-suites
 run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))
 run-c-suites:
@@ -339,8 +346,10 @@ DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
 MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
 # The pages, and all that they link to.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docker/*.md)) docker/compose.yaml docker/haproxy.cfg docker/kubernetes.yaml \
-    docker/roles.sql src/README.md src/api/README.md src/api/openapi.json tests/README.md tests/bench/README.md tests/hazards.md \
-    tests/dev/check.mjs tests/dev/demo.mjs tests/e2e/token.mjs
+    docker/roles.sql docker/validators-public.txt docker/validators-testnet.txt src/README.md src/api/README.md src/api/openapi.json tests/README.md tests/bench/README.md tests/hazards.md \
+    tests/dev/check.mjs tests/dev/demo.mjs tests/e2e/token.mjs tests/clients/README.md tests/clients/channels-proxy.mjs tests/clients/javascript/fairway.mjs \
+    tests/clients/javascript/payment.mjs tests/clients/javascript/call.mjs tests/clients/javascript/payout.mjs tests/clients/python/fairway.py \
+    tests/clients/python/payment.py tests/clients/python/call.py tests/clients/go/fairway.go tests/clients/go/check.go tests/clients/go/payment.go
 .PHONY: install
 install: build
 	install -d $(BINDIR) $(UNITDIR) $(MANDIR)

@@ -14,18 +14,40 @@ CREATE TABLE fairway.leases (
     max_time        bigint NOT NULL, -- Unix seconds
     max_ledger      bigint, -- exclusive; NULL: none
     request_id      text NOT NULL,
+    reference       text CHECK (octet_length(reference) BETWEEN 1 AND 255), -- the client's; NULL: none
+    natural_key     bytea CHECK (octet_length(natural_key) = 32), -- of a call that authorization entries alone ask for; NULL: of any other
     granted_at      timestamptz NOT NULL
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (hour_key(granted_at, hash))
+-- Serves finding the leases that a client has had for a call. Few leases have such a key, and the others are not in it.
+CREATE INDEX leases_of_call ON fairway.leases (natural_key) WHERE natural_key IS NOT NULL;
 
 -- How leases ended. A lease without a row here is open.
 CREATE TABLE fairway.lease_results (
-    hash        bytea NOT NULL,
-    granted_at  timestamptz NOT NULL, -- of the lease
-    settled_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    result      text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
-    result_code text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
-    ledger      bigint NOT NULL -- the one whose commit settled it
+    hash         bytea NOT NULL,
+    granted_at   timestamptz NOT NULL, -- of the lease
+    settled_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    result       text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
+    result_code  text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
+    ledger       bigint NOT NULL, -- the one that has the transaction, else the one whose commit settled it
+    -- When a ledger has the transaction; NULL also when that ledger was lost and the RPC does not tell.
+    ledger_hash  bytea CHECK (octet_length(ledger_hash) = 32), -- its hash there: that of its fee bump
+    fee_charged  bigint, -- stroops
+    result_xdr   bytea, -- TransactionResult
+    return_value bytea, -- SCVal; NULL: it has none, or none that the result proves
+    -- The order in which a client's leases ended: the ledger whose commit ended it (after a gap not the one that has the transaction), and within it
+    -- the slot of the account, which is the same when the ledger is committed again after a failover that lost it.
+    client       text NOT NULL,
+    ended_ledger bigint NOT NULL,
+    place        integer NOT NULL
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (granted_at, hash): a lease has one result
+-- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day.
+CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger, place);
+
+-- The last ledger that ended a lease of a day that was dropped. No row: nothing was dropped. A cursor before it would skip leases.
+CREATE TABLE fairway.dropped_ends (
+    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    ended_ledger bigint NOT NULL
+);
 
 -- Fee bumps that were signed: found by their own hash.
 CREATE TABLE fairway.fee_bumps (
@@ -35,8 +57,8 @@ CREATE TABLE fairway.fee_bumps (
     fee        bigint NOT NULL,
     signed_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
--- Serves finding the fee bumps of a lease. New rows have the time of recent leases, so inserts stay at the right edge of the index.
-CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash);
+-- Serves finding the fee bumps of a lease, the highest first. New rows have the time of recent leases, so inserts stay at the right edge of the index.
+CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash, fee);
 
 -- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
 CREATE TABLE fairway.idempotency_keys (
@@ -62,7 +84,7 @@ CREATE VIEW fairway.partitions AS
 -- For people: a lease with its key (NULL: none) and its end. It has no index on the hash.
 CREATE VIEW fairway.lease_history AS
     SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.key AS idempotency_key, l.envelope, l.max_time, l.max_ledger,
-        l.request_id, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger
+        l.request_id, l.reference, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger, r.ledger_hash, r.fee_charged
     FROM fairway.leases l
     LEFT JOIN fairway.lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
     LEFT JOIN fairway.idempotency_keys k ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;

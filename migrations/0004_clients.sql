@@ -6,7 +6,7 @@ CREATE TABLE fairway.client_usage (
     open_leases bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- What the fee bumps of a client with a limit of stroops a day may cost: of each lease the highest.
+-- What the fee bumps of a client with a limit of stroops a day may cost: of each open lease the highest; of one that has ended, the fee charged.
 CREATE TABLE fairway.client_fees (
     client  text PRIMARY KEY WITH (deduplicate_items = off),
     day     date NOT NULL, -- UTC

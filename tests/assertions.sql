@@ -1,4 +1,4 @@
--- What holds between accounts, leases, results, fee bumps and idempotency keys in every snapshot. Each row is a rule that is broken, and by
+-- What holds between accounts, leases, results, fee bumps, submissions and idempotency keys in every snapshot. Each row is a rule that is broken, and by
 -- what. Integration tests, the storm and the soak run this; it reads everything.
 WITH held AS MATERIALIZED (SELECT * FROM fairway.channel_accounts a WHERE a.lease_hash IS NOT NULL),
     ended AS MATERIALIZED (SELECT r.* FROM fairway.lease_results r)
@@ -27,6 +27,14 @@ WHERE e.result = 'expired' AND g.close_time <= l.max_time AND coalesce(l.max_led
 UNION ALL
 SELECT 'a fee bump is of no lease', encode(b.hash, 'hex')
 FROM fairway.fee_bumps b LEFT JOIN fairway.leases l ON l.hash = b.lease_hash AND l.granted_at = b.granted_at WHERE l.hash IS NULL
+UNION ALL
+SELECT 'a submission is of no open lease, or its bid is not recorded', encode(s.lease_hash, 'hex')
+FROM fairway.submissions s
+LEFT JOIN held h ON h.lease_hash = s.lease_hash AND h.public_key = s.account AND h.locked_at = s.granted_at AND h.lease_client = s.client
+LEFT JOIN fairway.fee_bumps b ON b.hash = s.bid_hash AND b.lease_hash = s.lease_hash AND b.granted_at = s.granted_at AND b.fee = s.bid
+WHERE h.lease_hash IS NULL OR b.hash IS NULL
+UNION ALL
+SELECT 'a submission bids more than its cap', encode(s.lease_hash, 'hex') FROM fairway.submissions s WHERE s.bid > s.max_fee
 UNION ALL
 SELECT 'a key is of no lease', k.client || '/' || k.key
 FROM fairway.idempotency_keys k LEFT JOIN fairway.leases l ON l.hash = k.lease_hash AND l.granted_at = k.granted_at AND l.client = k.client

@@ -122,7 +122,7 @@ git clone -q --depth 1 "file://$PWD" "$root/home/fairway"
 
 echo "test-debian: $command on Debian $release${load:+, with all processors busy}"
 env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-    ${certificates:+NODE_EXTRA_CA_CERTS="$certificates" npm_config_cafile="$certificates"} ${registry:+npm_config_registry="$registry"} \
+    ${certificates:+NODE_EXTRA_CA_CERTS="$certificates" npm_config_cafile="$certificates" PIP_CERT="$certificates" SSL_CERT_FILE="$certificates"} ${registry:+npm_config_registry="$registry"} \
     setpriv --pdeathsig KILL unshare --mount --pid --ipc --fork --kill-child sh -c "$inside" inside "$root" "$command" "$runs" "$load" </dev/null &
 system=$!
 # unshare ends with this script (--pdeathsig), process 1 of the system ends with unshare (--kill-child), and with it all other processes

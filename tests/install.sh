@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
-# JavaScript packages of tests/package-lock.json by npm. Does nothing when everything is installed.
+# JavaScript packages of tests/package-lock.json by npm, Go and the Python packages of tests/requirements.txt by pip. Does nothing when
+# everything is installed.
 #
 #   install.sh build | run | test | fuzz | bench      what the packages are needed for
 set -eu
@@ -9,7 +10,7 @@ target=${1:-test}
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
 run="postgresql ca-certificates procps curl"
-test="clang clang-tidy cppcheck libcmocka-dev binutils pgbouncer spin"
+test="clang clang-tidy cppcheck libcmocka-dev binutils pgbouncer spin python3 python3-pip"
 case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
@@ -75,4 +76,16 @@ if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package
     done
     node_modules/.bin/node --version >/dev/null
     cp package-lock.json node_modules/.fairway-lock
+fi
+
+# For tests/clients: the Stellar SDK for Python, and Go, whose version in Debian is too old for the SDK. By hash, and none is built here.
+if [ "$target" = test ]; then
+    lock=$(python3 --version && cat requirements.txt)
+    if [ "$(cat ../build/packages/.fairway-lock 2>/dev/null)" != "$lock" ]; then
+        echo "installing Go and Python packages by pip, which takes about 20 seconds"
+        rm -rf ../build/packages
+        PIP_ROOT_USER_ACTION=ignore python3 -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps --no-compile \
+            --only-binary :all: --target ../build/packages -r requirements.txt
+        echo "$lock" >../build/packages/.fairway-lock
+    fi
 fi

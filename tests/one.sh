@@ -14,7 +14,7 @@ case $program in
         ${debug:+--experimental-test-isolation=none} ${only:+"--test-name-pattern=$only"} "$program"
     ;;
 *)
-    gcc -shared -fPIC -O1 -o "$kept/filter.so" "$(dirname "$0")/defects/filter.c"
+    gcc -shared -fPIC -O1 -iquote "$(dirname "$0")" -o "$kept/filter.so" "$(dirname "$0")/defects/filter.c"
     case $only in *[*?]* | "") ;; *) only="$only ${only}_* *_$only *_${only}_*" ;; esac
     if [ -n "$debug" ]; then
         gdb -q -ex 'set breakpoint pending on' -ex 'break _fail' -ex 'set follow-fork-mode parent' \

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "start.h"
 #include "pool/account_read.h"
+#include "rpc/rpcs.h"
 #include "provision/account_admin.h"
 
 #define PAGE 500
@@ -128,15 +129,17 @@ static int change_accounts(const struct config *config, change_fn change)
         if (address_decode(config_argument(config, i), &account) != ERR_OK)
             return command_usage_error(
                 "accounts", "\"%s\" is not an account address (G...)", config_argument(config, i));
-    int code = pool_access_open(config, KEYD_SERVE, &access);
+    int code = pool_access_open(config, KEYD_SERVE, true, &access);
     if (code == EX_OK) {
+        struct rpcs *rpcs = rpcs_start(&(struct rpcs_settings){
+            .url = access.rpc_url, .ledger_ms = (int)config_ms(config, "LEDGER_SECONDS")});
         const struct account_admin admin = {.db = access.db,
-            .rpc = rpc_new(&(struct rpc_settings){.url = access.rpc_url, .cancel_fd = -1}),
+            .feed = rpcs_feed(rpcs),
             .keyd = access.keyd,
             .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
         code = change_each(config, &admin, change);
-        rpc_free(admin.rpc);
+        rpcs_stop(rpcs);
     }
     pool_access_close(&access);
     return code;

@@ -10,12 +10,17 @@ static bool is_off(const struct config *config)
     return text_equal(config_text(config, "AUTH"), "none");
 }
 
-enum err authentication_open(const struct config *config, struct auth **out, struct detail *detail)
+struct auth_settings authentication_settings(const struct config *config)
 {
-    const struct auth_settings settings = {.public_keys = config_text(config, "CLIENT_AUTH_PUBLIC_KEYS"),
+    return (struct auth_settings){.public_keys = config_text(config, "CLIENT_AUTH_PUBLIC_KEYS"),
         .clients_file = config_text(config, "CLIENTS_FILE"),
         .window_s = (unsigned)config_number(config, "CLIENT_AUTH_MAX_TIMEOUT_SECONDS"),
         .audience_required = config_is_on(config, "CLIENT_AUTH_AUDIENCE")};
+}
+
+enum err authentication_open(const struct config *config, struct auth **out, struct detail *detail)
+{
+    const struct auth_settings settings = authentication_settings(config);
     const bool has_clients = settings.public_keys != NULL || settings.clients_file != NULL;
     *out = NULL;
     if (!is_off(config) && !text_equal(config_text(config, "AUTH"), "jwt"))

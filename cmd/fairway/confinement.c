@@ -33,12 +33,14 @@ static char *directory_of(const char *path)
 enum err confinement_enter(
     const struct config *config, int keyd_pidfd, enum log_level level, struct detail *detail)
 {
-    char *files[URL_FILES_MAX + 1];
+    static const char *const reread[] = {"CLIENTS_FILE", "TRUSTED_VALIDATORS"};
+    char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
     struct confine_report report;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     size_t count = url != NULL ? url_files(url, files) : 0;
-    if (config_knows(config, "CLIENTS_FILE") && config_text(config, "CLIENTS_FILE") != NULL)
-        files[count++] = directory_of(config_text(config, "CLIENTS_FILE"));
+    for (size_t i = 0; i < ARRAY_LEN(reread); i++)
+        if (config_knows(config, reread[i]) && config_text(config, reread[i]) != NULL)
+            files[count++] = directory_of(config_text(config, reread[i]));
     const bool abstract =
         (service_manager != NULL && service_manager[0] == '@') || (url != NULL && url_is_abstract(url));
     const struct confine_settings settings = {.files = (const char *const *)files,

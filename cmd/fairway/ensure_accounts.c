@@ -22,7 +22,7 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
 }
 
 static enum err ensure(
-    const struct config *config, const struct pool_access *access, size_t wanted, struct detail *detail)
+    const struct config *config, struct pool_access *access, size_t wanted, struct detail *detail)
 {
     const struct ingest_settings ingest = pool_access_ingestion(config, access);
     struct provision_settings settings = {.database_url = access->database_url,
@@ -32,7 +32,7 @@ static enum err ensure(
         .keyd = access->keyd,
         .fee_per_operation_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
-        .ledger_seconds = ingest.ledger_seconds,
+        .ledger_ms = ingest.ledger_ms,
         .poll_ms = ingest.poll_ms,
         .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
     enum err e = ingest_start(&ingest, &settings.ingest, detail);
@@ -82,7 +82,7 @@ static int plan(const struct config *config, uint64_t wanted)
 
 /* The plan is printed first: scaling down removes accounts. */
 static enum err print_plan_and_ensure(
-    const struct config *config, const struct pool_access *access, uint64_t wanted, struct detail *detail)
+    const struct config *config, struct pool_access *access, uint64_t wanted, struct detail *detail)
 {
     struct pool_counts counts;
     enum err e = pool_counts_read(access->db, &counts, detail);
@@ -101,7 +101,7 @@ int cmd_ensure_accounts(const struct config *config)
         return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
     if (config_is_on(config, "DRY_RUN"))
         return plan(config, wanted);
-    int code = pool_access_open(config, KEYD_PROVISION, &access);
+    int code = pool_access_open(config, KEYD_PROVISION, true, &access);
     if (code == EX_OK) {
         enum err e = print_plan_and_ensure(config, &access, wanted, &detail);
         if (e == ERR_OK)

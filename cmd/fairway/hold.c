@@ -21,7 +21,7 @@ static enum err begin(const struct config *config, struct db *db, struct detail 
 {
     int64_t until_s;
     enum err e = grants_hold_begin(
-        db, config_argument(config, 0), (unsigned)config_number(config, "LEDGER_SECONDS"), &until_s, detail);
+        db, config_argument(config, 0), (unsigned)config_ms(config, "LEDGER_SECONDS"), &until_s, detail);
     if (e != ERR_OK)
         return e;
     fputs("no lease is granted until a ledger has closed after ", stdout);

@@ -19,10 +19,10 @@ enum {
     PORT_MAX = 65535,
     /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
      * RPC, listening sockets and closing connections; for each thread; and for each further address of
-     * RPC_URL: up to 11 threads have a connection to it, for which libcurl needs up to three. */
-    DESCRIPTORS_BASE = 160,
+     * RPC_URL: up to 27 threads have a connection to it, for which libcurl needs up to three. */
+    DESCRIPTORS_BASE = 211,
     DESCRIPTORS_THREAD = 4,
-    DESCRIPTORS_ADDRESS = 33
+    DESCRIPTORS_ADDRESS = 81
 };
 
 static unsigned number(const struct config *config, const char *name)

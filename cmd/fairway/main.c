@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
+#include "stellar/protocol.h"
 #include "options.h"
 
 static int run_loaded(const struct command *command, const struct config *config)
@@ -47,7 +48,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 static void print_version(FILE *to)
 {
-    fprintf(to, "fairway %s (commit %s)\n", version_text(), version_commit());
+    fprintf(to, "fairway %s (commit %s, protocol %d)\n", version_text(), version_commit(), PROTOCOL_KNOWN);
 }
 
 static const struct {

@@ -26,6 +26,10 @@ enum {
     {                                                                                                        \
         {name, CONFIG_NUMBER, fallback, help, min, max}, readers                                             \
     }
+#define DURATION(name, fallback, help, min_ms, max_ms, readers)                                              \
+    {                                                                                                        \
+        {name, CONFIG_DURATION, fallback, help, min_ms, max_ms}, readers                                     \
+    }
 
 const struct option_row option_rows[] = {
     SECTION("Database"),
@@ -41,8 +45,11 @@ const struct option_row option_rows[] = {
         "passphrase of the network; the database and each RPC must be of that network:\n"
         "      \"Public Global Stellar Network ; September 2015\", \"Test SDF Network ; September 2015\" "
         "(testnet)",
-        WITH_POOL),
-    NUMBER("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 1, 60, WITH_POOL | FOR_HOLD),
+        WITH_POOL | FOR_TOKEN),
+    OPTION(CONFIG_TEXT, "TRUSTED_VALIDATORS", NULL,
+        "file of the validators of whom one must have signed each ledger; read again when it changes",
+        WITH_INGESTION),
+    DURATION("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 100, 60000, WITH_POOL | FOR_HOLD),
     SECTION("Keys"),
     OPTION(CONFIG_SECRET, "MASTER_KEY_FILE", NULL,
         "file with the 32-byte master key (fairway keygen makes one)", WITH_POOL),
@@ -78,6 +85,9 @@ const struct option_row option_rows[] = {
         1000000000000, WITH_POOL),
     NUMBER("MAX_RESOURCE_FEE", "50000000", "largest resource fee of a Soroban transaction in stroops", 0,
         1000000000000, WITH_POOL),
+    NUMBER("RESOURCE_MARGIN_PERCENT", "15",
+        "percent that a contract call prepared by fairway may use, and pay, above what its simulation found",
+        0, 100, FOR_SERVE),
     SECTION("The distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each"),
     NUMBER("LOW_BALANCE_PAYMENTS", "1000",
         "warn when the distribution account can pay for fewer payments than this; at least "
@@ -94,14 +104,14 @@ const struct option_row option_rows[] = {
         "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication",
         FOR_SERVE | FOR_HEALTH),
     OPTION(CONFIG_TEXT, "CLIENT_AUTH_PUBLIC_KEYS", NULL,
-        "public keys (G...,G...) of clients with default limits", FOR_SERVE),
+        "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_TOKEN),
     OPTION(CONFIG_TEXT, "CLIENTS_FILE", NULL,
         "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP",
-        FOR_SERVE),
+        FOR_SERVE | FOR_TOKEN),
     NUMBER("CLIENT_AUTH_MAX_TIMEOUT_SECONDS", "15", "longest time that a token may be valid", 1,
-        AUTH_WINDOW_MAX_S, FOR_SERVE),
+        AUTH_WINDOW_MAX_S, FOR_SERVE | FOR_TOKEN),
     OPTION(CONFIG_SWITCH, "CLIENT_AUTH_AUDIENCE", "off",
-        "\"on\": each token must name the network's passphrase as its audience (aud)", FOR_SERVE),
+        "\"on\": each token must name the network's passphrase as its audience (aud)", FOR_SERVE | FOR_TOKEN),
     NUMBER("MAX_BODY", "262144", "largest request body in bytes", 1024, 16777216, FOR_SERVE),
     NUMBER("HTTP_THREADS", "2", "threads that read and write HTTP", 1, 64, FOR_SERVE),
     NUMBER("MAX_CONNECTIONS", "1024",
@@ -118,8 +128,10 @@ const struct option_row option_rows[] = {
         0, 65535, FOR_SERVE | FOR_HEALTH),
     SECTION("Ingestion"),
     NUMBER("INGEST_POLL_MS", "500",
-        "milliseconds between two requests for the next ledger; at most LEDGER_SECONDS", 20, 10000,
-        WITH_POOL),
+        "milliseconds between two requests for the next ledger, while the times of ledgers are not known yet "
+        "and\n"
+        "      when one is late; at most LEDGER_SECONDS",
+        20, 10000, WITH_POOL),
     NUMBER("LEASE_RETENTION_DAYS", "7", "days that settled leases are kept", 1, 90, WITH_INGESTION),
     SECTION("Flags of one command"),
     OPTION(CONFIG_FLAG, "STATE", NULL,
@@ -131,10 +143,16 @@ const struct option_row option_rows[] = {
         CONFIG_FLAG_SWITCH, "SHOW", NULL, "print whether grants are on hold, why and until when", FOR_HOLD),
     OPTION(CONFIG_FLAG_SWITCH, "CLIENT", NULL,
         "make a client's key: writes its secret seed, prints its public key", FOR_KEYGEN),
-    OPTION(CONFIG_FLAG, "AUDIENCE", NULL, "passphrase of the network that the token is for", FOR_TOKEN),
+    OPTION(CONFIG_FLAG_SWITCH, "CHECK", NULL,
+        "read a token from standard input, and explain whether serve with these options would accept it",
+        FOR_TOKEN),
+    OPTION(CONFIG_FLAG, "AUDIENCE", NULL,
+        "passphrase of the network that the token is for (with --check by default NETWORK_PASSPHRASE)",
+        FOR_TOKEN),
     OPTION(CONFIG_FLAG, "IDEMPOTENCY_KEY", NULL, "the request's Idempotency-Key", FOR_TOKEN),
     SECTION("All commands"),
-    NUMBER("START_TIMEOUT", "60", "seconds to wait at start for database and RPC", 1, 3600,
+    NUMBER("START_TIMEOUT", "60",
+        "seconds to wait at start for the database, and for the RPC; serve starts without the RPC", 1, 3600,
         WITH_DATABASE & ~(unsigned)FOR_LOCKS),
     OPTION(CONFIG_TEXT, "LOG_LEVEL", "info", "debug, info, warn or error",
         WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN),
@@ -205,13 +223,13 @@ static enum err check_balance_limits(const struct config *config, struct detail 
 static enum err check_ingestion(const struct config *config, struct detail *detail)
 {
     const uint64_t poll_ms = config_number(config, "INGEST_POLL_MS"),
-                   ledger_s = config_number(config, "LEDGER_SECONDS");
-    if (poll_ms > ledger_s * 1000)
+                   ledger_ms = config_ms(config, "LEDGER_SECONDS");
+    if (poll_ms > ledger_ms)
         return detail_set(detail, ERR_CONFIG,
-            "INGEST_POLL_MS=%" PRIu64 " is longer than LEDGER_SECONDS=%" PRIu64
+            "INGEST_POLL_MS=%" PRIu64 " is longer than LEDGER_SECONDS=%s"
             ": leases would end whole ledgers late. Set INGEST_POLL_MS to at most %" PRIu64
             " or raise LEDGER_SECONDS",
-            poll_ms, ledger_s, ledger_s * 1000);
+            poll_ms, config_text(config, "LEDGER_SECONDS"), ledger_ms);
     return ERR_OK;
 }
 

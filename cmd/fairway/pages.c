@@ -38,6 +38,8 @@ static void print_bounds(const struct config_option *option, FILE *to)
 {
     if (option->kind == CONFIG_NUMBER)
         fprintf(to, ". %" PRIu64 " to %" PRIu64, option->min, option->max);
+    else if (option->kind == CONFIG_DURATION)
+        fprintf(to, ". %g to %g, or as 600ms", (double)option->min / 1000, (double)option->max / 1000);
     else if (option->kind == CONFIG_SWITCH)
         fputs(". on or off", to);
     if (is_environment_only(option))

@@ -5,6 +5,7 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/text.h"
 #include "commands.h"
 #include "options.h"
@@ -61,10 +62,24 @@ static enum err read_options(const struct config *config, struct pool_access *ou
     return ERR_OK;
 }
 
+/* Returns ERR_OK without an answer when the command does not need one to start. */
+static enum err check_rpc(struct pool_access *out, bool needs_rpc, int64_t deadline_ms, struct detail *detail)
+{
+    const int64_t soon_ms = clock_ms() + SERVE_RPC_MS;
+    enum err e = rpcs_check(
+        out->rpc_url, out->passphrase, needs_rpc || deadline_ms < soon_ms ? deadline_ms : soon_ms, detail);
+    out->rpc_checked = e == ERR_OK;
+    if (needs_rpc || (e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED))
+        return e;
+    log_warn("starting without Stellar RPC: until it answers, nothing is ingested and nothing is leased",
+        "error=%s detail=\"%s\"", err_code(e), detail->text);
+    return ERR_OK;
+}
+
 /* In this order: before a socket is open, the key process is started and this process confined; the keys are
  * loaded when everything that belongs together has been compared. */
-static enum err start(
-    const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail)
+static enum err start(const struct config *config, enum keyd_mode mode, bool needs_rpc,
+    struct pool_access *out, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
     enum err e;
@@ -72,29 +87,39 @@ static enum err start(
         (e = key_process_start(config, mode, out, detail)) != ERR_OK ||
         (e = confinement_enter(config, keyd_pidfd(out->keyd), LOG_INFO, detail)) != ERR_OK ||
         (e = database_open_pool(config, deadline_ms, &out->db, detail)) != ERR_OK ||
-        (e = rpcs_check(out->rpc_url, out->passphrase, deadline_ms, detail)) != ERR_OK)
+        (e = check_rpc(out, needs_rpc, deadline_ms, detail)) != ERR_OK)
         return e;
     return key_process_load(out, deadline_ms, detail);
 }
 
-int pool_access_open(const struct config *config, enum keyd_mode mode, struct pool_access *out)
+int pool_access_open(
+    const struct config *config, enum keyd_mode mode, bool needs_rpc, struct pool_access *out)
 {
     struct detail detail = {0};
     *out = (struct pool_access){0};
-    enum err e = start(config, mode, out, &detail);
+    enum err e = start(config, mode, needs_rpc, out, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 
-struct ingest_settings pool_access_ingestion(const struct config *config, const struct pool_access *access)
+/* For ingestion, which repeats it. */
+static enum err check_rpc_again(void *context, struct detail *detail)
+{
+    const struct pool_access *access = context;
+    return rpcs_check_once(access->rpc_url, access->passphrase, clock_ms() + SERVE_RPC_MS, detail);
+}
+
+struct ingest_settings pool_access_ingestion(const struct config *config, struct pool_access *access)
 {
     return (struct ingest_settings){.database_url = access->database_url,
         .rpc_url = access->rpc_url,
+        .trusted_validators = config_text(config, "TRUSTED_VALIDATORS"),
         .network = access->network,
         .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
-        .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+        .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
         .synchronous_failover = access->synchronous_failover,
         .funds = access->funds,
-        .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400};
+        .retention_s = (int64_t)config_number(config, "LEASE_RETENTION_DAYS") * 86400,
+        .check = {access->rpc_checked ? NULL : check_rpc_again, access}};
 }
 
 void pool_access_close(struct pool_access *access)

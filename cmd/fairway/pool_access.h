@@ -19,6 +19,7 @@ struct pool_access {
     const char *database_url;
     bool synchronous_failover; /* of the database */
     const char *rpc_url;
+    bool rpc_checked;       /* false: it did not answer, so its network is not known */
     const char *passphrase; /* of the network */
     struct network_id network;
     struct public_key distribution;
@@ -27,10 +28,12 @@ struct pool_access {
 };
 
 /* Returns EX_OK, or logs the error and returns the command's exit code. Waits up to START_TIMEOUT for a
- * database or an RPC that is unavailable. Call pool_access_close in either case. */
-int pool_access_open(const struct config *config, enum keyd_mode mode, struct pool_access *out);
-/* What ingestion of such a command needs. */
-struct ingest_settings pool_access_ingestion(const struct config *config, const struct pool_access *access);
+ * database that is unavailable, and for an RPC if the command needs one to start. Call pool_access_close in
+ * either case. */
+int pool_access_open(
+    const struct config *config, enum keyd_mode mode, bool needs_rpc, struct pool_access *out);
+/* What ingestion of such a command needs. An RPC that has not been checked is checked there. */
+struct ingest_settings pool_access_ingestion(const struct config *config, struct pool_access *access);
 void pool_access_close(struct pool_access *access);
 
 #endif

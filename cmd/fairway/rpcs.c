@@ -6,38 +6,60 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "rpc/rpc.h"
+#include "stellar/protocol.h"
 
 struct check {
     const char *url, *passphrase;
     int64_t deadline_ms;
 };
 
-/* Asks one address of RPC_URL, counted from 1, for its network. */
-static enum err check_rpc(const struct check *check, unsigned address, int timeout_ms, struct detail *detail)
+/* One address of RPC_URL. */
+struct probe {
+    const struct check *check;
+    unsigned address; /* from 1 */
+    int timeout_ms;
+    pthread_t thread;
+    enum err e;
+    struct detail detail;
+};
+
+/* Asks one address for its network. */
+static void *check_rpc(void *context)
 {
+    struct probe *probe = context;
     struct rpc *rpc = rpc_new(&(struct rpc_settings){
-        .url = check->url, .only = address, .timeout_ms = timeout_ms, .cancel_fd = -1});
+        .url = probe->check->url, .only = probe->address, .timeout_ms = probe->timeout_ms, .cancel_fd = -1});
     struct rpc_network network = {0};
-    enum err e = rpc_network(rpc, &network, detail);
-    if (e == ERR_OK && !text_equal(network.passphrase, check->passphrase)) {
-        AUTO_FREE char *origin = rpc_origin(check->url, address);
-        e = detail_set(detail, ERR_CONFIG,
+    probe->e = rpc_network(rpc, &network, &probe->detail);
+    if (probe->e == ERR_OK && !text_equal(network.passphrase, probe->check->passphrase)) {
+        AUTO_FREE char *origin = rpc_origin(probe->check->url, probe->address);
+        probe->e = detail_set(&probe->detail, ERR_CONFIG,
             "%.50s of RPC_URL serves the network \"%.50s\", but NETWORK_PASSPHRASE is \"%.50s\"", origin,
-            network.passphrase, check->passphrase);
+            network.passphrase, probe->check->passphrase);
     }
+    if (probe->e == ERR_OK)
+        protocol_note(rpc_node_protocol(rpc), "the node behind RPC_URL");
     rpc_network_free(&network);
     rpc_free(rpc);
-    return e;
+    return NULL;
 }
 
-/* Shares the time that is left between the RPCs that have not been asked yet. */
-static int rpc_timeout_ms(const struct check *check, unsigned not_asked)
+#define TIMEOUT_MIN_MS 1000
+
+/* All at the same time: one that hangs delays the start by its own timeout only. */
+static void probe_all(const struct check *check, struct probe probes[], unsigned count)
 {
-    const int share_ms = clock_left_ms(check->deadline_ms) / (int)not_asked;
-    return share_ms < START_RPC_MIN_MS   ? START_RPC_MIN_MS
-           : share_ms > START_RPC_MAX_MS ? START_RPC_MAX_MS
-                                         : share_ms;
+    const int most_ms = count > 1 ? SERVE_RPC_MS : START_RPC_MAX_MS,
+              left_ms = clock_left_ms(check->deadline_ms);
+    const int timeout_ms = left_ms < TIMEOUT_MIN_MS ? TIMEOUT_MIN_MS : left_ms > most_ms ? most_ms : left_ms;
+    for (unsigned i = 0; i < count; i++) {
+        probes[i] = (struct probe){.check = check, .address = i + 1, .timeout_ms = timeout_ms};
+        thread_start(&probes[i].thread, check_rpc, &probes[i]);
+    }
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(probes[i].thread, NULL);
 }
 
 /* One that counted twice would confirm what it says itself. */
@@ -62,27 +84,26 @@ static enum err check_rpcs(void *context, struct detail *detail)
 {
     const struct check *check = context;
     const unsigned count = (unsigned)rpc_address_count(check->url);
-    struct detail failures[RPC_ADDRESSES_MAX] = {0}; /* empty: it has answered */
+    struct probe probes[RPC_ADDRESSES_MAX];
     bool answered = false;
     enum err failed = check_addresses(check->url, count, detail);
     if (failed != ERR_OK)
         return failed;
+    probe_all(check, probes, count);
     for (unsigned i = 0; i < count; i++) {
-        enum err e = check_rpc(check, i + 1, rpc_timeout_ms(check, count - i), &failures[i]);
-        answered |= e == ERR_OK;
-        if (e == ERR_OK)
+        answered |= probes[i].e == ERR_OK;
+        if (probes[i].e == ERR_OK)
             continue;
-        failed = e;
-        *detail = failures[i];
-        if (e != ERR_RPC_UNAVAILABLE && e != ERR_RPC_REFUSED)
-            return e;
+        failed = detail_set(detail, probes[i].e, "%s", probes[i].detail.text);
+        if (failed != ERR_RPC_UNAVAILABLE && failed != ERR_RPC_REFUSED)
+            return failed;
     }
     if (!answered)
         return failed;
     for (unsigned i = 0; i < count; i++)
-        if (failures[i].text[0] != '\0')
+        if (probes[i].e != ERR_OK)
             log_warn("an RPC of RPC_URL does not answer; its network is not checked", "rpc=%u detail=\"%s\"",
-                i + 1, failures[i].text);
+                i + 1, probes[i].detail.text);
     return ERR_OK;
 }
 
@@ -95,4 +116,9 @@ enum err rpcs_check(const char *url, const char *passphrase, int64_t deadline_ms
             " change the responses",
             NULL);
     return retry_until(check_rpcs, &check, deadline_ms, detail);
+}
+
+enum err rpcs_check_once(const char *url, const char *passphrase, int64_t deadline_ms, struct detail *detail)
+{
+    return check_rpcs(&(struct check){url, passphrase, deadline_ms}, detail);
 }

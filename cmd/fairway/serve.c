@@ -28,7 +28,9 @@ struct service {
     struct pool_access access;
     struct ingest *ingest;
     struct engine *engine;
+    _Atomic uint32_t seen_ledger; /* written by ingest, read by engine */
     struct watch *watch;
+    struct submitter *submitter;
     struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
     struct listeners listeners;
 };
@@ -36,6 +38,11 @@ struct service {
 static bool ingestion_ready(void *context, struct detail *why)
 {
     return ingest_ready(context, why);
+}
+
+static bool network_checked(void *context)
+{
+    return ingest_checked(context);
 }
 
 /* Without NUM_CHANNEL_ACCOUNTS, a pool smaller than the default is no problem: warns only if the option is
@@ -74,6 +81,11 @@ static void report(const struct config *config, const struct pool_access *access
     if (counted)
         compare_pool(config, counts.active);
     warn_of_rights(access->db);
+    if (config_text(config, "TRUSTED_VALIDATORS") == NULL)
+        log_warn("TRUSTED_VALIDATORS is not set: the signatures of ledgers are not checked, and an RPC that "
+                 "is alone can "
+                 "invent ledgers that end leases",
+            NULL);
 }
 
 static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
@@ -85,12 +97,20 @@ static enum err start_pool(const struct config *config, struct service *service,
             .limits = access->limits.limits,
             .max_lease_fee_stroops = access->limits.max_lease_fee_stroops,
             .funds = access->funds,
-            .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS")},
+            .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
+            .seen_ledger = &service->seen_ledger},
         .keyd = access->keyd};
     for (; engine.grant.key_id_count < access->key_count; engine.grant.key_id_count++)
         engine.grant.key_ids[engine.grant.key_id_count] = access->keys[engine.grant.key_id_count].key_id;
     service->engine = engine_start(&engine);
-    return watch_start(access->database_url, service->engine, &service->watch, detail);
+    service->submitter = submitter_start(&(struct submitter_settings){.database_url = access->database_url,
+        .rpc_url = access->rpc_url,
+        .engine = service->engine,
+        .limits = &service->access.limits.limits});
+    enum err e = watch_start(access->database_url, service->engine, &service->watch, detail);
+    if (e == ERR_OK)
+        watch_on_ledger(service->watch, submitter_ledger, service->submitter);
+    return e;
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
@@ -99,6 +119,7 @@ static enum err start_http(const struct config *config, struct service *service,
     const struct api_settings settings = {.auth = service->auth,
         .engine = service->engine,
         .watch = service->watch,
+        .submitter = service->submitter,
         .keyd = access->keyd,
         .database_url = access->database_url,
         .rpc_url = access->rpc_url,
@@ -107,11 +128,14 @@ static enum err start_http(const struct config *config, struct service *service,
         .network = access->network,
         .distribution = access->distribution,
         .limits = access->limits.limits,
+        .resource_margin_percent = (unsigned)config_number(config, "RESOURCE_MARGIN_PERCENT"),
+        .seen_ledger = &service->seen_ledger,
         .funds = access->funds,
         .synchronous_failover = access->synchronous_failover,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
-        .ledger_seconds = (unsigned)config_number(config, "LEDGER_SECONDS"),
+        .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
         .ingest_ready = ingestion_ready,
+        .network_checked = network_checked,
         .ingest_context = service->ingest};
     service->api = api_start(&settings);
     if (listeners_want_admin(config))
@@ -121,10 +145,13 @@ static enum err start_http(const struct config *config, struct service *service,
 
 static enum err start(const struct config *config, struct service *service, struct detail *detail)
 {
-    const struct ingest_settings ingest = pool_access_ingestion(config, &service->access);
+    struct ingest_settings ingest = pool_access_ingestion(config, &service->access);
     enum err e;
-    if ((e = ingest_start(&ingest, &service->ingest, detail)) != ERR_OK ||
-        (e = start_pool(config, service, detail)) != ERR_OK)
+    ingest.seen_ledger = &service->seen_ledger;
+    if ((e = start_pool(config, service, detail)) != ERR_OK)
+        return e;
+    ingest.listener = (struct lease_ends_listener){watch_ended, service->watch};
+    if ((e = ingest_start(&ingest, &service->ingest, detail)) != ERR_OK)
         return e;
     if ((e = start_http(config, service, detail)) == ERR_OK && (e = confine_listening(detail)) == ERR_OK)
         systemd_notify("READY=1");
@@ -149,14 +176,19 @@ static void stop(struct service *service)
         api_drain(service->api);
     if (service->admin != NULL)
         api_drain(service->admin);
+    ingest_stop(service->ingest); /* it tells the watch */
     if (service->watch != NULL)
         watch_stop(service->watch);
+    if (service->submitter != NULL)
+        submitter_stop(service->submitter);
     if (service->engine != NULL)
         engine_stop(service->engine);
     listeners_free(&service->listeners);
+    watch_free(service->watch); /* requests of the engine's last batches have gone there */
+    if (service->submitter != NULL)
+        submitter_free(service->submitter);
     api_free(service->api);
     api_free(service->admin);
-    ingest_stop(service->ingest);
     auth_free(service->auth);
     pool_access_close(&service->access);
 }
@@ -213,7 +245,7 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGHUP);
-    int code = pool_access_open(config, KEYD_SERVE, &service.access);
+    int code = pool_access_open(config, KEYD_SERVE, false, &service.access);
     if (code != EX_OK) {
         auth_free(service.auth);
         pool_access_close(&service.access);

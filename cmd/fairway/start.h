@@ -59,9 +59,12 @@ MUST_CHECK enum err key_process_load(struct pool_access *out, int64_t deadline_m
 /*
  * Checks the URL, and that each RPC is of the network with this passphrase; ERR_CONFIG if one is not. Retries
  * until deadline_ms (clock_ms) while none of them answers. One that does not answer is only logged while
- * another does: ingestion compares what it says later (ingest/witness.h).
+ * another does: ingestion compares what it says later (rpc/rpcs.h).
  */
 MUST_CHECK enum err rpcs_check(
+    const char *url, const char *passphrase, int64_t deadline_ms, struct detail *detail);
+/* The same in one try, for a service that has started without an answer. */
+MUST_CHECK enum err rpcs_check_once(
     const char *url, const char *passphrase, int64_t deadline_ms, struct detail *detail);
 
 #endif

@@ -1,4 +1,5 @@
-/* token: signs the token of one request, as a client does, with the secret seed in a file. */
+/* token: signs the token of one request, as a client does, with the secret seed in a file; or, with --check,
+ * explains what serve would say of a token. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/secret_file.h"
 #include "base/text.h"
 #include "commands.h"
+#include "serve.h"
 
 enum {
     BODY_MAX = 1 << 24,
@@ -24,8 +26,8 @@ static int fail(const char *what, const char *path)
     return EX_NOINPUT;
 }
 
-/* path: "-" is standard input; NULL: no body. */
-static int read_body(const char *path, struct buf *out)
+/* path: "-" is standard input; NULL: nothing. */
+static int read_input(const char *what, const char *path, struct buf *out)
 {
     if (path == NULL)
         return EX_OK;
@@ -33,36 +35,89 @@ static int read_body(const char *path, struct buf *out)
     FILE *file = opens ? fopen(path, "re") : stdin;
     char part[4096];
     if (file == NULL)
-        return fail("cannot read the body", path);
+        return fail(what, path);
     for (size_t got; out->len <= BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
         buf_add(out, part, got);
     const bool failed = ferror(file) != 0;
     if (opens)
         fclose(file);
     if (failed || out->len <= BODY_MAX)
-        return failed ? fail("cannot read the body", path) : EX_OK;
-    fprintf(stderr, "fairway token: the body %s is larger than %d bytes\n", path, BODY_MAX);
+        return failed ? fail(what, path) : EX_OK;
+    fprintf(stderr, "fairway token: %s %s: larger than %d bytes\n", what, path, BODY_MAX);
     return EX_NOINPUT;
 }
 
 /* What the service cannot have received, so that no token for it could fit a request. */
-static const char *unusable(const struct token_request *request)
+static const char *unusable(const char *method, const char *target)
 {
-    if (request->target == NULL)
-        return "give the KEY_FILE, the METHOD and the TARGET";
-    if (!text_equal(request->method, "GET") && !text_equal(request->method, "POST"))
+    if (!text_equal(method, "GET") && !text_equal(method, "POST"))
         return "the METHOD is GET or POST, in upper case";
-    if (request->target[0] != '/')
+    if (target[0] != '/')
         return "the TARGET is the path with its query, as it is sent: /v1/pool";
     return NULL;
 }
 
-static int print(const char *token)
+static int print(const char *text)
 {
-    if (puts(token) >= 0 && fflush(stdout) == 0)
+    if (puts(text) >= 0 && fflush(stdout) == 0)
         return EX_OK;
-    fprintf(stderr, "fairway token: cannot write the token: %s\n", strerror(errno));
+    fprintf(stderr, "fairway token: cannot write the output: %s\n", strerror(errno));
     return EX_IOERR;
+}
+
+static void print_check(const char *check, const char *why)
+{
+    printf("%-5s  %s%s%s\n", why == NULL ? "ok" : "wrong", check, why == NULL ? "" : ": ",
+        why == NULL ? "" : why);
+}
+
+/* Explains a token, as it would be judged for the request now. */
+static int explain(const struct config *config, struct auth *auth, const char *token, struct bytes body)
+{
+    struct auth_client client;
+    AUTO_FREE char *authorization = mem_format("Bearer %s", token);
+    const char *audience = config_text(config, "AUDIENCE");
+    const struct auth_request request = {.method = config_argument(config, 0),
+        .target = config_argument(config, 1),
+        .authorization = authorization,
+        .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
+        .audience = audience != NULL ? audience : config_text(config, "NETWORK_PASSPHRASE"),
+        .scope = AUTH_ALL,
+        .now_s = time(NULL)};
+    const enum err e = auth_explain(auth, &request, body, &client, print_check);
+    AUTO_FREE char *end = e == ERR_OK ? mem_format("The token is valid; its client is %s.", client.name)
+                                      : mem_copy_text("The token is refused.");
+    const int code = print(end);
+    return code == EX_OK && e != ERR_OK ? EXIT_FAILURE : code;
+}
+
+static int check(const struct config *config)
+{
+    struct buf token CLEANUP(buf_free) = {0}, body CLEANUP(buf_free) = {0};
+    struct detail detail = {0};
+    struct auth *auth = NULL;
+    const char *method = config_argument(config, 0), *target = config_argument(config, 1),
+               *body_file = config_argument(config, 2);
+    if (target == NULL || config_argument_count(config) > 3 || text_equal(body_file, "-"))
+        return command_usage_error("token",
+            "with --check, give the METHOD, the TARGET and a BODY_FILE, and the token on standard input");
+    if (unusable(method, target) != NULL)
+        return command_usage_error("token", "%s", unusable(method, target));
+    int code = read_input("cannot read the body", body_file, &body);
+    if (code == EX_OK)
+        code = read_input("cannot read the token", "-", &token);
+    if (code != EX_OK)
+        return code;
+    buf_add(&token, "", 1);
+    token.data[strcspn((char *)token.data, "\r\n")] = '\0';
+    const struct auth_settings settings = authentication_settings(config);
+    if (auth_open(&settings, &auth, &detail) != ERR_OK) {
+        fprintf(stderr, "fairway token: %s\n", detail.text);
+        return EX_CONFIG;
+    }
+    code = explain(config, auth, (const char *)token.data, buf_bytes(&body));
+    auth_free(auth);
+    return code;
 }
 
 int cmd_token(const struct config *config)
@@ -76,9 +131,13 @@ int cmd_token(const struct config *config)
         .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
         .now_s = time(NULL),
         .valid_s = AUTH_WINDOW_MAX_S};
-    if (unusable(&request) != NULL)
-        return command_usage_error("token", "%s", unusable(&request));
-    int code = read_body(config_argument(config, 3), &body);
+    if (config_is_on(config, "CHECK"))
+        return check(config);
+    if (request.target == NULL)
+        return command_usage_error("token", "give the KEY_FILE, the METHOD and the TARGET");
+    if (unusable(request.method, request.target) != NULL)
+        return command_usage_error("token", "%s", unusable(request.method, request.target));
+    int code = read_input("cannot read the body", config_argument(config, 3), &body);
     if (code != EX_OK)
         return code;
     request.body = buf_bytes(&body);

@@ -10,11 +10,13 @@
 #include "http/http.h"
 #include "grant/engine.h"
 #include "grant/watch.h"
+#include "submit/submitter.h"
 
 struct api_settings {
     struct auth *auth; /* NULL: AUTH=none; every request is the client ""'s */
     struct engine *engine;
     struct watch *watch;
+    struct submitter *submitter;
     struct keyd *keyd;
     const char *database_url;
     unsigned workers; /* threads with a database connection each; 0: 2 */
@@ -24,14 +26,18 @@ struct api_settings {
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
-    struct policy_limits limits;  /* with those of fee bumps */
-    struct funds_limits funds;    /* of the distribution account's balance */
-    bool synchronous_failover;    /* DATABASE_FAILOVER=synchronous */
-    size_t max_body;              /* bytes */
-    unsigned ledger_seconds;      /* expected between two ledgers */
+    struct policy_limits limits;      /* with those of fee bumps */
+    unsigned resource_margin_percent; /* added to what a simulation finds for a call without resource data */
+    const _Atomic uint32_t *seen_ledger; /* the last that ingestion has seen committed; NULL: not known */
+    struct funds_limits funds;           /* of the distribution account's balance */
+    bool synchronous_failover;           /* DATABASE_FAILOVER=synchronous */
+    size_t max_body;                     /* bytes */
+    unsigned ledger_ms;                  /* expected between two ledgers */
     unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
     /* Whether ingestion works in this process; if not, why. */
     bool (*ingest_ready)(void *context, struct detail *why);
+    /* Whether the RPC is known to be of the network: nothing is leased before. NULL: it is. */
+    bool (*network_checked)(void *context);
     void *ingest_context;
 };
 

@@ -19,7 +19,7 @@
 enum auth_scope {
     AUTH_LEASE = 1,    /* POST /v1/transactions */
     AUTH_FEE_BUMP = 2, /* POST /v1/fee-bumps */
-    AUTH_STATUS = 4,   /* GET /v1/transactions/{hash} */
+    AUTH_STATUS = 4,   /* GET /v1/transactions, /v1/transactions/{hash} and /v1/info */
     AUTH_POOL = 8,     /* GET /v1/pool and /v1/channel-accounts */
     AUTH_ALL = 15
 };
@@ -39,6 +39,8 @@ struct auth_client {
     struct hash token;     /* SHA-256 of the token: equal only for equal requests of one client */
     struct hash body_hash; /* SHA-256 of the only body that the token is for; see auth_check_body */
     bool others;           /* there are other clients */
+    /* After ERR_UNAUTHORIZED: the reason depends on the clients or on a signature. It is for the log only. */
+    bool reason_hidden;
 };
 
 /* The head of a request as it was received. */
@@ -71,16 +73,28 @@ size_t auth_key_count(struct auth *auth);
 
 /*
  * Judges a request before its body is read. ERR_OK: *out is the client whose key has signed the token for
- * exactly this request, if auth_check_body accepts its body too. ERR_UNAUTHORIZED: why has the reason, for
- * the log only; clients get one answer for all reasons. ERR_FORBIDDEN: the client is known, but not allowed
- * the scope. Checks what is cheap first, then the signature, then the claims about the request. Never blocks
- * for long. From any thread.
+ * exactly this request, if auth_check_body accepts its body too. ERR_UNAUTHORIZED: why has the reason; the
+ * sender may read it unless out->reason_hidden. ERR_FORBIDDEN: the client is known, but not allowed the
+ * scope.
+ *
+ * Checks what follows from the request and the clock first, then the signature, whoever sub is, and then
+ * whether sub is a client's key. So who cannot sign for a key learns nothing about it. Never blocks for long.
+ * From any thread.
  */
 MUST_CHECK enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why);
-/* ERR_UNAUTHORIZED unless the token of the client, which auth_check has returned, is for this body, and its
- * key is still a client's: the body may have arrived much later than the head. */
+/* ERR_UNAUTHORIZED, as in auth_check, unless the token of the client, which auth_check has returned, is for
+ * this body, and its key is still a client's: the body may have arrived much later than the head. */
 MUST_CHECK enum err auth_check_body(
-    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why);
+    struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why);
+
+/* why: what is wrong; NULL: nothing. */
+typedef void auth_report(const char *check, const char *why);
+/*
+ * Makes each check of auth_check and auth_check_body, and reports its result, for people: also what is hidden
+ * from clients. ERR_OK when all succeed. When the token cannot be decoded, reports only that.
+ */
+MUST_CHECK enum err auth_explain(struct auth *auth, const struct auth_request *request, struct bytes body,
+    struct auth_client *out, auth_report *report);
 
 #endif

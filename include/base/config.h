@@ -16,6 +16,7 @@ enum config_kind {
     CONFIG_URL, /* text that may contain a password: no flag; also NAME_FILE; config_changes does not print it
                  */
     CONFIG_NUMBER,
+    CONFIG_DURATION,    /* seconds, with up to three decimals, or milliseconds: 6, 0.6, 600ms */
     CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
     CONFIG_SECRET,      /* an environment variable only; its value is not read here */
     CONFIG_FLAG,        /* text, without an environment variable: --state idle */
@@ -27,7 +28,7 @@ struct config_option {
     enum config_kind kind;
     const char *fallback; /* NULL: none */
     const char *help;     /* with the unit */
-    uint64_t min, max;    /* of a number */
+    uint64_t min, max;    /* of a number; of a duration in milliseconds */
 };
 
 struct config;
@@ -35,8 +36,8 @@ struct config;
 /*
  * Reads flags and environment. An empty variable counts as not set. Everything that is not a flag is a
  * positional argument. Values are copied; options must outlive *out, which the caller frees with config_free.
- * ERR_CONFIG: an unknown flag, a missing value, a number that is malformed or out of bounds, or a switch that
- * is neither on nor off; detail names the option. With --help, numbers and switches are not checked.
+ * ERR_CONFIG: an unknown flag, a missing value, a number or a duration that is malformed or out of bounds, or
+ * a switch that is neither on nor off; detail names the option. With --help, no value is checked.
  */
 MUST_CHECK enum err config_load(const struct config_option options[], size_t option_count, int argc,
     char **argv, struct config **out, struct detail *detail);
@@ -46,6 +47,7 @@ void config_free(struct config *config); /* NULL is fine */
  */
 const char *config_text(const struct config *config, const char *name);
 uint64_t config_number(const struct config *config, const char *name); /* it must have a value or a default */
+uint64_t config_ms(const struct config *config, const char *name);     /* the same for a duration */
 bool config_is_on(const struct config *config, const char *name);      /* a switch; off without a value */
 bool config_knows(const struct config *config, const char *name); /* the table has it, and it is no secret */
 bool config_is_given(const struct config *config, const char *name); /* by flag or environment */

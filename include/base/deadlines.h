@@ -34,12 +34,14 @@
  * that is left when COMMIT is sent, and at most OUTCOME_SHARE_MS. */
 #define OUTCOME_WAIT_MS 3000
 #define OUTCOME_SHARE_MS 1500
-#define WATCH_READ_MS 1800 /* a status, for the database, after the request's own deadline */
-#define WATCH_FRESH_MS                                                                                       \
-    2000 /* a status that was read earlier is not reported: what was pending may have ended */
+#define WATCH_READ_MS 1800        /* a status, for the database, after the request's own deadline */
+#define WATCH_FRESH_MS 2000       /* a status that was read earlier is not reported: it may have ended */
 #define WATCH_CALL_MS 2000        /* a call of the database by the watch */
 #define RPC_WORKERS_WAIT_MS 1000  /* a simulation or a read of signers, for a thread */
 #define RPC_WORKERS_CALL_MS 2000  /* its call of the RPC */
+#define SUBMIT_CALL_MS 3000       /* sendTransaction, by an address of RPC_URL */
+#define SUBMIT_QUEUE_MS 5000      /* bytes, for a thread; then they are left to the next ledger */
+#define SUBMIT_DATABASE_MS 2000   /* a call of the database by the submitter */
 #define TRANSACTION_WAIT_MAX_S 60 /* ?wait= */
 #define REPORT_AGE_MS 5000        /* a report of /readyz or /v1/pool is not shown again when it is older */
 
@@ -58,11 +60,9 @@
 #define DB_CONNECT_MAX_MS 600000
 
 /* ---- start, stop, commands */
-#define START_RPC_MIN_MS 1000  /* an answer of each RPC at the start: a share of START_TIMEOUT, */
-#define START_RPC_MAX_MS 15000 /* within these */
-#define SERVE_DRAIN_MS                                                                                       \
-    7000 /* open requests, at SIGTERM; those that wait for a ledger are refused at once                      \
-          */
+#define START_RPC_MAX_MS 15000 /* an answer of the RPC at the start */
+#define SERVE_RPC_MS 2000   /* the same for serve, which starts without it then; and of one RPC of several */
+#define SERVE_DRAIN_MS 7000 /* open requests, at SIGTERM; waits for a ledger end at once */
 #define HEALTH_TIMEOUT_MS 4000 /* fairway health; /readyz answers within 2.5 s */
 #define MIGRATE_FILE_MS 600000 /* one file of the schema */
 #define MIGRATE_RETRY_MS 60000 /* while another process migrates or holds a table lock */
@@ -79,32 +79,20 @@
 #define RPC_TIMEOUT_MS 15000        /* a call, unless its caller has less time */
 #define RPC_CONNECT_TIMEOUT_MS 5000 /* of it, to connect */
 #define RPC_ENTRIES_RETRIES_MS 2000 /* retries of getLedgerEntries while the RPC publishes a ledger */
+/* With several addresses in RPC_URL. An answer is waited for as long as a ledger takes (LEDGER_SECONDS). */
+#define RPCS_ALONE_MS 30000 /* what one RPC alone says, and no signature proves: then it is believed */
+#define RPCS_TIP_MS 500     /* an answer, when another RPC says that the ledger has not closed yet */
+#define RPCS_AGAIN_MS 1000  /* one that has failed, until it is asked again */
 
 /* ---- ingestion */
-/* A leader that commits nothing for so long, and LEDGER_SECONDS, is replaced. A step is shorter when one RPC
- * hangs. */
-#define INGEST_STALE_SLACK_S 30
+/* A leader that commits nothing for so long, and LEDGER_SECONDS, although a ledger is due, is replaced. Above
+ * RPC_TIMEOUT_MS, and below GRANTS_CLOCK_SLACK_S: grants go on. */
+#define INGEST_STALE_SLACK_S 20
 /* The lock of a session that a new leader has ended. The server's host may be busy. */
 #define LEAD_LOCK_WAIT_MS 1000
-#define WITNESS_TIMEOUT_MS 5000 /* a call, when there is another RPC */
-/* An RPC that gets ledgers so long after another one is late. Below 30 s, grants go on. */
-#define WITNESS_LATE_MS 20000
-/* Two answers of an RPC; when there is more between them, it is not known when it had a ledger. */
-#define WITNESS_UNSEEN_MS 10000
-/* A ledger that the other RPC does not get: it was invented, or that RPC stands still. */
-#define WITNESS_MARK_MS 120000
-/* A read that no other RPC confirms. Below CONFIRM_GIVE_UP_MS, so that an RPC that answers decides first. */
-#define WITNESS_CONFIRM_MS 10000
-/* Ledgers that no other RPC confirms: then one is believed alone, and the others are left out for as long. */
-#define WITNESS_GIVE_UP_MS 30000
-#define CONFIRM_GIVE_UP_MS 20000 /* reads of accounts that fail: then these are quarantined as unread */
-/* Until they are read again. Below 4 * CONFIRM_GIVE_UP_MS: a failing read does not hold a ledger up again. */
-#define CONFIRM_REREAD_MS 30000
-#define GAP_LEASES_MS 20000 /* what became of the leases of a gap, one request each; the rest is consumed */
-#define FUNDS_WATCH_GIVE_UP_MS 30000  /* a balance that no other RPC confirms: then one is believed */
-#define FUNDS_REREAD_MS 600000        /* the distribution account, when nothing has changed */
-#define FUNDS_REREAD_TOO_LOW_MS 60000 /* the same while it is too low: an operator may be funding it */
-#define SETTLE_SEARCH_SECONDS 10      /* the next search of the pool for leases that may have expired */
+#define GAP_LEASES_MS 20000  /* what became of the leases of a gap, one request each; the rest is consumed */
+#define FUNDS_REREAD_MS 5000 /* the distribution account: each ledger's fees change its balance */
+#define SETTLE_SEARCH_SECONDS 10 /* the next search of the pool for leases that may have expired */
 
 /* ---- housekeeping */
 /* Below deadlock_timeout, so that in a deadlock the janitor fails and not a ledger; and short, because grants

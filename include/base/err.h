@@ -24,6 +24,15 @@
         "The Soroban transaction cannot be signed.")                                                         \
     X(FORBIDDEN_SIGNER, "FORBIDDEN_SIGNER", 400,                                                             \
         "The transaction would use the authority of a channel account or of the distribution account.")      \
+    X(SIGNATURE_MISSING, "SIGNATURE_MISSING", 400, "An authorization entry is missing or not signed.")       \
+    X(SOURCE_CREDENTIALS_NOT_ALLOWED, "SOURCE_CREDENTIALS_NOT_ALLOWED", 400,                                 \
+        "An authorization entry would use the authority of the channel account.")                            \
+    X(AUTHORIZATION_EXPIRES, "AUTHORIZATION_EXPIRES", 400,                                                   \
+        "An authorization entry has expired, or expires before the transaction could be included.")          \
+    X(SIMULATION_FAILED, "SIMULATION_FAILED", 400, "The transaction fails when it is simulated.")            \
+    X(NOTHING_TO_SUBMIT, "NOTHING_TO_SUBMIT", 400, "The call only reads; its value is in returnValue.")      \
+    X(RESOURCES_OUTDATED, "RESOURCES_OUTDATED", 400,                                                         \
+        "The ledger has changed since the transaction's resources were found: prepare it again.")            \
     X(FEE_BUMP_TX_NOT_ALLOWED, "FEE_BUMP_TX_NOT_ALLOWED", 400, "The transaction is a fee bump already.")     \
     X(FEE_EXCEEDS_MAXIMUM, "FEE_EXCEEDS_MAXIMUM", 400, "The fee is above the maximum.")                      \
     X(FEE_BELOW_MINIMUM, "FEE_BELOW_MINIMUM", 400, "The fee is below the minimum.")                          \
@@ -34,18 +43,20 @@
         "The transaction lacks the channel account's signature.")                                            \
     X(NOT_ELIGIBLE, "ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED", 400,                                         \
         "The source account is not a channel account.")                                                      \
-    X(UNAUTHORIZED, "UNAUTHORIZED", 401, "The request has no token that is valid for it.")                   \
+    X(UNAUTHORIZED, "UNAUTHORIZED", 401, "The token is not signed with the key of a client.")                \
     X(FORBIDDEN, "FORBIDDEN", 403, "This client may not use this path.")                                     \
     X(NOT_FOUND, "NOT_FOUND", 404, "There is nothing at this path.")                                         \
     X(TRANSACTION_NOT_FOUND, "TRANSACTION_NOT_FOUND", 404, "No lease and no fee bump has this hash.")        \
     X(LEASE_NOT_FOUND, "LEASE_NOT_FOUND", 404, "No lease has this transaction's hash.")                      \
     X(METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", 405, "The path does not support this method.")               \
+    X(AUTHORIZATION_LEASED, "AUTHORIZATION_LEASED", 409, "A transaction has this authorization already.")    \
     X(IDEMPOTENCY_CONFLICT, "IDEMPOTENCY_CONFLICT", 409, "The Idempotency-Key was used with another body.")  \
     X(TRANSACTION_CHANGED, "TRANSACTION_CHANGED", 409, "The transaction was changed after it was leased.")   \
     X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \
         "The lease has expired: no ledger includes the transaction, and none can any more.")                 \
     X(LEASE_SETTLED, "LEASE_SETTLED", 409, "The lease has ended: the network has decided the transaction.")  \
     X(LIMIT_REACHED, "LIMIT_REACHED", 409, "A limit of this client is reached, and waiting does not help.")  \
+    X(CURSOR_TOO_OLD, "CURSOR_TOO_OLD", 410, "The cursor is older than what is kept.")                       \
     X(LENGTH_REQUIRED, "LENGTH_REQUIRED", 411, "The request needs a Content-Length header.")                 \
     X(BODY_TOO_LARGE, "BODY_TOO_LARGE", 413, "The body is larger than this path allows.")                    \
     X(UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", 415, "The body must be application/json.")           \

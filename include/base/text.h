@@ -20,6 +20,9 @@ void base64_add(struct buf *out, struct bytes bytes);
 /* Appends to out. ERR_MALFORMED (out keeps its length) unless text is canonical base64: no white space, no
  * missing padding, unused bits zero. */
 MUST_CHECK enum err base64_decode(const char *text, size_t text_len, struct buf *out);
+/* The same into out, which has room for text_len / 4 * 3 bytes and may be the text itself. On ERR_MALFORMED
+ * its bytes are undefined. */
+MUST_CHECK enum err base64_decode_to(const char *text, size_t text_len, uint8_t *out, size_t *len);
 
 /* The same with the alphabet for URLs and without padding (RFC 4648 section 5), as JSON web tokens have it
  * (RFC 7515 section 2). */
@@ -31,7 +34,8 @@ MUST_CHECK enum err base64_url_decode(const char *text, size_t text_len, struct 
 MUST_CHECK enum err text_to_u64(const char *text, uint64_t max, uint64_t *out);
 MUST_CHECK enum err text_to_i64(const char *text, int64_t *out);
 
-bool text_equal(const char *a, const char *b); /* NULL equals only NULL */
+bool text_equal(const char *a, const char *b);            /* NULL equals only NULL */
+bool text_equal_but_digits(const char *a, const char *b); /* as "after 3 ms" and "after 12 ms" */
 bool text_starts(const char *text, const char *prefix);
 
 #endif

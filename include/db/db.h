@@ -42,6 +42,8 @@ MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
  */
 void db_set_deadline(struct db *db, int64_t deadline_ms);
 int64_t db_deadline_ms(const struct db *db);
+/* Whether the session of the last call is still there: its locks, too. Makes no round trip. */
+bool db_is_open(const struct db *db);
 /* Closes the connection; the server rolls back an open transaction. The next call connects again (inside a
  * transaction: after db_rollback). */
 void db_disconnect(struct db *db);

@@ -6,7 +6,6 @@
 #define FAIRWAY_GRANT_BUMP_H
 
 #include "grant/grant.h"
-#include "pool/fee_bump.h"
 #include "stellar/authority.h"
 
 /* What a client asks for. */
@@ -19,7 +18,15 @@ struct bump_request {
     const struct policy_limits *limits;
     struct limits client_limits;
     char client[CLIENT_SIZE];
+    /* fairway sends the fee bump, whose fee is the bid: SUBMIT_RAISES stroops below max_fee_stroops, or the
+     * least fee. It is recorded as the lease's submission too. */
+    bool submits;
+    struct hash raised;     /* the next bid after this one, of raised_stroops, which is a stroop higher: */
+    int64_t raised_stroops; /* 0: a client submits */
 };
+
+/* So many stroops below a client's cap is the first bid: so often it can be raised by one. */
+#define SUBMIT_RAISES 16
 
 /* One request in a batch. */
 struct bump {
@@ -32,6 +39,10 @@ struct bump {
     struct hash hash;
     int64_t fee_stroops;
     struct buf envelope; /* the signed TransactionEnvelope; bump_wipe frees it */
+    /* Of a submission (pool/fee_bump.h): */
+    bool first;
+    int64_t sent_ledger;
+    int64_t highest_stroops; /* the highest bid before this one */
 };
 void bump_wipe(struct bump *bump);
 
@@ -50,6 +61,14 @@ MUST_CHECK enum err bump_batch_run(
  * policy_bump_fee. */
 MUST_CHECK enum err bump_fee(
     const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail);
+/*
+ * The first bid of a submission: SUBMIT_RAISES stroops below max_fee_stroops, but at least the least fee. It
+ * is the least fee when no max_fee_stroops is given, and when the distribution account could not pay it
+ * beside the open bids: a node counts all bids that it has queued against the balance, although the network
+ * charges the price of the ledger and not the bid. Errors of policy_bump_fee.
+ */
+MUST_CHECK enum err bump_first_bid(const struct bump_request *request, int64_t spendable_stroops,
+    int64_t open_bids_stroops, int64_t *bid_stroops, struct detail *detail);
 /* The highest fee that the request may ask for. */
 int64_t bump_fee_maximum(const struct bump_request *request);
 

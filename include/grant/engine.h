@@ -87,6 +87,5 @@ void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
  * Frees the engine.
  */
 void engine_stop(struct engine *engine);
-size_t engine_waiting(struct engine *engine);
 
 #endif

@@ -16,17 +16,26 @@
 #define CLIENT_SIZE 65 /* a client's name (auth/auth.h); '' with AUTH=none */
 #define REQUEST_ID_SIZE 65
 #define IDEMPOTENCY_KEY_SIZE 256
+#define REFERENCE_SIZE 256
 
 /* What a client asks for; decoded, and checked by policy_check, before it gets here. */
 struct lease_request {
     struct envelope envelope; /* its spans point into memory that the owner of the request keeps */
     struct named_accounts named;
     uint32_t timeout_s; /* 0: not given */
+    /* Of a call that authorization entries alone authorize: the last ledger in which all of them count. The
+     * envelope's max ledger is then the one after it, or an earlier one of the client's. 0: another one. */
+    uint32_t expires_ledger;
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* the client's, or "token:" and the token's hash; '': none */
     struct hash digest;                         /* SHA-256 of the body; only with a key */
-    struct limits limits;                       /* ''s are not counted */
+    char reference[REFERENCE_SIZE];             /* the client's own; '': none */
+    bool has_natural_key;
+    struct hash natural_key; /* the call of the envelope (stellar/natural_key.h) */
+    bool submits; /* fairway sends the transaction: the lease is granted with a bid, or not at all */
+    int64_t max_fee_stroops; /* the client's cap of the whole fee of bids; 0: none */
+    struct limits limits;    /* ''s are not counted */
     /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
      * gets the earlier request's lease. */
     enum err refusal;
@@ -40,7 +49,14 @@ struct lease {
     int64_t sequence;
     int64_t sequence_ledger; /* the ledger from which sequence - 1 is known */
     uint64_t max_time_s;
+    bool first;          /* this request took it; else status tells how it is now */
+    char status[16];     /* of an earlier request's lease: pending, or how it ended */
     struct buf envelope; /* the signed TransactionEnvelope; lease_wipe frees it */
+    /* Of a lease that this batch has granted to a request that submits: its bid, which is to be sent. */
+    int64_t bid_stroops; /* 0: none */
+    struct hash bid_hash;
+    struct buf bid; /* the fee bump's signed TransactionEnvelope; lease_wipe frees it */
+    int64_t sent_ledger;
 };
 void lease_wipe(struct lease *lease);
 
@@ -61,7 +77,8 @@ struct grant {
     } open;               /* why it is GRANT_OPEN after a batch */
     enum err error;
     struct detail detail;
-    enum limit limit; /* that has refused it; LIMIT_NONE: another error */
+    enum limit limit;   /* that has refused it; LIMIT_NONE: another error */
+    bool is_of_another; /* lease has only the hash of a lease that another request has taken for its call */
     struct lease lease;
 };
 
@@ -70,7 +87,10 @@ struct grant_settings {
     struct policy_limits limits;
     int64_t max_lease_fee_stroops;
     struct funds_limits funds; /* of the distribution account; below them nothing is granted */
-    unsigned ledger_seconds;   /* expected between two ledgers */
+    unsigned ledger_ms;        /* expected between two ledgers */
+    /* The last ledger that ingestion has seen committed; NULL: not compared. A database that is behind it was
+     * set back and may have forgotten leases. */
+    const _Atomic uint32_t *seen_ledger;
     /* The master keys that keyd has, in memory of the caller's; none: all. Accounts sealed under another key
      * are not claimed. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 1];

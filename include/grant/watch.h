@@ -1,7 +1,8 @@
 /*
- * Clients that wait for GET /v1/transactions/{hash}: one connection and one query for all of them, run when a
- * ledger has settled leases and once a second; new requests are looked up immediately. The ticker watches
- * their deadlines. The watch's session is the one of the process that listens; the watch tells the engine.
+ * Clients that wait for GET /v1/transactions/{hash}. The process that commits a ledger tells its watch which
+ * leases ended; the other processes are notified, without any content that could be false, and look all of
+ * their waits up with one query. So they do once a second too; new requests are looked up immediately. The
+ * ticker watches deadlines. The watch's session is the one of the process that listens; it tells the engine.
  */
 #ifndef FAIRWAY_GRANT_WATCH_H
 #define FAIRWAY_GRANT_WATCH_H
@@ -9,6 +10,7 @@
 #include "grant/engine.h"
 
 #include "base/deadlines.h"
+#include "pool/lease_ends.h"
 #include "pool/lease_lookup.h"
 
 struct watch;
@@ -16,9 +18,9 @@ struct watch;
 /*
  * A request that waits: the submitter's memory, zeroed before. From watch_submit until done is called, the
  * submitter does not touch it. done is called once, from a thread of the watch, from the ticker or from
- * watch_cancel, without any lock: when the lease has ended, or with status pending at the deadline
- * (clock_ms()), but not before the lease has been looked up. A deadline in the past asks for the present
- * status.
+ * watch_cancel, without any lock: when the lease has ended or its submission is rejected, or with status
+ * pending at the deadline (clock_ms()), but not before the lease has been looked up. A deadline in the past
+ * asks for the present status.
  *
  * error: ERR_OK (status is set); ERR_TRANSACTION_NOT_FOUND, as soon as that is known;
  * ERR_DATABASE_UNAVAILABLE, at the deadline, or WATCH_READ_MS after watch_submit if that is later;
@@ -26,11 +28,14 @@ struct watch;
  */
 struct watch_ticket {
     struct hash hash; /* of a lease or a fee bump */
+    bool any;      /* waits for the end of any lease instead: see watch_ends. hash, client and status are not
+                      used, and nothing is looked up */
+    uint64_t ends; /* the same: of watch_ends, before the submitter read what had ended */
     char client[CLIENT_SIZE];
     int64_t deadline_ms;
     void (*done)(struct watch_ticket *ticket);
     enum err error;
-    struct lease_status status;
+    struct lease_status status; /* the submitter frees it after done: lease_status_free */
     /* The watch's, guarded by its mutex: */
     bool waits, cancelled;
     uint64_t number;
@@ -41,9 +46,16 @@ struct watch_ticket {
 
 #define WATCH_MAX 10000
 
+/* A number that changes when leases may have ended, in this process or in another. A ticket for `any` ends
+ * with ERR_OK when it has changed, or at its deadline; with ERR_SHUTTING_DOWN when the watch drains. */
+uint64_t watch_ends(struct watch *watch);
+
 /* Does not connect yet: the database may be unavailable. engine (NULL: none) must outlive the watch. */
 MUST_CHECK enum err watch_start(
     const char *database_url, struct engine *engine, struct watch **out, struct detail *detail);
+/* From now on, calls this whenever a ledger may have been committed, from a thread of the watch. It returns
+ * soon. */
+void watch_on_ledger(struct watch *watch, void (*ledger)(void *context), void *context);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:
  * the ticket was not taken and done is not called. Never blocks.
@@ -54,11 +66,17 @@ MUST_CHECK enum err watch_submit(struct watch *watch, struct watch_ticket *ticke
  * function. Never blocks. The ticket's memory: as for engine_cancel.
  */
 void watch_cancel(struct watch *watch, struct watch_ticket *ticket);
+/* Answers those who wait for these leases, after the COMMIT that ended them: a lease_ends_listener. context
+ * is the watch. Whom it misses, because the first lookup is not there yet, the notification wakes. */
+void watch_ended(void *context, const struct lease_ends *ends);
 /* Ends all waits, also those that begin later: a ticket with a deadline in the future is refused with
  * ERR_SHUTTING_DOWN once it has been looked up, the others get their status. Returns at once. */
 void watch_drain(struct watch *watch);
 /* Refuses all tickets that are left with ERR_SHUTTING_DOWN and ends the threads. For a ticket that
- * watch_cancel has removed, see engine_stop. Frees the watch. */
+ * watch_cancel has removed, see engine_stop. A ticket that comes later is refused, too. */
 void watch_stop(struct watch *watch);
+/* Call it after watch_stop, and after engine_stop: what the engine's last batches have decided becomes a
+ * ticket. */
+void watch_free(struct watch *watch);
 
 #endif

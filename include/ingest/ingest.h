@@ -10,26 +10,42 @@
 
 #include "base/err.h"
 #include "pool/funds.h"
+#include "pool/lease_ends.h"
 #include "stellar/ids.h"
 
 struct feed;
 struct ingest;
 
+/* What has to pass before anything is read from the RPC. Repeated while it fails, like any step; its error is
+ * the reason why ingestion is not ready. run NULL: nothing. */
+struct ingest_check {
+    enum err (*run)(void *context, struct detail *detail);
+    void *context;
+};
+
 struct ingest_settings {
     const char *database_url; /* copied */
     const char *rpc_url;      /* copied; with several addresses, their answers are compared */
     const struct feed *feed;  /* copied; for tests, instead of rpc_url; else NULL */
+    /* File of the validators whose signature each ledger must have; NULL: signatures are not checked. */
+    const char *trusted_validators;
     struct network_id network;
     unsigned poll_ms;          /* between requests while no ledger is due */
-    unsigned ledger_seconds;   /* expected between two ledgers */
+    unsigned ledger_ms;        /* expected between two ledgers */
     unsigned stale_ms;         /* another replica takes over from a leader that has committed nothing for this
-                                  long although a ledger is due; 0: 30 s more than ledger_seconds */
+                                  long although a ledger is due; 0: 20 s more than ledger_ms */
     bool synchronous_failover; /* DATABASE_FAILOVER=synchronous */
     struct funds_limits funds; /* when to warn about the distribution account's balance */
     int64_t retention_s;       /* how long settled leases and old ledger rows are kept */
+    struct lease_ends_listener listener; /* called by the thread of ingestion, not after a gap */
+    /* Gets the last committed ledger that was seen in the database, so that grants notice one that was set
+     * back; NULL: not wanted. */
+    _Atomic uint32_t *seen_ledger;
+    struct ingest_check check;
 };
 
-/* Neither connects nor blocks. ERR_INTERNAL: a thread could not be started. */
+/* Neither connects nor blocks. ERR_INTERNAL: a thread could not be started. ERR_CONFIG: the file of
+ * validators is wrong. */
 MUST_CHECK enum err ingest_start(
     const struct ingest_settings *settings, struct ingest **out, struct detail *detail);
 
@@ -40,5 +56,7 @@ void ingest_stop(struct ingest *ingest);
 /* Whether ledgers are committed in time, by this replica or by another leader. False: *why (may be NULL) has
  * the reason. Any thread; does not block. */
 bool ingest_ready(struct ingest *ingest, struct detail *why);
+/* Whether the check of the settings has passed. */
+bool ingest_checked(struct ingest *ingest);
 
 #endif

@@ -91,21 +91,26 @@ struct generated_key {
 /* Generates count keys. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
 
-/* One lease to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone. */
+/* One lease to sign, and with a bid its fee bump: both are signed or none. An item that keyd refuses, or that
+ * is larger than KEYD_TRANSACTION_MAX, fails alone. */
 struct lease_signing {
     /* in */
     struct bytes transaction; /* XDR Transaction */
     struct public_key signer;
     struct sealed_seed sealed;
+    int64_t bid_fee_stroops;  /* of a fee bump; 0: none is signed */
+    struct buf *bid_envelope; /* the signed envelope of the fee bump is appended when result is ERR_OK */
     /* out */
     enum err result;
-    struct hash hash;           /* when result is ERR_OK */
-    struct signature signature; /* when result is ERR_OK */
+    struct hash hash; /* when result is ERR_OK, as what follows */
+    struct signature signature;
+    struct hash bid_hash; /* of the fee bump */
 };
 /* now_s is the later one of the database's clock and the last close time. keyd refuses max times after now_s
  * + 300. The call returns at most 200 ms after deadline_ms (by clock_ms; 0: none). Results of items, besides
- * those of policy_check_lease: ERR_SEAL_BROKEN. ERR_KEYD_CLOCK: now_s is more than 120 s ahead of keyd's
- * clock. ERR_KEYD_BUDGET: a retry in a second may succeed. */
+ * those of policy_check_lease: ERR_SEAL_BROKEN. ERR_FEE_EXCEEDS_MAXIMUM: also a bid above
+ * max_bump_fee_stroops plus the transaction's resource fee. ERR_KEYD_CLOCK: now_s is more than 120 s ahead of
+ * keyd's clock. ERR_KEYD_BUDGET: a retry in a second may succeed. */
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count);
 

@@ -41,7 +41,7 @@ int64_t limit_maximum(enum limit limit);
 MUST_CHECK enum err limit_refuse(enum limit limit, const struct limits *limits, struct detail *detail);
 /* Seconds after which the limit may allow again, by this host's clock and the time between two ledgers; 0:
  * waiting does not help. */
-int limit_retry_after_s(enum limit limit, int64_t now_s, unsigned ledger_seconds);
+int limit_retry_after_s(enum limit limit, int64_t now_s, unsigned ledger_ms);
 
 /*
  * The limit that refuses a fee bump with this fee; LIMIT_NONE: none does. By what its lease has now, and what

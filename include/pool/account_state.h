@@ -6,7 +6,7 @@
 #define FAIRWAY_POOL_ACCOUNT_STATE_H
 
 #include "base/err.h"
-#include "stellar/ledger.h"
+#include "stellar/account.h"
 
 enum account_state {
     ACCOUNT_CREATING, /* the key is stored; no ledger has created the account yet */
@@ -44,51 +44,27 @@ struct account_row {
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
     int64_t lease_sequence; /* of its open lease, if the ledger did not confirm it; 0: none */
-    bool unread;            /* quarantined by account_state_unread, and for nothing since */
     const char *reason;     /* set when this ledger quarantines it: a constant; else NULL */
 };
 
-/* What is known about an account after a ledger. */
+/* What a ledger proves about an account. */
 struct account_news {
     uint32_t ledger;
-    bool on_hold; /* the database may have forgotten leases and retirements */
-    /* Proved by the ledger's hash: */
+    bool on_hold;     /* the database may have forgotten leases, creations and retirements */
     int64_t consumed; /* the highest sequence number that a transaction of the account consumed; 0: none */
     bool ours;        /* fairway signed that transaction */
-    bool submitted;   /* the pending submission names the account and succeeded in this ledger */
-    /* Claimed by the metadata, NULL: nothing; and what a read as of read_ledger (this ledger or a later one)
-     * says about that, NULL: not read. */
-    const struct ledger_account *seen, *read;
-    uint32_t read_ledger;
-    bool reread; /* an unread account has to be read now */
-};
-
-enum account_verdict {
-    ACCOUNT_SAME,
-    ACCOUNT_CHANGED,
-    ACCOUNT_DOUBTFUL, /* it has to be read: the metadata claims what no proof explains, or reread is set */
-    ACCOUNT_REFUTED,  /* the read contradicts the metadata */
+    bool created, merged;
+    bool foreign; /* it is the source of another operation, of a transaction that fairway did not make */
 };
 
 /*
- * Changes the row by a ledger. Takes over what is proved; what only the metadata claims has to be read. A
- * transaction that fairway did not sign, changed signers and a removal quarantine the account; on hold, the
- * first and the last of these are attributed to what the database may have forgotten. ACCOUNT_SAME, with
- * nothing changed, also if the ledger is not above sequence_ledger, unless it proves a higher sequence number
- * than the row's, or if the account is retired. After ACCOUNT_DOUBTFUL and ACCOUNT_REFUTED the row has what
- * is proved, and nothing of what is claimed. A read ends the quarantine of an unread account, unless it shows
- * a change.
+ * Changes the row by a ledger. A transaction that fairway did not sign, or an operation that it did not make,
+ * quarantines the account; so does a merge, unless the account is retiring. On hold, a transaction, a
+ * creation and a merge are attributed to what the database may have forgotten. Returns false, with nothing
+ * changed, also if the ledger is not above sequence_ledger, unless it proves a higher sequence number than
+ * the row's, or if the account is retired.
  */
-enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news);
-
-/*
- * Changes the row of an account about which the metadata claims what could not be read: an active account is
- * quarantined until it is read, because it may have changed and none of its leases be valid any more. Returns
- * false if nothing changes.
- */
-bool account_state_unread(struct account_row *row);
-/* The reason of that quarantine in the database: by it the account is found again. */
-#define ACCOUNT_UNREAD_REASON "ledger metadata reports a change of it that no RPC has confirmed yet"
+bool account_state_after_ledger(struct account_row *row, const struct account_news *news);
 
 /*
  * Changes the row by a read as of a ledger whose predecessors are lost. signed_by_us: its last sequence
@@ -96,7 +72,7 @@ bool account_state_unread(struct account_row *row);
  * sequence_ledger and the sequence number not above the row's, if the account is retired, or if it is missing
  * and still to be created.
  */
-bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+bool account_state_after_gap(struct account_row *row, const struct account_entry *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold);
 
 /* Changes the row of an account that the network froze. Returns false if nothing changes. */

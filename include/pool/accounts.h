@@ -40,14 +40,15 @@ MUST_CHECK enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail);
 
 /* Makes count active accounts retiring: idle ones first, and of those the highest slots. Accounts that
- * another transaction has locked are left out, so *retired may be less than count. */
-MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail);
+ * another transaction has locked are left out, so fewer may become so. */
+MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, struct detail *detail);
 
 /* ---- for provisioning and grants */
 
 #define ACCOUNTS_SEED_BROKEN "its sealed seed does not open"
 
-/* Quarantines accounts that the transaction has locked, and logs each one. */
+/* Quarantines accounts, unless they are retired or quarantined already, and logs each one. More than one must
+ * be locked. */
 MUST_CHECK enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
     const char *reason, struct detail *detail);
 

@@ -22,9 +22,18 @@ struct fee_bump_item {
     int64_t spendable_stroops;      /* of the distribution account (pool/funds.h) */
     int64_t bumps, highest_stroops; /* the lease's fee bumps so far, and the highest of their fees */
     int64_t spent_stroops;          /* of the client's limit for this day */
+    int64_t open_bids_stroops;      /* the sum of the bids of all submissions; 0 if no item submits */
     /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;
+    /* Before both: whether fairway sends the fee bump (fairway.submissions). Then also, for the second: */
+    bool submits;
+    int64_t max_fee_stroops;   /* the client's cap; 0: none */
+    const struct hash *raised; /* the bid that this one follows; NULL: a client submits */
+    struct bytes inner, outer; /* the envelopes of the transaction and of the fee bump */
+    /* Set by it: */
+    bool first;          /* the lease had no submission before */
+    int64_t sent_ledger; /* send the fee bump now: the cursor; 0: it is not to be sent */
 };
 
 #define FEE_BUMPS_MAX 64 /* items of one call */

@@ -1,13 +1,13 @@
 /*
- * What the distribution account, which pays for every transaction, can still spend. The ledger transaction
- * writes it into one row; grants, fee bumps and probes read it. While the balance is unknown, because the
- * account has not been read from the RPC yet, nothing is refused.
+ * What the distribution account, which pays for every transaction, can still spend, as it was last read from
+ * the RPC. The ledger transaction writes it into one row; grants, fee bumps and probes read it. While the
+ * balance is unknown, because the account has not been read yet, nothing is refused.
  */
 #ifndef FAIRWAY_POOL_FUNDS_H
 #define FAIRWAY_POOL_FUNDS_H
 
 #include "db/db.h"
-#include "stellar/ledger.h"
+#include "stellar/account.h"
 
 /* "A payment" means a fee bump of one operation. */
 struct funds_limits {
@@ -22,16 +22,16 @@ struct funds {
     bool known;      /* what follows is set */
     uint32_t ledger; /* as of which */
     int64_t balance_stroops, selling_stroops, base_reserve_stroops;
-    int64_t reserves; /* a number of base reserves: see stellar/ledger.h */
+    int64_t reserves; /* a number of base reserves: see stellar/account.h */
     int64_t spendable_stroops;
-    /* Not in the database: the ledger whose metadata claims a balance that is too low for leases, which was
-     * not taken over because it has to be read; 0: none. */
-    uint32_t doubted_ledger;
 };
 
-/* What stellar-core lets the account pay as fees: its balance less its reserves and selling liabilities.
- * Never below 0. */
-int64_t funds_spendable(const struct funds *funds);
+/* Takes over a read of an account as of a ledger. Returns false, with nothing changed, if it is of another
+ * account than ours. A read of an earlier ledger than is known counts too: the last one may have named a
+ * wrong ledger, and the next one follows soon. */
+bool funds_take(
+    struct funds *funds, const struct account_entry *read, uint32_t ledger, int64_t base_reserve_stroops);
+
 int64_t funds_payments(const struct funds *funds, const struct funds_limits *limits);
 
 enum funds_level {
@@ -56,8 +56,7 @@ MUST_CHECK enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stro
 struct db_statement funds_statement(void);
 MUST_CHECK enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail *detail);
 
-/* For the ledger transaction. funds_clear: the balance is unknown from now on. */
+/* For the ledger transaction. */
 MUST_CHECK enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail);
-MUST_CHECK enum err funds_clear(struct db *db, struct detail *detail);
 
 #endif

@@ -41,12 +41,12 @@ struct grants_time {
 };
 
 /* Reads and checks the rows of both statements. ERR_GRANTS_SUSPENDED: detail has the reason. */
-MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows,
-    unsigned ledger_seconds, struct grants_time *out, struct detail *detail);
+MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
+    struct grants_time *out, struct detail *detail);
 
 /* By how many seconds the database's clock and the last close time may differ: 30 s more than the expected
  * time between two ledgers. */
-int64_t grants_clock_slack_s(unsigned ledger_seconds);
+int64_t grants_clock_slack_s(unsigned ledger_ms);
 
 /* ---- for ingestion */
 
@@ -66,7 +66,7 @@ MUST_CHECK enum err grants_wait_out(struct db *db, struct detail *detail);
  * that no commit can have been lost.
  */
 MUST_CHECK enum err grants_adopt_database(
-    struct db *db, bool synchronous, unsigned ledger_seconds, struct detail *detail);
+    struct db *db, bool synchronous, unsigned ledger_ms, struct detail *detail);
 
 /*
  * Returns until when grants stay on hold, as of a ledger that is being committed (Unix seconds); 0: the hold
@@ -75,9 +75,16 @@ MUST_CHECK enum err grants_adopt_database(
  * was computed with a slow clock: it is computed again from this ledger. When ledger and clock agree, the
  * hold lasts no longer than one that is computed from this ledger: a clock that was fast does not extend it.
  */
-int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds);
+int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_ms);
 
-/* ---- for an operator */
+#define GRANTS_SET_BACK_REASON "the database was set back"
+
+/* Puts grants on hold for this reason, in the caller's transaction, which has locked the cursor row. Sets
+ * *until_s as grants_hold_begin. */
+MUST_CHECK enum err grants_hold_set_back(
+    struct db *db, unsigned ledger_ms, int64_t *until_s, struct detail *detail);
+
+/* ---- for an operator, and for a replica that sees that the database was set back */
 
 /*
  * Puts grants on hold, for what leaves no trace in the database, like a copied volume. After ERR_OK nothing
@@ -88,6 +95,6 @@ int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s
  * so: repeat.
  */
 MUST_CHECK enum err grants_hold_begin(
-    struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail);
+    struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail);
 
 #endif

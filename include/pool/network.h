@@ -15,6 +15,8 @@ struct network {
 };
 MUST_CHECK enum err network_read(struct db *db, struct network *out, struct detail *detail);
 void network_free(struct network *network);
+/* Of the last committed ledger; 0: none. */
+MUST_CHECK enum err network_read_protocol(struct db *db, int32_t *protocol, struct detail *detail);
 
 /* Binds the database, or checks that it is bound to the same network and account. ERR_CONFIG if not: detail
  * names both and says what to do. */

@@ -11,6 +11,8 @@ struct pool_counts {
     int64_t creating, retiring, quarantined;
     int64_t retiring_leased; /* of those that are retiring */
     int64_t oldest_lease_s;
+    int64_t submissions_pending,
+        submissions_rejected; /* what fairway sends, and what it has stopped sending */
     /* The last committed ledger. */
     uint32_t cursor_sequence; /* 0: none yet */
     int64_t cursor_close_time_s;
@@ -29,7 +31,9 @@ struct pool_counts {
     struct funds funds;
 };
 
-/* Accounts, cursor and submission are of one snapshot. */
+/* Accounts, cursor and submission are of one snapshot. Reads all accounts: 0.1 s and more for 100,000. */
 MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
+/* The same without counting: active is 1 if any account is, and the other counts are 0. */
+MUST_CHECK enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail);
 
 #endif

@@ -7,26 +7,27 @@
 #define FAIRWAY_POOL_SETTLE_H
 
 #include "db/db.h"
+#include "pool/lease_ends.h"
 #include "pool/settle_evidence.h"
 
-/* When the pool is searched again for leases that have expired. A search reads the whole pool and knows when
- * the next lease expires, but not of leases granted after it. So it is repeated after SETTLE_SEARCH_SECONDS.
- * Only a lease that lives for less than that can end late. */
+/* The open leases that may expire soon, by a search that reads the whole pool. It runs after the COMMIT of a
+ * ledger, every SETTLE_SEARCH_SECONDS or a ledger later, so that no ledger waits for it. It does not know of
+ * leases that are granted after it. They live for LEASE_SECONDS_MIN, which is how far it reaches; one that
+ * has a bound of ledgers can end that much later than it could. In memory only. */
 struct settle_search {
-    bool done;            /* else: with the next ledger */
-    int64_t until_s;      /* not before a ledger of a later close time */
-    int64_t until_ledger; /* nor before a ledger after this one */
+    struct db_rows *leases; /* NULL: not searched yet */
+    uint64_t until_s;       /* a ledger that closes later searches the pool itself */
+    int64_t searched_ms;    /* clock_ms(): until_s is wrong when the database's clock was */
+    uint64_t ended_s;       /* what this ledger let expire has ended; ended_ledger 0: none since the search */
+    uint32_t ended_ledger;
 };
+void settle_search_free(struct settle_search *search);
+/* Call it after the COMMIT of each ledger. Searches when it is time; if that fails, the next ledger does. */
+void settle_search_ahead(struct db *db, const struct ledger *ledger, struct settle_search *search);
 
-/* What to log about accounts. The caller logs it after COMMIT, because a transaction that is rolled back
+/* Accounts that were quarantined. The caller logs it after COMMIT, because a transaction that is rolled back
  * changes nothing and runs again. */
-enum settle_event {
-    SETTLE_QUARANTINED, /* for the reason */
-    SETTLE_READ_AGAIN,  /* a read ended its quarantine as unread */
-    SETTLE_REFUTED,     /* a read contradicts what the metadata claims about it */
-};
 struct settle_note {
-    enum settle_event event;
     char address[ADDRESS_SIZE];
     const char *reason; /* a constant */
 };
@@ -41,21 +42,24 @@ struct settled {
     size_t confirmed, failed, superseded, expired, consumed; /* leases that ended */
     size_t released;                                         /* their sum: accounts that were released */
     size_t created, retired, quarantined;                    /* accounts that changed to this state */
-    size_t unread;               /* accounts that are unread: with rereads and after a gap, all of the pool */
-    struct settle_search search; /* after it */
+    size_t forgotten; /* transactions of leases that the database does not have */
 };
 
 /* What else is known when a ledger is settled. */
 struct settle_terms {
-    bool on_hold;                     /* the database may have forgotten leases and retirements */
-    bool submitted;                   /* the pending submission is in this ledger and succeeded */
-    const struct settle_reads *reads; /* that confirm the metadata; NULL: none yet */
-    bool rereads; /* unread accounts are searched for and read again; the search reads the whole pool */
-    struct settle_search search;
-    struct settle_notes *notes; /* {0}, to be filled; NULL: not wanted */
+    bool on_hold;                  /* the database may have forgotten leases, creations and retirements */
+    const struct hash *submission; /* of the pending one; NULL: none */
+    const struct public_key *distribution; /* the account that pays for leases; NULL: not known */
+    struct settle_search *search;          /* of earlier ledgers; NULL: none */
+    struct settle_notes *notes;            /* {0}, to be filled; NULL: not wanted */
+    struct lease_ends *ends; /* the same: the leases that ended, sorted. They are true after COMMIT */
 };
 
 /*
+ * A transaction of an account of the pool that the distribution account has bumped is a lease's: nobody else
+ * can sign that fee bump. If the database has no such lease, open or ended, it was set back: the ledger is
+ * settled as on hold, and the caller puts grants on hold.
+ *
  * In this order:
  *   1. each open lease whose hash is in the ledger, with a result that consumed the sequence number, ends as
  *      confirmed or failed;
@@ -63,19 +67,14 @@ struct settle_terms {
  *   3. each open lease that no later ledger can include ends as expired, when the pool is searched for them;
  *   4. each account of the pool whose sequence number a transaction consumed takes it over, and is
  *      quarantined if fairway did not sign that transaction;
- *   5. what the metadata claims about accounts beyond that has to be in the reads; then accounts that were
- *      created or removed change their state, and those that changed in another way are quarantined. If the
- *      reads were given up, active accounts with such claims are quarantined as unread. A read of an unread
- *      account ends that, or shows what changed.
- * Leases follow from what the hash of the ledger covers, and from nothing else.
+ *   5. accounts that operations created or merged change their state, and those that are the source of
+ * another operation are quarantined, if fairway did not make it. All of this follows from what the hash of
+ * the ledger covers, and from nothing else.
  *
- * ERR_NOT_YET with *doubts: what has to be read. The caller rolls back, reads it and begins again.
- * *doubts is empty in all other cases. The caller frees it with settle_doubts_free.
  * Notifies ACCOUNTS_CHANNEL at COMMIT if any lease ended or any account changed.
  */
 MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,
-    const struct settle_terms *terms, struct settled *out, struct settle_doubts *doubts,
-    struct detail *detail);
+    const struct settle_terms *terms, struct settled *out, struct detail *detail);
 
 /*
  * The same for a ledger whose predecessors are lost. The reads must have every account that is not retired,

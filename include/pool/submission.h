@@ -8,6 +8,7 @@
 #define FAIRWAY_POOL_SUBMISSION_H
 
 #include "db/db.h"
+#include "stellar/account.h"
 #include "stellar/ledger.h"
 #include "stellar/provisioning_tx.h"
 
@@ -77,7 +78,6 @@ struct submission_fate {
     const char *state;       /* of fairway.provisioning; NULL: still pending */
     const char *result_code; /* NULL: it is not in the ledger */
 };
-bool submission_succeeded(const struct submission_fate *fate);
 /* Decides the submission by the transactions of a ledger. */
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger);
 
@@ -85,7 +85,7 @@ struct submission_fate submission_judge(const struct submission *submission, con
 struct submission_snapshot {
     uint32_t found_ledger; /* the ledger that has it, by getTransaction; 0: not found */
     int32_t code;          /* its result there */
-    const struct ledger_account *source;
+    const struct account_entry *source;
     bool done; /* every account that it creates exists; every account that it merges does not */
 };
 /* Decides the submission by that; ledger is the first one after the gap. */

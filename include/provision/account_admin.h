@@ -9,11 +9,11 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
-#include "rpc/rpc.h"
+#include "rpc/feed.h"
 
 struct account_admin {
     struct db *db;
-    struct rpc *rpc;
+    struct feed feed;   /* reads accounts and frozen keys */
     struct keyd *keyd;  /* KEYD_SERVE: tells whether the account's sealed seed opens */
     unsigned timeout_s; /* how long to retry while the RPC is behind the cursor */
     unsigned poll_ms;   /* pause between two probes */

@@ -19,7 +19,7 @@ struct provision_settings {
     struct ingest *ingest;             /* running in this process; it only watches if another process leads */
     int64_t fee_per_operation_stroops; /* of the first attempt; doubled after each transaction that failed */
     int64_t max_fee_stroops;           /* of one transaction */
-    unsigned ledger_seconds;
+    unsigned ledger_ms;
     unsigned poll_ms;
     unsigned timeout_s; /* how long database, RPC and ledgers may be unavailable */
 };

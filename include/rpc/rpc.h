@@ -7,8 +7,9 @@
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
 
+#include "stellar/frozen.h"
 #include "stellar/ids.h"
-#include "stellar/ledger.h"
+#include "stellar/result.h"
 
 struct rpc;
 
@@ -59,23 +60,29 @@ MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct d
 
 struct rpc_network {
     char *passphrase;
-    uint32_t protocol;
+    uint32_t protocol;      /* of the last ledger */
+    uint32_t node_protocol; /* of rpc_node_protocol, which a feed asks too; else 0 */
 };
 /* The caller frees *out with rpc_network_free; {0} on error. */
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
+
+/* Returns the newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known. */
+uint32_t rpc_node_protocol(struct rpc *rpc);
 
 /* One ledger of getLedgers. */
 struct rpc_ledger {
     uint32_t sequence;
     struct hash hash;
     struct bytes meta; /* LedgerCloseMeta, decoded from base64 */
+    unsigned rpc;      /* which address of RPC_URL returned it, from 1; set by rpc/feed.h */
 };
 struct rpc_ledgers {
     struct rpc_ledger *items;
     size_t count;
     uint32_t latest_ledger, oldest_ledger;
-    struct buf storage; /* the bytes of all meta */
+    struct buf storage;        /* has the bytes of all meta */
+    struct rpc_ledgers *other; /* the same ledgers as another RPC returned them (rpc/rpcs.h); or NULL */
 };
 /*
  * Reads at most limit ledgers from start on; at least one on ERR_OK. The caller checks that they are the
@@ -119,8 +126,10 @@ enum rpc_send_status {
 };
 struct rpc_sent {
     enum rpc_send_status status;
-    const char *name; /* of the status; a constant */
-    int32_t code;     /* with RPC_SEND_ERROR: the TransactionResultCode, innermost; else 0 */
+    const char *name;          /* of the status; a constant */
+    int32_t code;              /* with RPC_SEND_ERROR: the TransactionResultCode, innermost; else 0 */
+    struct result_kept result; /* the same */
+    uint32_t latest_ledger;    /* of the RPC's store; 0: not known */
 };
 /* No status proves that the transaction will not be included. */
 MUST_CHECK enum err rpc_send(
@@ -135,6 +144,7 @@ struct rpc_transaction {
     enum rpc_transaction_status status;
     int32_t code;    /* found: the TransactionResultCode, innermost */
     uint32_t ledger; /* found: the one that has it */
+    struct result_kept result;
     uint32_t latest_ledger;
 };
 /* Looks up a transaction by its outer or inner hash. Not found means: in no ledger up to latest_ledger that
@@ -142,16 +152,23 @@ struct rpc_transaction {
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 
+/* When it succeeds all but the last two members are set, else only these. What the server does not tell is
+ * empty. */
 struct rpc_simulation {
     bool succeeds;
-    int64_t resource_fee_stroops; /* the least that the transaction has to declare; only when it succeeds */
+    bool restores;                /* entries have to be restored by another transaction before */
+    int64_t resource_fee_stroops; /* the least that the transaction has to declare */
+    struct buf data;              /* SorobanTransactionData, validated */
+    struct buf returned;          /* SCVal, validated */
     char error[120];              /* why it does not: the server's words, the first line, cut to fit */
+    char *report; /* a JSON object of at most 4 KiB with more of them: "simulationError" and "events" */
 };
+void rpc_simulation_free(struct rpc_simulation *simulation);
 /*
  * Runs the one Soroban operation of the envelope on the server's latest ledger. Signatures of the envelope
  * are not needed. enforce_auth: authorization entries are checked as on the network, where the default would
  * be to record the missing ones; the server takes it for InvokeHostFunction only. ERR_OK also when the
- * operation fails.
+ * operation fails. The caller frees *out with rpc_simulation_free, also on error.
  */
 MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth,
     struct rpc_simulation *out, struct detail *detail);

@@ -2,11 +2,26 @@
 #ifndef FAIRWAY_STELLAR_ACCOUNT_H
 #define FAIRWAY_STELLAR_ACCOUNT_H
 
-#include "stellar/ledger.h"
+#include "stellar/ids.h"
 #include "xdr/xdr.h"
 
 enum {
     LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType, of entries and keys */
+};
+
+/* An account as its ledger entry has it. */
+struct account_entry {
+    struct public_key key;
+    bool removed; /* there is no entry; the fields below are unset */
+    int64_t sequence;
+    /* The master key alone can sign everything: there is no other signer, and the master weight is at least 1
+     * and no threshold is above it. */
+    bool own_authority;
+    int64_t balance_stroops;
+    /* Base reserves that the balance must cover: two, one for each sub-entry, plus sponsoring, less
+     * sponsored. */
+    int64_t reserves;
+    int64_t selling_stroops; /* of the balance, reserved for offers */
 };
 
 /* Reads the key of an AccountID. */
@@ -18,11 +33,8 @@ MUST_CHECK enum err account_muxed_read(struct xdr_reader *reader, struct public_
 /* Appends an AccountID, which is also a MuxedAccount without an id: the bytes are the same. */
 void account_id_add(struct buf *out, const struct public_key *account);
 
-/* Reads an AccountEntry that xdr_take has validated. Fields after its reserves are not read. */
-MUST_CHECK enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *out);
-
 /* Decodes a LedgerEntryData (`xdr` of getLedgerEntries). ERR_MALFORMED when it is not an account's. */
-MUST_CHECK enum err account_entry_decode(struct bytes entry, struct ledger_account *out);
+MUST_CHECK enum err account_entry_decode(struct bytes entry, struct account_entry *out);
 
 /* Appends the LedgerKey of an account, as getLedgerEntries takes it. */
 void account_ledger_key(const struct public_key *key, struct buf *out);

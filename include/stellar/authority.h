@@ -17,14 +17,17 @@ enum authority {
     AUTHORITY_CHANNEL_MISSING, /* the source, the channel account, has not signed */
     AUTHORITY_CHANNEL_ONLY,    /* nobody else has signed */
     AUTHORITY_UNKNOWN,         /* others have signed, none with a key that is in the transaction */
-    AUTHORITY_PROVED,          /* one of them with such a key */
+    AUTHORITY_PROVED,          /* one of them with such a key, or the user's consent is in the transaction */
 };
 
 /* How many signatures of one transaction are verified. Almost always one key has the hint of a signature, so
  * that each is verified once. */
 #define AUTHORITY_VERIFICATIONS_MAX (SIGNATURES_MAX + 4)
 
-/* hash is the transaction's. Of an extra signer, a signature of its payload or the preimage of its hash
+/* Of a contract call without a source, the user has signed the authorization entries: AUTHORITY_PROVED when
+ * the channel account has signed, unless there are extra signers.
+ *
+ * hash is the transaction's. Of an extra signer, a signature of its payload or the preimage of its hash
  * counts. With AUTHORITY_PROVED the channel account's signature has not been examined. */
 enum authority authority_of(const struct envelope *envelope, const struct hash *hash);
 

@@ -22,6 +22,14 @@ struct transaction_head {
  */
 void transaction_build(const struct envelope *client, const struct transaction_head *head, struct buf *out);
 
+/* Appends the TransactionEnvelope of a call: an InvokeHostFunction without a source, by this source of the
+ * transaction. function is a HostFunction, entries are count SorobanAuthorizationEntry values. */
+void envelope_build_call(const struct public_key *source, struct bytes function, struct bytes entries,
+    uint32_t count, struct buf *out);
+
+/* Appends client's transaction as a V1 envelope with this SorobanTransactionData and without signatures. */
+void envelope_build_with_resources(const struct envelope *client, struct bytes data, struct buf *out);
+
 /* The bytes of the envelope that a lease of this transaction becomes, with this many signatures. */
 size_t envelope_built_size(const struct envelope *client, size_t signature_count);
 

@@ -22,10 +22,8 @@ struct frozen_accounts {
     size_t count;
 };
 
-/* Reads a FrozenLedgerKeys that xdr_take has validated. *out is empty on error; else frozen_accounts_free. */
-MUST_CHECK enum err frozen_read(struct xdr_reader *reader, struct frozen_accounts *out);
-
-/* Decodes a LedgerEntryData that holds the list, else ERR_MALFORMED. *out as in frozen_read. */
+/* Decodes a LedgerEntryData that holds the list, else ERR_MALFORMED. *out is empty on error; else
+ * frozen_accounts_free. */
 MUST_CHECK enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out);
 
 /* Appends the LedgerKey of the list, as getLedgerEntries takes it. */

@@ -35,6 +35,8 @@ int public_key_compare(const void *a, const void *b); /* for qsort and bsearch *
 /* Its last four bytes, which say in a transaction whose signature one is. */
 const uint8_t *public_key_hint(const struct public_key *key);
 bool hash_equal(const struct hash *a, const struct hash *b);
+/* For qsort and bsearch, of hashes or of what begins with one. */
+int hash_compare(const void *a, const void *b);
 
 /* Writes the strkey G... of an account (SEP-23). */
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE]);

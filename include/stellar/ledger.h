@@ -1,16 +1,15 @@
 /*
- * Reads from a LedgerCloseMeta (V0, V1, V2; CAP-63, CAP-66, CAP-67, CAP-83) what is needed to settle leases:
- * the header with its proof, each transaction with its result, and the last state of each account that the
- * ledger touched. Everything else is validated and skipped.
- *
- * Header, transactions and results are covered by the hash of the ledger. The changes of ledger entries are
- * covered by no hash: accounts and frozen are what the sender of the metadata says.
+ * Reads from a LedgerCloseMeta (V0, V1, V2; CAP-63, CAP-66, CAP-67, CAP-83, CAP-88) what is needed to settle
+ * leases: the header with its proof, each transaction with its result, and the operations of those that
+ * succeeded. All of this is covered by the hash of the ledger. Everything else, such as the changes of ledger
+ * entries, is covered by no hash: it is validated and skipped. Of a transaction's metadata only the return
+ * value is read, later, because its result has a hash of that (stellar/return_value.h).
  */
 #ifndef FAIRWAY_STELLAR_LEDGER_H
 #define FAIRWAY_STELLAR_LEDGER_H
 
-#include "stellar/frozen.h"
 #include "stellar/ids.h"
+#include "stellar/stellar_value.h"
 
 /* One element of txProcessing. */
 struct ledger_transaction {
@@ -19,47 +18,58 @@ struct ledger_transaction {
     bool fee_bump;    /* code is txFEE_BUMP_INNER_SUCCESS or _FAILED: the inner fields are set */
     struct hash inner_hash;
     int32_t inner_code;
-    /* Of the innermost transaction, from the transaction set; unset unless set_proved. */
-    struct public_key source; /* without the id of a muxed account */
+    struct bytes result; /* TransactionResult */
+    struct bytes meta;   /* TransactionMeta, which no hash covers. Both point into the LedgerCloseMeta */
+    /* From the transaction set, without the ids of muxed accounts. Not to be used unless set_proved. */
+    struct public_key fee_source; /* of the envelope as submitted: other than source only for a fee bump */
+    struct public_key source;     /* of the innermost transaction, as sequence */
     int64_t sequence;
     bool consumed; /* the result proves that the source's sequence number became `sequence` */
 };
 
-/* The last state of an account in this ledger, after fees, apply, post-apply fees and upgrades. */
-struct ledger_account {
-    struct public_key key;
-    bool removed; /* the fields below are unset */
-    int64_t sequence;
-    /* The master key alone can sign everything: there is no other signer, and the master weight is at least 1
-     * and no threshold is above it. */
-    bool own_authority;
-    int64_t balance_stroops;
-    /* Base reserves that the balance must cover: two, one for each sub-entry, plus sponsoring, less
-     * sponsored. */
-    int64_t reserves;
-    int64_t selling_stroops; /* of the balance, reserved for offers */
+/*
+ * What an operation did to an account whose authority it used, or which it created. An account's sequence
+ * number, signers, thresholds and existence change in no other way but this and by a consumed sequence
+ * number.
+ */
+enum ledger_deed {
+    DEED_CREATED,          /* it was created, with the sequence number that ledger_first_sequence returns */
+    DEED_MERGED,           /* it is the source of an accountMerge, which removed it */
+    DEED_ENDED_SPONSORING, /* it is the source of an endSponsoringFutureReserves, which changes nothing of it
+                            */
+    DEED_OTHER,            /* it is the source of another operation */
+};
+
+/* An operation of a transaction that succeeded. createAccount is two: for its source, and for the account. A
+ * contract call without a source that authorization entries by address alone authorize is none. */
+struct ledger_operation {
+    enum ledger_deed deed;
+    uint32_t transaction; /* index in transactions */
+    struct public_key account;
 };
 
 struct ledger {
     uint32_t meta_version; /* 0, 1, 2 */
     uint32_t protocol;
     uint32_t sequence;
-    uint64_t close_time_s;
+    struct stellar_value value;
+    uint64_t close_time_s; /* the value's */
     uint32_t base_reserve_stroops;
     struct hash hash, previous_hash;
     bool hash_proved;    /* SHA-256 of the header is hash */
     bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */
     /* The transaction set has the header's txSetHash, and its transactions are those of the results. */
     bool set_proved;
+    struct hash set_previous_hash; /* previousLedgerHash of the transaction set */
     struct ledger_transaction *transactions;
     size_t transaction_count;
-    struct ledger_account *accounts; /* sorted by key, each once */
-    size_t account_count;
-    struct frozen_accounts frozen; /* the whole new list when this ledger changed it, else empty */
+    struct ledger_operation *operations; /* in the order of transactions; not to be used unless set_proved */
+    size_t operation_count;
 };
 
 /*
  * Decodes exactly one LedgerCloseMeta into *ledger, which the caller frees with ledger_free; empty on error.
+ * meta must live as long as result and meta of its transactions are used.
  * network is for the hashes of transactions: with another one, or NULL, no set is proved unless it is empty.
  * Errors: those of xdr.h. ERR_XDR_UNKNOWN_ARM means that the network runs a protocol newer than this build. A
  * proof that does not hold is not an error here: the caller checks hash_proved, results_proved and
@@ -69,7 +79,10 @@ MUST_CHECK enum err ledger_decode(
     struct bytes meta, const struct network_id *network, struct ledger *ledger, struct detail *detail);
 void ledger_free(struct ledger *ledger); /* {0} is fine */
 
-/* Finds a key in ledger->accounts. NULL when the ledger did not touch the account. */
-const struct ledger_account *ledger_account(const struct ledger *ledger, const struct public_key *key);
+/* The hash of the innermost transaction. */
+const struct hash *ledger_inner_hash(const struct ledger_transaction *transaction);
+
+/* The sequence number of an account that this ledger creates: stellar-core, getStartingSequenceNumber. */
+int64_t ledger_first_sequence(uint32_t ledger);
 
 #endif

@@ -55,7 +55,13 @@ struct policy_limits {
  * Of a fee bump, checks the inner transaction. Allocates nothing.
  *
  * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), an operation of an unknown
- * kind, or one without a source, which would act for the channel account.
+ * kind, or one without a source, which would act for the channel account. One kind may have no source: an
+ * InvokeHostFunction that is the only operation, with at least one authorization entry, all of whose entries
+ * have credentials by address. Whatever it calls, the network grants an authority only for an entry, so that
+ * of the channel account is out of its reach.
+ *
+ * ERR_SIGNATURE_MISSING: such an operation has no entry. ERR_SOURCE_CREDENTIALS_NOT_ALLOWED: one of its
+ * entries has the credentials of the source account.
  *
  * ERR_INVALID_SOROBAN_TRANSACTION: more than one operation, SorobanTransactionData missing or not allowed, a
  * memo or a muxed source with InvokeHostFunction, a footprint that the operation cannot have, a negative
@@ -80,6 +86,8 @@ MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const
 
 /* Whether the first operation is InvokeHostFunction, the only kind that has authorization entries. */
 bool policy_invokes(const struct envelope *envelope);
+/* Whether it has no source besides: authorization entries alone say who wants the call. */
+bool policy_invokes_for_entries(const struct envelope *envelope);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
  * uint32, or the resource fee is above its limit. ERR_INVALID_SOROBAN_TRANSACTION: that fee is negative. */
@@ -87,7 +95,7 @@ MUST_CHECK enum err policy_fee(const struct envelope *envelope, const struct pol
     uint32_t *fee_stroops, struct detail *detail);
 
 /* Compares the declared resource fee with the least fee that a simulation of the transaction has found.
- * ERR_FEE_EXCEEDS_MAXIMUM: it is more than RESOURCE_FEE_FACTOR_MAX times as high. */
+ * ERR_RESOURCES_OUTDATED: it is more than RESOURCE_FEE_FACTOR_MAX times as high. */
 MUST_CHECK enum err policy_check_simulated_fee(
     const struct envelope *envelope, int64_t simulated_stroops, struct detail *detail);
 
@@ -99,6 +107,10 @@ MUST_CHECK enum err policy_check_simulated_fee(
  */
 MUST_CHECK enum err policy_max_time(const struct preconditions *preconditions, uint64_t now_s,
     uint32_t timeout_s, uint32_t tip, uint64_t *max_time_s, struct detail *detail);
+
+/* ERR_AUTHORIZATION_EXPIRES: the last ledger in which all authorization entries count leaves fewer than
+ * LEASE_LEDGERS_MIN ledgers after the tip. */
+MUST_CHECK enum err policy_check_expiry(uint32_t expires_ledger, uint32_t tip, struct detail *detail);
 
 /*
  * What determined max_time_s, a result of policy_max_time: "transaction" (its own max time),

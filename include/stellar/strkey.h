@@ -13,6 +13,7 @@
 enum strkey_version {
     STRKEY_ACCOUNT = 6 << 3, /* G: 32 bytes */
     STRKEY_SEED = 18 << 3,   /* S: 32 bytes, secret */
+    STRKEY_CONTRACT = 2 << 3 /* C: 32 bytes */
 };
 
 #define STRKEY_VALUE_MAX 32

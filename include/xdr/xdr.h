@@ -72,6 +72,10 @@ struct xdr_search {
 MUST_CHECK enum err xdr_search(
     struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count);
 
+/* The name of an OperationResult: that of the operation's result code ("PAYMENT_UNDERFUNDED"), else its own
+ * ("opNO_ACCOUNT"). NULL: it is not valid. */
+const char *xdr_result_name(struct bytes result);
+
 /* The XDR name of a type ("TransactionEnvelope"). */
 const char *xdr_type_name(enum xdr_type type);
 

@@ -24,6 +24,17 @@ BEGIN
             WHERE p.day < CASE p.parent WHEN 'idempotency_keys' THEN keys_from ELSE leases_from END) o
         WHERE o.day = o.oldest
     LOOP
+        -- The last end of this day, from one row of each client.
+        IF part ~ '^lease_results_' THEN
+            EXECUTE format('WITH RECURSIVE ends AS (
+                    (SELECT r.client, r.ended_ledger FROM fairway.%1$I r ORDER BY r.client DESC, r.ended_ledger DESC LIMIT 1)
+                    UNION ALL
+                    SELECT n.* FROM ends e CROSS JOIN LATERAL (SELECT r.client, r.ended_ledger FROM fairway.%1$I r
+                        WHERE r.client < e.client ORDER BY r.client DESC, r.ended_ledger DESC LIMIT 1) n)
+                INSERT INTO fairway.dropped_ends AS d (ended_ledger)
+                SELECT e.last FROM (SELECT max(e.ended_ledger) AS last FROM ends e) e WHERE e.last IS NOT NULL
+                ON CONFLICT (only_row) DO UPDATE SET ended_ledger = greatest(d.ended_ledger, EXCLUDED.ended_ledger)', part);
+        END IF;
         EXECUTE format('DROP TABLE fairway.%I', part);
         dropped := dropped + 1;
     END LOOP;

@@ -1,11 +1,11 @@
 -- The leases of these hashes, each the hash of a lease or of a fee bump; ordinal says which. Reads each partition.
 CREATE OR REPLACE FUNCTION fairway.find_leases(hashes bytea[])
 RETURNS TABLE (ordinal bigint, hash bytea, client text, account text, sequence bigint, max_time bigint, result text, result_code text,
-    ledger bigint)
+    ledger bigint, granted_at timestamptz)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY
-        SELECT n.ordinal, l.hash, l.client, l.account, l.sequence, l.max_time, r.result, r.result_code, r.ledger
+        SELECT n.ordinal, l.hash, l.client, l.account, l.sequence, l.max_time, r.result, r.result_code, r.ledger, g.granted_at
         FROM fairway.find_grants(hashes) g
         JOIN unnest(hashes) WITH ORDINALITY n (hash, ordinal) ON n.hash = g.hash
         CROSS JOIN LATERAL (SELECT * FROM fairway.leases m

@@ -1,11 +1,12 @@
--- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key NULL: none.
+-- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key, reference NULL: none.
 -- open_max: how many open leases the item's client may have, 0: as many as it likes. Of a client that would have more, only its first items
 -- are recorded. Returns the places of the recorded items, from 1. The rows of clients stay locked until COMMIT, which follows at once; the
 -- caller has locked the accounts, so their places do not change before the update.
 -- Housekeeping makes partitions days ahead; when it has failed for so long, or the clock was changed, the day's first grant makes them.
 -- Those of keys are dropped first, so with theirs all are there.
 CREATE OR REPLACE FUNCTION fairway.record_leases(hashes bytea[], accounts text[], sequences bigint[], sequence_ledgers bigint[], clients text[],
-    envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[], open_max bigint[])
+    envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[], open_max bigint[],
+    refs text[], natural_keys bytea[])
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
@@ -30,14 +31,14 @@ BEGIN
     RETURN QUERY
     WITH granted AS MATERIALIZED (
         SELECT * FROM unnest(hashes, accounts, sequences, sequence_ledgers, clients, envelopes, max_times, max_ledgers, request_ids,
-            keys, digests) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger,
-            request_id, key, digest, place)
+            keys, digests, refs, natural_keys) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger,
+            request_id, key, digest, reference, natural_key, place)
         WHERE recorded IS NULL OR g.place = ANY (recorded)
     ), history AS (
         INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,
-            granted_at)
+            reference, natural_key, granted_at)
         SELECT g.hash, g.account, g.sequence, g.sequence_ledger, g.client, g.envelope, g.max_time, nullif(g.max_ledger, 0),
-            g.request_id, moment FROM granted g
+            g.request_id, g.reference, g.natural_key, moment FROM granted g
     ), keyed AS (
         INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)
         SELECT g.client, g.key, g.digest, g.hash, moment FROM granted g WHERE g.key IS NOT NULL

@@ -1,8 +1,9 @@
 -- Writes what a ledger changes of these accounts, which lock_settling() has locked: their states, and the ends of their open leases (result NULL:
--- the lease, if any, goes on). sequence_ledger 0: the sequence number is not known yet. A lease expires only by a committed ledger, or the one that
+-- the lease, if any, goes on). sequence_ledger 0: the sequence number is not known yet. fee 0: none is known. A lease expires only by a committed ledger, or the one that
 -- this transaction commits, that excludes all later ones: this does not depend on the caller.
 CREATE OR REPLACE FUNCTION fairway.settle_accounts(keys text[], states text[], sequences bigint[], sequence_ledgers bigint[], reasons text[],
-    results text[], codes text[], ledgers bigint[]) RETURNS void
+    results text[], codes text[], ledgers bigint[], ledger_hashes bytea[], fees bigint[], result_xdrs bytea[], return_values bytea[])
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     wrong text;
@@ -15,17 +16,25 @@ BEGIN
     IF wrong IS NOT NULL THEN
         RAISE integrity_constraint_violation USING MESSAGE = format('no committed ledger excludes the lease of account %s', wrong);
     END IF;
-    PERFORM fairway.count_leases(array_agg(a.lease_client), -1) FROM unnest(keys, results) n (public_key, result)
+    PERFORM fairway.count_leases(array_agg(a.lease_client), -1),
+            fairway.settle_fees(array_agg(a.lease_client), array_agg(a.lease_hash), array_agg(a.locked_at),
+                array_agg(CASE WHEN n.result IN ('expired', 'superseded') THEN 0 ELSE nullif(n.fee, 0) END))
+        FROM unnest(keys, results, fees) n (public_key, result, fee)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
         WHERE n.result IS NOT NULL;
     WITH news AS MATERIALIZED (
-        SELECT n.*, a.place, a.lease_hash, a.locked_at
-        FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers)
-            AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger)
+        SELECT n.*, a.place, a.lease_hash, a.lease_client, a.slot, a.locked_at
+        FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers, ledger_hashes, fees, result_xdrs,
+            return_values) AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger, ledger_hash, fee,
+            result_xdr, return_value)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
     ), ended AS (
-        INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)
-        SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger FROM news n WHERE n.result IS NOT NULL
+        INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, ledger_hash, fee_charged, result_xdr,
+            return_value, client, ended_ledger, place)
+        SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger, n.ledger_hash, nullif(n.fee, 0), n.result_xdr,
+            n.return_value, n.lease_client, (SELECT c.sequence FROM fairway.cursor c), n.slot FROM news n WHERE n.result IS NOT NULL
+    ), sent AS (
+        DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL
     )
     UPDATE fairway.channel_accounts a SET state = n.state,
         sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,

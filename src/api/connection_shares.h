@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 enum connection_share {
-    SHARE_WAIT, /* GET /v1/transactions/{hash}?wait= */
+    SHARE_WAIT, /* ?wait= */
     SHARE_LEASE /* POST /v1/transactions */
 };
 

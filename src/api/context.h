@@ -9,7 +9,7 @@
 #include "last_report.h"
 #include "rpc_workers.h"
 
-#define ROUTES_MAX 12
+#define ROUTES_MAX 16
 
 struct api;
 
@@ -49,8 +49,11 @@ void api_guard(struct http_request *request, void *api_guarded);
  * lives as long as the request. */
 const char *api_sharer(const struct http_request *request);
 void api_post_transaction(struct http_request *request, void *api);
+void api_list_transactions(struct http_request *request, void *api);
 void api_get_transaction(struct http_request *request, void *api);
+void api_get_info(struct http_request *request, void *api);
 void api_post_fee_bump(struct http_request *request, void *api);
+void api_post_submission(struct http_request *request, void *api);
 void api_get_pool(struct http_request *request, void *api);
 void api_get_channel_accounts(struct http_request *request, void *api);
 void api_get_livez(struct http_request *request, void *api);

@@ -124,6 +124,12 @@ void db_workers_stop(struct db_workers *workers)
         pthread_join(workers->threads[i].thread, NULL);
         db_free(workers->threads[i].db);
     }
+}
+
+void db_workers_free(struct db_workers *workers)
+{
+    if (workers == NULL)
+        return;
     pthread_cond_destroy(&workers->arrived);
     pthread_mutex_destroy(&workers->mutex);
     free(workers->threads);

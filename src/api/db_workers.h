@@ -31,8 +31,9 @@ struct db_workers *db_workers_start(const char *database_url, unsigned count);
  * ERR_OVERLOADED, ERR_SHUTTING_DOWN: it was not queued, run is not called.
  */
 MUST_CHECK enum err db_workers_submit(struct db_workers *workers, struct db_work *work);
-/* Ends the queued work with ERR_SHUTTING_DOWN at once, waits for the work that runs, and frees the workers.
- */
+/* Ends the queued work with ERR_SHUTTING_DOWN at once, and waits for the work that runs. */
 void db_workers_stop(struct db_workers *workers);
+/* After db_workers_stop, when nothing can be submitted any more. NULL is fine. */
+void db_workers_free(struct db_workers *workers);
 
 #endif

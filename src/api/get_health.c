@@ -128,7 +128,7 @@ static void check_ledgers(
     if (pool->cursor_sequence == 0)
         fail(report, CHECK_LEDGERS, "no ledger has been ingested yet", NULL, NULL);
     else
-        judge(report, CHECK_LEDGERS, apart_s <= grants_clock_slack_s(settings->ledger_seconds),
+        judge(report, CHECK_LEDGERS, apart_s <= grants_clock_slack_s(settings->ledger_ms),
             "the close time of the last committed ledger is too far from the database's clock: ingestion is"
             " behind, or a clock is wrong");
 }
@@ -218,7 +218,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     const struct api_settings *settings = query->settings;
     struct report report = {0};
     struct pool_counts pool;
-    const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
+    const bool database = pool_status_read(db, &pool, detail) == ERR_OK;
     if (database)
         check_database(&pool, &report);
     else
@@ -236,7 +236,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     }
     reply->status = report.failed ? 503 : 200;
     reply->text = report_text(&report);
-    last_report_set(&query->api->last_readyz, reply->status, reply->text);
+    last_report_set(&query->api->last_readyz, reply->status, reply->text, 0);
     return ERR_OK;
 }
 

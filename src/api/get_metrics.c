@@ -13,6 +13,7 @@
 #include "http/server.h"
 #include "pool/oldest_snapshot.h"
 #include "pool/pool_counts.h"
+#include "stellar/protocol.h"
 
 static void describe_as(FILE *out, const char *type, const char *name, const char *help)
 {
@@ -36,6 +37,17 @@ static void put_build(FILE *out)
     fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
 }
 
+static void put_protocol(FILE *out)
+{
+    gauge(out, "fairway_protocol_known", "Newest protocol of the network that this version understands.",
+        PROTOCOL_KNOWN);
+    if (protocol_noted() > 0)
+        gauge(out, "fairway_protocol_seen",
+            "Newest protocol that this replica has seen in a ledger, in a vote, or behind RPC_URL. Above "
+            "fairway_protocol_known: install a newer version before the network upgrades.",
+            protocol_noted());
+}
+
 /* The log leaves out lines when there are many; these counts have every request. */
 static void put_requests(FILE *out)
 {
@@ -57,6 +69,10 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "%s{state=\"quarantined\"} %" PRId64 "\n", name, pool->quarantined);
     gauge(out, "fairway_oldest_lease_seconds", "Age of the oldest open lease; 0 when none is open.",
         pool->oldest_lease_s);
+    describe(
+        out, "fairway_submissions", "Open leases that fairway sends; rejected: that it has stopped sending.");
+    fprintf(out, "fairway_submissions{state=\"pending\"} %" PRId64 "\n", pool->submissions_pending);
+    fprintf(out, "fairway_submissions{state=\"rejected\"} %" PRId64 "\n", pool->submissions_rejected);
 }
 
 static void put_cursor(FILE *out, const struct pool_counts *pool)
@@ -118,6 +134,7 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     struct pool_counts pool;
     const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
     put_build(out);
+    put_protocol(out);
     put_requests(out);
     gauge(out, "fairway_database_up", "1: the database is available.", database);
     gauge(out, "fairway_ingestion_ok", "1: this replica ingests ledgers, or stands by for the one that does.",

@@ -1,7 +1,8 @@
 /*
  * Authentication, before an endpoint sees the request. The head is judged before the body is read, so only
- * clients make us hold bodies. All refusals are the same 401, so that an attacker who tries tokens learns
- * nothing. The reason is logged, at most LOGGED_EACH_SECOND times a second.
+ * clients make us hold bodies. A 401 says what follows from the request and the clock; what depends on the
+ * clients or the signature is one text, so that an attacker who tries tokens learns nothing. Every reason is
+ * logged, at most LOGGED_EACH_SECOND times a second.
  *
  * Then the limits of the client on requests, which keep one client from occupying the connections and threads
  * of this process.
@@ -91,7 +92,7 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct http_
     if (e == ERR_OK)
         return let_in(request, route->api, &client, refusal);
     log_refusal(request, e, &client, &why);
-    if (e == ERR_FORBIDDEN)
+    if (!client.reason_hidden)
         refusal->detail = why;
     return e;
 }
@@ -99,7 +100,7 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct http_
 void api_guard(struct http_request *request, void *api_guarded)
 {
     const struct api_guarded *route = api_guarded;
-    const struct auth_client *client = http_kept(request);
+    struct auth_client *client = http_kept(request);
     struct detail why = {0};
     enum err e = ERR_OK;
     if (route->api->settings.auth != NULL)
@@ -109,5 +110,5 @@ void api_guard(struct http_request *request, void *api_guarded)
         return;
     }
     log_refusal(request, e, client, &why);
-    api_refuse(request, e, NULL);
+    api_refuse(request, e, client->reason_hidden ? NULL : &why);
 }

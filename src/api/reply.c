@@ -4,12 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "auth/auth.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
 #include "base/text.h"
-#include "base/json.h"
 
 const char *api_client(const struct http_request *request)
 {
@@ -85,12 +83,12 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 }
 
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
-    unsigned ledger_seconds)
+    unsigned ledger_ms)
 {
     if (limit == LIMIT_NONE)
         api_refuse(request, e, detail);
     else
-        refuse(request, e, detail, limit_retry_after_s(limit, time(NULL), ledger_seconds),
+        refuse(request, e, detail, limit_retry_after_s(limit, time(NULL), ledger_ms),
             mem_format("{\"limit\":\"%s\"}", limit_name(limit)));
 }
 
@@ -99,18 +97,21 @@ void api_refuse(struct http_request *request, enum err e, const struct detail *d
     api_refuse_with(request, e, detail, NULL);
 }
 
-enum err api_read_transaction(struct http_request *request, const char *const names[], size_t name_count,
-    json_t **body, struct buf *xdr, struct detail *detail)
+enum err api_read_body(struct http_request *request, const char *const names[], size_t name_count,
+    json_t **body, struct detail *detail)
+{
+    enum err e = json_read_object(http_body(request), body, detail);
+    http_free_body(request);
+    return e != ERR_OK ? e : json_read_only(*body, names, name_count, detail);
+}
+
+enum err api_read_envelope(const json_t *body, struct buf *xdr, struct detail *detail)
 {
     const char *text;
-    enum err e;
-    e = json_read_object(http_body(request), body, detail);
-    http_free_body(request);
-    if (e != ERR_OK || (e = json_read_only(*body, names, name_count, detail)) != ERR_OK ||
-        (e = json_read_text(*body, "transactionXdr", &text, detail)) != ERR_OK)
+    enum err e = json_read_text(body, "transactionXdr", &text, detail);
+    if (e != ERR_OK)
         return e;
-    size_t len = json_string_length(json_object_get(*body, "transactionXdr"));
-    if (base64_decode(text, len, xdr) != ERR_OK)
+    if (base64_decode(text, json_string_length(json_object_get(body, "transactionXdr")), xdr) != ERR_OK)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "transactionXdr is not canonical base64.");
     return ERR_OK;
 }

@@ -28,14 +28,14 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 /* The same for a request that a limit has refused, unless it is LIMIT_NONE: with the limit's name, and
  * Retry-After by the limit. */
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
-    unsigned ledger_seconds);
+    unsigned ledger_ms);
 
-/*
- * Reads the body: a JSON object that has no members but those in names, of which transactionXdr is one. The
- * caller json_decrefs *body. The decoded transactionXdr is appended to *xdr. Frees the request's body.
- */
-MUST_CHECK enum err api_read_transaction(struct http_request *request, const char *const names[],
-    size_t name_count, json_t **body, struct buf *xdr, struct detail *detail);
+/* Reads the body: a JSON object that has no members but those in names. The caller json_decrefs *body. Frees
+ * the request's body. */
+MUST_CHECK enum err api_read_body(struct http_request *request, const char *const names[], size_t name_count,
+    json_t **body, struct detail *detail);
+/* Appends the decoded transactionXdr to *xdr. */
+MUST_CHECK enum err api_read_envelope(const json_t *body, struct buf *xdr, struct detail *detail);
 
 void api_write_hash(struct json_write *out, const char *name, const struct hash *hash);
 void api_write_address(struct json_write *out, const char *name, const struct public_key *key);

@@ -7,13 +7,14 @@
 #include "stellar/policy.h"
 
 /*
- * Simulates a Soroban transaction, whose one operation policy_check has accepted. Authorization entries must
- * be there and be signed, because they belong to what is leased. ERR_INVALID_SOROBAN_TRANSACTION: it fails;
- * detail has the server's words. ERR_FEE_EXCEEDS_MAXIMUM: see policy_check_simulated_fee.
- * ERR_RPC_UNAVAILABLE, ERR_SHUTTING_DOWN: the simulation has no result.
+ * Simulates a Soroban transaction, whose one operation policy_check has accepted, as one of source's.
+ * Authorization entries must be there and be signed, because they belong to what is leased.
+ * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first; detail has the server's words, and
+ * out->report more of them. ERR_RPC_UNAVAILABLE, ERR_SHUTTING_DOWN: the simulation has no result. The caller
+ * frees *out, also on error.
  */
-MUST_CHECK enum err rpc_checks_simulate(
-    struct rpc *rpc, const struct envelope *envelope, struct detail *detail);
+MUST_CHECK enum err rpc_checks_simulate(struct rpc *rpc, const struct envelope *envelope,
+    const struct public_key *source, struct rpc_simulation *out, struct detail *detail);
 
 /*
  * For a transaction of AUTHORITY_UNKNOWN: reads the signers of the operations' sources, and sets

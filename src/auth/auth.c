@@ -1,82 +1,34 @@
-/* Judges the token of one request, and reads CLIENTS_FILE again when it has changed. The reason of a refusal
- * never reaches the client. */
+/* Judges the token of one request, and reads CLIENTS_FILE again when it has changed. No answer and no time
+ * tells whether a key is a client's, except to who has signed with that key. */
 #include "auth/auth.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/watched_file.h"
 #include "clients.h"
 #include "token.h"
 
-enum {
-    FILE_MAX = 1 << 20
-};
-
 struct auth {
     struct auth_settings settings;
-    char *public_keys, *clients_file; /* copies, for settings */
-    pthread_rwlock_t lock;            /* guards clients */
+    char *public_keys;        /* a copy, for settings */
+    struct watched_file file; /* used by one thread */
+    pthread_rwlock_t lock;    /* guards clients */
     struct clients clients;
-    struct stat read; /* the file when it was last opened; used by one thread */
-    bool unread;      /* it could not be read then */
 };
 
 /* ---- the clients */
 
-static enum err unreadable(const char *path, const char *why, struct detail *detail)
-{
-    return detail_set(detail, ERR_CONFIG, "CLIENTS_FILE: cannot read %s: %s", path, why);
-}
-
-/* Reads an open file, and its state before that: a change while it is read is seen by the next auth_changed.
- */
-static enum err read_open_file(
-    int fd, const char *path, struct buf *out, struct stat *state, struct detail *detail)
-{
-    ssize_t got = 0;
-    if (fstat(fd, state) != 0)
-        return unreadable(path, strerror(errno), detail);
-    if (!S_ISREG(state->st_mode))
-        return unreadable(path, "it is not a regular file", detail);
-    if ((state->st_mode & S_IWOTH) != 0)
-        return detail_set(detail, ERR_CONFIG,
-            "CLIENTS_FILE: every user of this host may change %s; set its mode to 0644", path);
-    buf_reserve(out, FILE_MAX + 1);
-    while (out->len <= FILE_MAX && (got = read(fd, out->data + out->len, FILE_MAX + 1 - out->len)) > 0)
-        out->len += (size_t)got;
-    if (got < 0)
-        return unreadable(path, strerror(errno), detail);
-    if (out->len > FILE_MAX)
-        return detail_set(detail, ERR_CONFIG, "CLIENTS_FILE: %s is larger than %d bytes", path, FILE_MAX);
-    return ERR_OK;
-}
-
-/* O_NONBLOCK: a FIFO must not stop the thread. */
-static enum err read_file(struct auth *auth, struct buf *out, struct detail *detail)
-{
-    const char *path = auth->clients_file;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    auth->unread = fd < 0;
-    if (fd < 0)
-        return unreadable(path, strerror(errno), detail);
-    enum err e = read_open_file(fd, path, out, &auth->read, detail);
-    close(fd);
-    return e;
-}
-
 static const char *sources(const struct auth *auth)
 {
-    return auth->clients_file == NULL  ? "CLIENT_AUTH_PUBLIC_KEYS"
+    return auth->file.path == NULL     ? "CLIENT_AUTH_PUBLIC_KEYS"
            : auth->public_keys == NULL ? "CLIENTS_FILE"
                                        : "CLIENT_AUTH_PUBLIC_KEYS and CLIENTS_FILE";
 }
@@ -86,12 +38,12 @@ static enum err read_clients(struct auth *auth, struct clients *out, struct deta
     struct buf text CLEANUP(buf_free) = {0};
     struct detail why = {0};
     enum err e = ERR_OK;
-    if (auth->clients_file != NULL)
-        e = read_file(auth, &text, detail);
+    if (auth->file.path != NULL)
+        e = watched_file_read(&auth->file, &text, detail);
     if (e != ERR_OK)
         return e;
     const struct bytes file = buf_bytes(&text);
-    if (clients_read(auth->public_keys, auth->clients_file != NULL ? &file : NULL, out, &why) != ERR_OK)
+    if (clients_read(auth->public_keys, auth->file.path != NULL ? &file : NULL, out, &why) != ERR_OK)
         return detail_set(detail, ERR_CONFIG, "%s: %s", sources(auth), why.text);
     return ERR_OK;
 }
@@ -102,10 +54,11 @@ enum err auth_open(const struct auth_settings *settings, struct auth **out, stru
         return detail_set(detail, ERR_INTERNAL, "sodium_init failed");
     struct auth *auth = NEW(struct auth);
     auth->settings = *settings;
+    auth->file.option = "CLIENTS_FILE";
     if (settings->public_keys != NULL)
         auth->public_keys = mem_copy_text(settings->public_keys);
     if (settings->clients_file != NULL)
-        auth->clients_file = mem_copy_text(settings->clients_file);
+        auth->file.path = mem_copy_text(settings->clients_file);
     pthread_rwlock_init(&auth->lock, NULL);
     enum err e = read_clients(auth, &auth->clients, detail);
     if (e == ERR_OK && auth->clients.count == 0)
@@ -124,7 +77,7 @@ void auth_free(struct auth *auth)
     clients_wipe(&auth->clients);
     pthread_rwlock_destroy(&auth->lock);
     free(auth->public_keys);
-    free(auth->clients_file);
+    free(auth->file.path);
     free(auth);
 }
 
@@ -142,17 +95,9 @@ enum err auth_reload(struct auth *auth, struct detail *detail)
     return ERR_OK;
 }
 
-/* The change time cannot be set, unlike the modification time. */
 bool auth_changed(struct auth *auth)
 {
-    struct stat now;
-    const struct stat *read = &auth->read;
-    if (auth->clients_file == NULL)
-        return false;
-    if (auth->unread || stat(auth->clients_file, &now) != 0)
-        return true;
-    return now.st_ino != read->st_ino || now.st_dev != read->st_dev || now.st_size != read->st_size ||
-           now.st_ctim.tv_sec != read->st_ctim.tv_sec || now.st_ctim.tv_nsec != read->st_ctim.tv_nsec;
+    return watched_file_changed(&auth->file);
 }
 
 size_t auth_key_count(struct auth *auth)
@@ -175,128 +120,240 @@ static enum err find_token(const char *authorization, const char **out, struct d
 {
     static const char scheme[] = "Bearer ";
     if (authorization == NULL)
-        return refuse(why, "there is no Authorization header");
+        return refuse(why, "There is no Authorization header.");
     if (strncasecmp(authorization, scheme, strlen(scheme)) != 0)
-        return refuse(why, "Authorization is not a bearer token");
+        return refuse(why, "The Authorization header is not a bearer token.");
     *out = authorization + strlen(scheme);
     if (strlen(*out) > AUTH_TOKEN_MAX)
-        return refuse(why, "the token is too long");
+        return detail_set(why, ERR_UNAUTHORIZED, "The token is longer than %d characters.", AUTH_TOKEN_MAX);
     return ERR_OK;
 }
 
-/* Both times are at least 0, so no difference overflows. */
-static enum err check_window(
-    const struct auth *auth, const struct token *token, int64_t now_s, struct detail *why)
+enum {
+    QUOTE_MAX = 60,
+    QUOTE_BEFORE = 20 /* of the bytes before a difference, these are quoted */
+};
+
+struct quote {
+    char text[QUOTE_MAX + sizeof "...\"\"..."];
+};
+
+/* Quotes what a stranger may have written: its end from a byte on, printable ASCII only, and bounded. */
+static struct quote quote(const char *text, size_t from)
 {
-    const int64_t issued_s = token->issued_at_s, expires_s = token->expires_at_s;
-    if (expires_s <= issued_s || expires_s - issued_s > (int64_t)auth->settings.window_s)
-        return detail_set(why, ERR_UNAUTHORIZED, "exp must be 1 to %u s after iat", auth->settings.window_s);
-    const int64_t from_s = token->not_before_s > issued_s ? token->not_before_s : issued_s;
+    struct quote out = {"absent"};
+    if (text == NULL)
+        return out;
+    snprintf(out.text, sizeof out.text, "%s\"%.*s\"%s", from > 0 ? "..." : "", QUOTE_MAX, text + from,
+        strlen(text + from) > QUOTE_MAX ? "..." : "");
+    for (char *at = out.text; *at != '\0'; at++)
+        if (*at < ' ' || *at > '~')
+            *at = '?';
+    return out;
+}
+
+/* Says how a claim differs from what was received, from shortly before the first difference on. */
+static enum err compare(
+    const char *claim, const char *claimed, const char *item, const char *received, struct detail *why)
+{
+    size_t same = 0;
+    if (text_equal(claimed, received))
+        return ERR_OK;
+    while (claimed != NULL && received != NULL && claimed[same] != '\0' && claimed[same] == received[same])
+        same++;
+    const size_t from = same > QUOTE_BEFORE ? same - QUOTE_BEFORE : 0;
+    return detail_set(why, ERR_UNAUTHORIZED, "%s is %s, but %s is %s.", claim, quote(claimed, from).text,
+        item, quote(received, from).text);
+}
+
+/* ---- the checks of a token, in their order */
+
+struct judged {
+    struct auth *auth;
+    const struct auth_request *request;
+    struct token *token;
+    const char *text;           /* of the token */
+    struct auth_client *client; /* what the checks find out */
+};
+
+static enum err read_token(struct judged *judged, struct detail *why)
+{
+    const enum err e = find_token(judged->request->authorization, &judged->text, why);
+    return e != ERR_OK ? e : token_decode(judged->text, judged->token, why);
+}
+
+static enum err check_subject(struct judged *judged, struct detail *why)
+{
+    return address_decode(judged->token->subject, &judged->client->key) == ERR_OK
+               ? ERR_OK
+               : refuse(why, "sub is not the public key (G...) of an account.");
+}
+
+/* The times are at least 0, so no difference overflows. */
+static enum err check_times(struct judged *judged, struct detail *why)
+{
+    const struct token *token = judged->token;
+    const int64_t issued_s = token->issued_at_s, expires_s = token->expires_at_s,
+                  now_s = judged->request->now_s;
+    const unsigned window_s = judged->auth->settings.window_s;
+    if (expires_s <= issued_s || expires_s - issued_s > (int64_t)window_s)
+        return detail_set(why, ERR_UNAUTHORIZED,
+            "exp must be 1 to %u s after iat, but exp is %" PRId64 " and iat is %" PRId64 ".", window_s,
+            expires_s, issued_s);
+    const bool later = token->not_before_s > issued_s;
+    const int64_t from_s = later ? token->not_before_s : issued_s;
     if (from_s > now_s + AUTH_SKEW_S)
-        return detail_set(
-            why, ERR_UNAUTHORIZED, "the token is not valid yet: it will be in %" PRId64 " s", from_s - now_s);
+        return detail_set(why, ERR_UNAUTHORIZED,
+            "The token is not valid yet: %s is %" PRId64 ", and the server's time is %" PRId64 ".",
+            later ? "nbf" : "iat", from_s, now_s);
     if (expires_s < now_s - AUTH_SKEW_S)
-        return detail_set(why, ERR_UNAUTHORIZED, "the token expired %" PRId64 " s ago", now_s - expires_s);
+        return detail_set(why, ERR_UNAUTHORIZED,
+            "The token has expired: exp is %" PRId64 ", and the server's time is %" PRId64 ".", expires_s,
+            now_s);
     return ERR_OK;
 }
 
-static enum err check_audience(
-    const struct auth *auth, const struct token *token, const char *audience, struct detail *why)
+static enum err check_audience(struct judged *judged, struct detail *why)
 {
-    if (token->audience == NULL && auth->settings.audience_required)
-        return refuse(why, "aud is missing");
-    if (token->audience != NULL && !token_is_for(token, audience))
-        return refuse(why, "aud does not name this network");
+    const struct token *token = judged->token;
+    if (token->audience == NULL && judged->auth->settings.audience_required)
+        return refuse(why, "aud is missing: it must name the network's passphrase.");
+    if (token->audience != NULL && !token_is_for(token, judged->request->audience))
+        return refuse(why, "aud does not name the network's passphrase.");
     return ERR_OK;
 }
 
-/* The claims about this request: method, target and idempotency key. The body is checked when it has come.
- * The claim idempotencyKey and the header are the same, or both absent: whoever captures a request cannot
- * send it with another key, which would take another lease. */
-static enum err check_request(
-    const struct token *token, const struct auth_request *request, struct detail *why)
+static enum err check_method_and_path(struct judged *judged, struct detail *why)
 {
-    AUTO_FREE char *method_and_path = mem_format("%s %s", request->method, request->target);
-    if (!text_equal(token->method_and_path, method_and_path))
-        return refuse(why, "methodAndPath does not match the request");
-    if (!text_equal(token->idempotency_key, request->idempotency_key))
-        return refuse(why, "the claim idempotencyKey is not the header Idempotency-Key");
-    return ERR_OK;
+    const struct auth_request *request = judged->request;
+    AUTO_FREE char *received = mem_format("%s %s", request->method, request->target);
+    return compare("methodAndPath", judged->token->method_and_path, "the request", received, why);
 }
 
-/* Only lower-case digits, so that a body has one hash. */
-static enum err read_body_hash(const struct token *token, struct hash *out, struct detail *why)
+/* The claim and the header are the same, or both absent: whoever captures a request cannot send it with
+ * another key, which would take another lease. */
+static enum err check_idempotency_key(struct judged *judged, struct detail *why)
+{
+    return compare("idempotencyKey", judged->token->idempotency_key, "the header Idempotency-Key",
+        judged->request->idempotency_key, why);
+}
+
+/* Only lower-case digits, so that a body has one hash. The body is compared when it has come. */
+static enum err read_body_hash(struct judged *judged, struct detail *why)
 {
     char text[HASH_HEX_SIZE];
-    if (hash_decode(token->body_hash, out) == ERR_OK) {
-        hash_encode(out, text);
-        if (text_equal(text, token->body_hash))
+    struct hash *hash = &judged->client->body_hash;
+    if (hash_decode(judged->token->body_hash, hash) == ERR_OK) {
+        hash_encode(hash, text);
+        if (text_equal(text, judged->token->body_hash))
             return ERR_OK;
     }
-    return refuse(why, "bodyHash is not 64 lower-case hexadecimal digits");
+    return refuse(why, "bodyHash is not 64 lower-case hexadecimal digits.");
 }
 
-/* Copies the client, so that no signature is verified under the lock: a flood of tokens would keep
- * auth_reload waiting. */
-static bool find_client(
-    struct auth *auth, const struct public_key *key, struct clients_client *out, bool *others)
+/* Whoever sub is: a signature that only clients' keys were checked for would take longer for these. */
+static enum err check_signature(struct judged *judged, struct detail *why)
+{
+    return signature_valid_of(&judged->token->signature, judged->token->signed_part, &judged->client->key)
+               ? ERR_OK
+               : refuse(why, "The signature is not by the key that sub names.");
+}
+
+static bool find_client(struct auth *auth, struct auth_client *client, unsigned *scopes)
 {
     pthread_rwlock_rdlock(&auth->lock);
-    const struct clients_client *found = clients_find(&auth->clients, key);
-    if (found != NULL)
-        *out = *found;
-    *others = auth->clients.count > 1;
+    const struct clients_client *found = clients_find(&auth->clients, &client->key);
+    if (found != NULL) {
+        memcpy(client->name, found->name, sizeof client->name);
+        client->limits = found->limits;
+        *scopes = found->scopes;
+    }
+    client->others = auth->clients.count > 1;
     pthread_rwlock_unlock(&auth->lock);
     return found != NULL;
 }
 
-static enum err check_token(struct auth *auth, const struct token *token, const struct auth_request *request,
-    struct auth_client *out, struct detail *why)
+static enum err check_client(struct judged *judged, struct detail *why)
 {
-    struct public_key key;
-    struct clients_client found;
-    const struct clients_client *client = &found;
-    enum err e;
-    if (address_decode(token->subject, &key) != ERR_OK || !find_client(auth, &key, &found, &out->others))
-        return refuse(why, "sub is not a client's key");
-    if ((e = check_window(auth, token, request->now_s, why)) != ERR_OK)
-        return e;
-    if (!signature_valid_of(&token->signature, token->signed_part, &key))
-        return refuse(why, "the signature is invalid");
-    if ((e = check_audience(auth, token, request->audience, why)) != ERR_OK ||
-        (e = check_request(token, request, why)) != ERR_OK ||
-        (e = read_body_hash(token, &out->body_hash, why)) != ERR_OK)
-        return e;
-    out->key = key;
-    memcpy(out->name, client->name, sizeof out->name);
-    out->limits = client->limits;
-    if ((client->scopes & request->scope) == 0)
+    struct auth_client *client = judged->client;
+    unsigned scopes;
+    if (!find_client(judged->auth, client, &scopes))
+        return refuse(why, "sub is not a client's key.");
+    if ((scopes & judged->request->scope) == 0)
         return detail_set(why, ERR_FORBIDDEN, "The client %s may not use this path.", client->name);
     return ERR_OK;
 }
 
+/* First all that follows from the request and the clock. The signature comes before the client, so that only
+ * who has a key learns whether it is a client's. */
+static const struct {
+    const char *name;
+    enum err (*check)(struct judged *judged, struct detail *why);
+    bool hidden;
+} checks[] = {
+    {"form", read_token, false},
+    {"sub", check_subject, false},
+    {"iat, exp, nbf", check_times, false},
+    {"aud", check_audience, false},
+    {"methodAndPath", check_method_and_path, false},
+    {"idempotencyKey", check_idempotency_key, false},
+    {"bodyHash", read_body_hash, false},
+    {"signature", check_signature, true},
+    {"client", check_client, true},
+};
+
 enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why)
 {
-    const char *text = NULL;
     struct token token CLEANUP(token_wipe) = {0};
-    enum err e;
+    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out};
+    enum err e = ERR_OK;
     *out = (struct auth_client){0};
-    if ((e = find_token(request->authorization, &text, why)) != ERR_OK ||
-        (e = token_decode(text, &token, why)) != ERR_OK)
-        return e;
-    if ((e = check_token(auth, &token, request, out, why)) == ERR_OK)
-        out->token = sha256((struct bytes){(const uint8_t *)text, strlen(text)});
+    for (size_t i = 0; i < ARRAY_LEN(checks) && e == ERR_OK; i++) {
+        e = checks[i].check(&judged, why);
+        out->reason_hidden = e == ERR_UNAUTHORIZED && checks[i].hidden;
+    }
+    if (e == ERR_OK)
+        out->token = sha256((struct bytes){(const uint8_t *)judged.text, strlen(judged.text)});
     return e;
 }
 
-enum err auth_check_body(
-    struct auth *auth, const struct auth_client *client, struct bytes body, struct detail *why)
+static enum err compare_body(const struct auth_client *client, struct bytes body, struct detail *why)
 {
-    struct clients_client found;
-    bool others;
-    if (!find_client(auth, &client->key, &found, &others))
-        return refuse(why, "the client's key was revoked while the body was read");
     const struct hash hash = sha256(body);
-    return hash_equal(&client->body_hash, &hash) ? ERR_OK : refuse(why, "bodyHash does not match the body");
+    char text[HASH_HEX_SIZE];
+    if (hash_equal(&client->body_hash, &hash))
+        return ERR_OK;
+    hash_encode(&hash, text);
+    return detail_set(why, ERR_UNAUTHORIZED,
+        "bodyHash does not match the body: the SHA-256 of the %zu bytes received is %s.", body.len, text);
+}
+
+enum err auth_check_body(struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why)
+{
+    struct auth_client now = *client;
+    unsigned scopes;
+    client->reason_hidden = !find_client(auth, &now, &scopes);
+    return client->reason_hidden ? refuse(why, "The client's key was revoked while the body was read.")
+                                 : compare_body(client, body, why);
+}
+
+enum err auth_explain(struct auth *auth, const struct auth_request *request, struct bytes body,
+    struct auth_client *out, auth_report *report)
+{
+    struct token token CLEANUP(token_wipe) = {0};
+    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out};
+    struct detail why;
+    enum err e = ERR_OK, all = ERR_OK;
+    *out = (struct auth_client){0};
+    for (size_t i = 0; i <= ARRAY_LEN(checks); i++) {
+        const bool last = i == ARRAY_LEN(checks);
+        e = last ? compare_body(out, body, &why) : checks[i].check(&judged, &why);
+        report(last ? "body" : checks[i].name, e == ERR_OK ? NULL : why.text);
+        if (e != ERR_OK)
+            all = e;
+        if (i == 0 && e != ERR_OK)
+            break; /* nothing else can be read */
+    }
+    return all;
 }

@@ -28,14 +28,16 @@ static bool split(const char *text, struct parts *out)
     return true;
 }
 
-static enum err read_object(struct bytes part, json_t **out, struct detail *why)
+/* The parser's reason is not passed on: it may quote bytes of the token. */
+static enum err read_object(struct bytes part, const char *name, json_t **out, struct detail *why)
 {
     struct buf text CLEANUP(buf_free) = {0};
-    struct detail reason = {0};
     if (base64_url_decode((const char *)part.data, part.len, &text) != ERR_OK)
-        return refuse(why, "header or claims are not canonical base64url");
-    if (json_read_object(buf_bytes(&text), out, &reason) != ERR_OK)
-        return detail_set(why, ERR_UNAUTHORIZED, "header or claims are malformed: %s", reason.text);
+        return detail_set(
+            why, ERR_UNAUTHORIZED, "The token's %s is not canonical base64url without padding.", name);
+    if (json_read_object(buf_bytes(&text), out, NULL) != ERR_OK)
+        return detail_set(why, ERR_UNAUTHORIZED,
+            "The token's %s is not one JSON object, in UTF-8 and with no member twice.", name);
     return ERR_OK;
 }
 
@@ -44,16 +46,16 @@ static enum err check_header(struct bytes part, struct detail *why)
 {
     static const char *const names[] = {"alg", "typ", "kid"};
     AUTO_JSON json_t *header = NULL;
-    enum err e = read_object(part, &header, why);
+    enum err e = read_object(part, "header", &header, why);
     if (e != ERR_OK)
         return e;
     const json_t *type = json_object_get(header, "typ");
     if (!text_equal(json_string_value(json_object_get(header, "alg")), "EdDSA"))
-        return refuse(why, "alg is not EdDSA");
+        return refuse(why, "alg is not EdDSA.");
     if (type != NULL && !text_equal(json_string_value(type), "JWT"))
-        return refuse(why, "typ is not JWT");
+        return refuse(why, "typ is not JWT.");
     if (json_read_only(header, names, ARRAY_LEN(names), NULL) != ERR_OK)
-        return refuse(why, "the header has a member besides alg, typ and kid");
+        return refuse(why, "The token's header has a member besides alg, typ and kid.");
     return ERR_OK;
 }
 
@@ -62,7 +64,7 @@ static enum err read_signature(struct bytes part, struct signature *out, struct 
     struct buf bytes CLEANUP(buf_free) = {0};
     if (base64_url_decode((const char *)part.data, part.len, &bytes) != ERR_OK ||
         bytes.len != sizeof out->bytes)
-        return refuse(why, "the signature is not 64 bytes in canonical base64url");
+        return refuse(why, "The token's signature is not 64 bytes in canonical base64url without padding.");
     memcpy(out->bytes, bytes.data, bytes.len);
     return ERR_OK;
 }
@@ -71,7 +73,7 @@ static enum err read_time(const json_t *claims, const char *name, int64_t *out, 
 {
     uint64_t seconds = 0;
     if (json_read_number(claims, name, 0, INT64_MAX, &seconds, NULL) != ERR_OK)
-        return detail_set(why, ERR_UNAUTHORIZED, "%s is not a whole number of seconds", name);
+        return detail_set(why, ERR_UNAUTHORIZED, "%s is missing or not a whole number of seconds.", name);
     *out = (int64_t)seconds;
     return ERR_OK;
 }
@@ -79,14 +81,14 @@ static enum err read_time(const json_t *claims, const char *name, int64_t *out, 
 static enum err read_text(const json_t *claims, const char *name, const char **out, struct detail *why)
 {
     if (json_read_text(claims, name, out, NULL) != ERR_OK)
-        return detail_set(why, ERR_UNAUTHORIZED, "%s is not a string", name);
+        return detail_set(why, ERR_UNAUTHORIZED, "%s is missing or not a string.", name);
     return ERR_OK;
 }
 
 static enum err read_claims(struct bytes part, struct token *out, struct detail *why)
 {
     enum err e;
-    if ((e = read_object(part, &out->claims, why)) != ERR_OK ||
+    if ((e = read_object(part, "payload", &out->claims, why)) != ERR_OK ||
         (e = read_text(out->claims, "sub", &out->subject, why)) != ERR_OK ||
         (e = read_text(out->claims, "methodAndPath", &out->method_and_path, why)) != ERR_OK ||
         (e = read_text(out->claims, "bodyHash", &out->body_hash, why)) != ERR_OK ||
@@ -109,7 +111,7 @@ enum err token_decode(const char *text, struct token *out, struct detail *why)
     enum err e;
     *out = (struct token){0};
     if (!split(text, &parts))
-        return refuse(why, "the token does not have three parts");
+        return refuse(why, "The token does not have three parts, with dots between them.");
     if ((e = read_signature(parts.signature, &out->signature, why)) != ERR_OK ||
         (e = check_header(parts.header, why)) != ERR_OK ||
         (e = read_claims(parts.claims, out, why)) != ERR_OK)

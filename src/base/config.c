@@ -143,6 +143,31 @@ static bool parse_switch(const char *text, bool *on)
     return false;
 }
 
+static bool digit(const char **at, uint64_t *out)
+{
+    if (**at < '0' || **at > '9')
+        return false;
+    *out = (uint64_t)(*(*at)++ - '0');
+    return true;
+}
+
+/* Three decimals are whole milliseconds. */
+static bool parse_duration(const char *text, uint64_t max_ms, uint64_t *ms)
+{
+    const char *at = text;
+    uint64_t value = 0, next;
+    while (value <= max_ms && digit(&at, &next))
+        value = 10 * value + next;
+    const bool in_ms = at != text && text_equal(at, "ms"), has_decimals = at != text && *at == '.';
+    if (!in_ms)
+        value *= 1000;
+    at += in_ms ? 2 : has_decimals;
+    for (uint64_t unit = 100; has_decimals && unit > 0 && digit(&at, &next); unit /= 10)
+        value += unit * next;
+    *ms = value;
+    return at != text && *at == '\0' && at[-1] != '.' && value <= max_ms;
+}
+
 static enum err check_value(const struct config_option *option, const char *value, struct detail *detail)
 {
     bool on;
@@ -153,6 +178,11 @@ static enum err check_value(const struct config_option *option, const char *valu
         (text_to_u64(value, option->max, &number) != ERR_OK || number < option->min))
         return detail_set(detail, ERR_CONFIG, "%s must be a whole number from %llu to %llu, not \"%.40s\"",
             option->name, (unsigned long long)option->min, (unsigned long long)option->max, value);
+    if (option->kind == CONFIG_DURATION &&
+        (!parse_duration(value, option->max, &number) || number < option->min))
+        return detail_set(detail, ERR_CONFIG,
+            "%s must be from %g to %g seconds, or in milliseconds (600ms), not \"%.40s\"", option->name,
+            (double)option->min / 1000, (double)option->max / 1000, value);
     return ERR_OK;
 }
 
@@ -224,6 +254,13 @@ uint64_t config_number(const struct config *config, const char *name)
     uint64_t value;
     INVARIANT(text_to_u64(config_text(config, name), UINT64_MAX, &value) == ERR_OK);
     return value;
+}
+
+uint64_t config_ms(const struct config *config, const char *name)
+{
+    uint64_t ms;
+    INVARIANT(parse_duration(config_text(config, name), UINT64_MAX / 10000, &ms));
+    return ms;
 }
 
 bool config_is_on(const struct config *config, const char *name)

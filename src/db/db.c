@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/deadlines.h"
-#include "base/mem.h"
 #include "connection.h"
 #include "session.h"
 

@@ -152,13 +152,18 @@ static enum err open_session(struct db *db, struct detail *detail)
     return e;
 }
 
+bool db_is_open(const struct db *db)
+{
+    return db->conn != NULL && !db->spoiled && connection_is_open(db->conn);
+}
+
 enum err session_ready(struct db *db, struct detail *detail)
 {
     if (db->in_transaction)
         return db->conn != NULL ? ERR_OK
                                 : detail_set(detail, ERR_DATABASE_UNAVAILABLE,
                                       "the connection was lost in this transaction");
-    if (db->conn != NULL && (db->spoiled || !connection_is_open(db->conn)))
+    if (db->conn != NULL && !db_is_open(db))
         connection_close(db);
     return db->conn != NULL ? ERR_OK : open_session(db, detail);
 }

@@ -26,6 +26,20 @@ enum err bump_fee(
         max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
 }
 
+enum err bump_first_bid(const struct bump_request *request, int64_t spendable_stroops,
+    int64_t open_bids_stroops, int64_t *bid_stroops, struct detail *detail)
+{
+    int64_t least, most;
+    enum err e;
+    if ((e = bump_fee(request, request->max_fee_stroops, &most, detail)) != ERR_OK ||
+        (e = bump_fee(request, 0, &least, detail)) != ERR_OK)
+        return e;
+    const int64_t bid = most - SUBMIT_RAISES;
+    const bool covered = spendable_stroops == FUNDS_NOT_KNOWN || open_bids_stroops + bid <= spendable_stroops;
+    *bid_stroops = bid > least && covered ? bid : least;
+    return ERR_OK;
+}
+
 static void refuse(struct bump *bump, const struct fee_bump_item *item)
 {
     bump->state = GRANT_REFUSED;
@@ -53,7 +67,11 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
             .source = request->inner.source,
             .sequence = request->inner.sequence,
             .client = request->client,
-            .limits = request->client_limits};
+            .limits = request->client_limits,
+            .submits = request->submits,
+            .max_fee_stroops = request->max_fee_stroops,
+            .raised = request->raised_stroops != 0 ? &request->raised : NULL,
+            .inner = request->xdr};
     }
     batch->count = count;
 }
@@ -99,11 +117,21 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     return ERR_OK;
 }
 
+static enum err find_fee(const struct bump_request *request, struct fee_bump_item *item)
+{
+    if (!request->submits)
+        return bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail);
+    return request->raised_stroops == 0
+               ? bump_first_bid(request, item->spendable_stroops, item->open_bids_stroops, &item->fee_stroops,
+                     &item->detail)
+               : bump_fee(request, request->raised_stroops + 1, &item->fee_stroops, &item->detail);
+}
+
 static enum err check(const struct bump_request *request, struct fee_bump_item *item)
 {
     enum err e;
     if ((e = check_signatures(request->authority, &item->detail)) != ERR_OK ||
-        (e = bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail)) != ERR_OK)
+        (e = find_fee(request, item)) != ERR_OK)
         return e;
     item->limit = limit_of_fee_bump(
         &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
@@ -113,9 +141,15 @@ static enum err check(const struct bump_request *request, struct fee_bump_item *
 
 static void check_all(struct bump_batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->items[i].error == ERR_OK)
-            batch->items[i].error = check(batch->bumps[i]->request, &batch->items[i]);
+    int64_t bids_stroops = 0; /* of this batch */
+    for (size_t i = 0; i < batch->count; i++) {
+        struct fee_bump_item *item = &batch->items[i];
+        if (item->error != ERR_OK)
+            continue;
+        item->open_bids_stroops += bids_stroops;
+        item->error = check(batch->bumps[i]->request, item);
+        bids_stroops += item->error == ERR_OK && item->submits ? item->fee_stroops : 0;
+    }
     batch_drop_refused(batch);
 }
 
@@ -134,6 +168,7 @@ static enum err sign_all(
         batch->items[i].error = batch->signings[i].result;
         batch->items[i].detail = batch->signings[i].detail;
         batch->items[i].hash = batch->signings[i].hash;
+        batch->items[i].outer = buf_bytes(&batch->bumps[i]->envelope);
     }
     batch_drop_refused(batch);
     return ERR_OK;
@@ -157,6 +192,9 @@ static enum err record_all(struct db *db, struct bump_batch *batch, struct detai
         batch->bumps[i]->state = GRANT_DONE;
         batch->bumps[i]->hash = batch->items[i].hash;
         batch->bumps[i]->fee_stroops = batch->items[i].fee_stroops;
+        batch->bumps[i]->first = batch->items[i].first;
+        batch->bumps[i]->sent_ledger = batch->items[i].sent_ledger;
+        batch->bumps[i]->highest_stroops = batch->items[i].highest_stroops;
     }
     return ERR_OK;
 }

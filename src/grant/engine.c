@@ -145,11 +145,3 @@ void engine_stop(struct engine *engine)
     free(engine->workers);
     free(engine);
 }
-
-size_t engine_waiting(struct engine *engine)
-{
-    pthread_mutex_lock(&engine->mutex);
-    size_t count = waiting(engine);
-    pthread_mutex_unlock(&engine->mutex);
-    return count;
-}

@@ -5,8 +5,6 @@
 
 #include "engine_state.h"
 
-#include "base/deadlines.h"
-
 /* In a shortage, each replica claims at least so often. Its reports are valid for 1 s (fairway.waiting_now).
  */
 #define ENGINE_CLAIM_MS 250

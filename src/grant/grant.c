@@ -2,6 +2,8 @@
  * is leased unless the whole transaction commits. */
 #include "grant/grant.h"
 
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
@@ -13,6 +15,7 @@
 void lease_wipe(struct lease *lease)
 {
     buf_free(&lease->envelope);
+    buf_free(&lease->bid);
     *lease = (struct lease){0};
 }
 
@@ -83,6 +86,8 @@ static enum err check_request(const struct lease_request *request, const struct 
     enum err e = policy_fee(&request->envelope, &settings->limits, &head->fee_stroops, detail);
     if (e == ERR_OK)
         e = funds_check_lease(terms->spendable_stroops, &settings->funds, detail);
+    if (e == ERR_OK && request->expires_ledger != 0)
+        e = policy_check_expiry(request->expires_ledger, (uint32_t)terms->time.ledger, detail);
     if (e == ERR_OK)
         e = policy_max_time(&request->envelope.preconditions, terms->time.now_s, request->timeout_s,
             terms->time.ledger, &head->max_time_s, detail);
@@ -101,6 +106,8 @@ static struct draft draft_of(
     lease->sequence = head->sequence;
     lease->sequence_ledger = account->sequence_ledger;
     lease->max_time_s = head->max_time_s;
+    lease->first = true;
+    snprintf(lease->status, sizeof lease->status, "pending");
     return draft;
 }
 
@@ -133,6 +140,9 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         enum err e = named != NULL
                          ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
                          : check_request(request, settings, &claim->terms, &head, &detail);
+        if (e == ERR_OK && request->submits)
+            e = lease_bids_choose(claim->bids, i, grants[i], &settings->limits, head.fee_stroops,
+                claim->terms.spendable_stroops, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
         else if (!usage_allows(claim->usage, i))
@@ -140,6 +150,8 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         else if (made < claim->claimed) {
             drafts[made] = draft_of(grants[i], i, &claim->accounts[made], &head);
             usage_take(claim->usage, i);
+            lease_bids_take(claim->bids, i, grants[i]->lease.bid_stroops);
+            grants[i]->lease.sent_ledger = claim->terms.time.ledger;
             made++;
         }
     }
@@ -177,7 +189,9 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
     for (size_t i = 0; i < count; i++)
         signings[i] = (struct lease_signing){.transaction = buf_bytes(&drafts[i].transaction),
             .signer = drafts[i].account->key,
-            .sealed = drafts[i].account->sealed};
+            .sealed = drafts[i].account->sealed,
+            .bid_fee_stroops = drafts[i].grant->lease.bid_stroops,
+            .bid_envelope = &drafts[i].grant->lease.bid};
     enum err e =
         count > 0 ? keyd_sign_leases(keyd, claim->terms.time.now_s, deadline_ms, signings, count) : ERR_OK;
     if (e != ERR_OK)
@@ -196,6 +210,7 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
             continue;
         }
         grant->lease.hash = signings[i].hash;
+        grant->lease.bid_hash = signings[i].bid_hash;
         envelope_build(
             signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
         result->items[result->count] = (struct grant_record_item){.request = grant->request,
@@ -215,6 +230,7 @@ static void reopen(struct grant *const grants[], size_t count)
         grants[i]->state = GRANT_OPEN;
         grants[i]->open = OPEN_NO_ACCOUNT;
         grants[i]->limit = LIMIT_NONE;
+        grants[i]->is_of_another = false;
     }
 }
 
@@ -314,6 +330,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
     struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
     struct usage *usage AUTO_FREE = NEW(struct usage);
+    struct lease_bids *bids AUTO_FREE = NEW(struct lease_bids);
     struct grant_claim claim = {.settings = settings,
         .batch = batch,
         .wanted = accounts_wanted(batch),
@@ -321,6 +338,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
         .named_count = named.count,
         .keys = keys,
         .usage = usage,
+        .bids = bids,
         .members = named.members,
         .accounts = accounts};
     batch->locked_unused = false;
@@ -329,6 +347,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     batch->share = 0;
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
+    lease_bids_init(bids, batch->grants, batch->count);
     for (size_t i = 0; i < batch->count; i++)
         usage_add(usage, i, batch->grants[i]->request->client, &batch->grants[i]->request->limits);
     enum err e = grant_claim_begin(db, &claim, detail);

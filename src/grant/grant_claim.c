@@ -2,6 +2,8 @@
  * decides about a request. */
 #include "grant_claim.h"
 
+#include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -32,10 +34,21 @@ static const char sql_members[] =
     "SELECT n.place FROM unnest($1::text[]) WITH ORDINALITY n (address, place)"
     " WHERE (SELECT a.public_key FROM fairway.newest_account(n.address) a) IS NOT NULL";
 
-static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
-    struct grant_terms *terms, struct detail *detail)
+/* seen: before the rows were read. Until ingestion has put grants on hold, this is what stops them. */
+static enum err check_not_set_back(uint32_t now, uint32_t seen, struct detail *detail)
 {
-    enum err e = grants_read(entered, rows, ledger_seconds, &terms->time, detail);
+    if (now >= seen)
+        return ERR_OK;
+    return detail_set(detail, ERR_GRANTS_SUSPENDED,
+        "the database was set back: it is at ledger %" PRIu32 ", and was at ledger %" PRIu32, now, seen);
+}
+
+static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows,
+    const struct grant_settings *settings, uint32_t seen, struct grant_terms *terms, struct detail *detail)
+{
+    enum err e = grants_read(entered, rows, settings->ledger_ms, &terms->time, detail);
+    if (e == ERR_OK)
+        e = check_not_set_back(terms->time.ledger, seen, detail);
     if (e != ERR_OK)
         return e;
     terms->transaction_id = db_i64(rows, 0, TERMS_TRANSACTION);
@@ -73,6 +86,7 @@ enum {
     MEMBERS,
     KEYS,
     USAGE = KEYS + IDEMPOTENCY_STATEMENTS,
+    BIDS,
     CLAIM,
     STEPS
 };
@@ -91,6 +105,7 @@ static enum err run_statements(
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
     steps[USAGE] = usage_statement(claim->usage);
+    steps[BIDS] = lease_bids_statement(claim->bids);
     if (batch->mode == GRANT_CLAIM && claim->wanted > 0)
         steps[CLAIM] = (struct db_statement){sql_claim, claim_params, ARRAY_LEN(claim_params)};
 
@@ -109,27 +124,30 @@ static enum err run_statements(
 }
 
 static enum err read_results(
-    struct grant_claim *claim, struct db_rows *const results[STEPS], struct detail *detail)
+    struct grant_claim *claim, struct db_rows *const results[STEPS], uint32_t seen, struct detail *detail)
 {
-    enum err e =
-        read_terms(results[ENTER], results[TERMS], claim->settings->ledger_seconds, &claim->terms, detail);
+    enum err e = read_terms(results[ENTER], results[TERMS], claim->settings, seen, &claim->terms, detail);
     if (e != ERR_OK)
         return e;
     read_members(results[MEMBERS], claim);
-    if (claim->keys->count > 0 && (e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
+    if ((e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
         return e;
     if (results[USAGE] != NULL && (e = usage_read(claim->usage, results[USAGE], detail)) != ERR_OK)
         return e;
+    if (results[BIDS] != NULL)
+        lease_bids_read(claim->bids, results[BIDS]);
     return results[CLAIM] == NULL ? ERR_OK : read_accounts(results[CLAIM], claim, detail);
 }
 
 enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail)
 {
+    const _Atomic uint32_t *const seen_ledger = claim->settings->seen_ledger;
+    const uint32_t seen = seen_ledger != NULL ? atomic_load(seen_ledger) : 0;
     struct db_rows *results[STEPS] = {0};
     claim->claimed = 0;
     enum err e = run_statements(db, claim, results, detail);
     if (e == ERR_OK)
-        e = read_results(claim, results, detail);
+        e = read_results(claim, results, seen, detail);
     for (size_t i = 0; i < STEPS; i++)
         db_rows_free(results[i]);
     if (e != ERR_OK)

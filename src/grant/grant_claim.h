@@ -4,6 +4,7 @@
 #define FAIRWAY_GRANT_GRANT_CLAIM_H
 
 #include "idempotency.h"
+#include "lease_bids.h"
 #include "grant/grant.h"
 #include "limits/usage.h"
 
@@ -31,6 +32,7 @@ struct grant_claim {
     size_t named_count;
     struct idempotency_keys *keys;
     struct usage *usage;
+    struct lease_bids *bids;
     struct grant_terms terms;
     bool *members;                  /* room for named_count; set: which of the named are in the pool */
     struct claim_account *accounts; /* room for wanted; set */

@@ -5,17 +5,23 @@
 #include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "lease_bids.h"
 #include "pool/accounts.h"
 
 /* max_ledger 0 means none. Returns which leases were recorded; the others are above their client's limit. */
 static const char sql_record[] =
-    "SELECT r FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) r";
+    "SELECT r FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) r";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
-/* The transaction id alone is no proof: after a failover it may be that of another transaction. */
-static const char sql_outcome[] = "SELECT pg_xact_status($1::text::xid8),"
-                                  " f.ordinal FROM (SELECT) one LEFT JOIN fairway.find_leases($2) f ON true";
+/* The transaction id alone is no proof: after a failover it may be that of another transaction. Nor is
+ * the hash alone: the account of a request above its limit is idle again, and another batch may have leased
+ * it for an equal request. */
+static const char sql_outcome[] =
+    "SELECT pg_xact_status($1::text::xid8), f.ordinal FROM (SELECT) one"
+    " LEFT JOIN (fairway.find_leases($2) f CROSS JOIN LATERAL (SELECT m.xmin AS writer FROM fairway.leases m"
+    " WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(f.granted_at, f.hash)"
+    " AND m.granted_at = f.granted_at LIMIT 1) l) ON l.writer = $1::text::xid8::xid";
 
 /* The lost COMMIT took effect, but it may not have waited for the standby. A durable commit now waits for it.
  */
@@ -69,10 +75,11 @@ static enum err find_outcome(
 
 /* The columns of sql_record, one array each. */
 struct columns {
-    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX];
+    struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX],
+        natural_key[GRANT_BATCH_MAX];
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
     const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
-        *key[GRANT_BATCH_MAX];
+        *key[GRANT_BATCH_MAX], *reference[GRANT_BATCH_MAX];
     int64_t sequence[GRANT_BATCH_MAX], sequence_ledger[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX],
         max_ledger[GRANT_BATCH_MAX], open_max[GRANT_BATCH_MAX];
 };
@@ -93,10 +100,13 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
         columns->open_max[i] = items[i].open_max;
         columns->request_id[i] = request->request_id;
+        columns->reference[i] = request->reference[0] == '\0' ? NULL : request->reference;
         if (request->idempotency_key[0] != '\0') { /* else both remain NULL */
             columns->key[i] = request->idempotency_key;
             columns->digest[i] = BYTES_OF(request->digest.bytes);
         }
+        if (request->has_natural_key)
+            columns->natural_key[i] = BYTES_OF(request->natural_key.bytes);
     }
 }
 
@@ -147,15 +157,20 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
             return e;
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
+    struct lease_bids_columns *bids AUTO_FREE = NEW(struct lease_bids_columns);
+    for (size_t i = 0; i < count; i++)
+        lease_bids_add(bids, record->items[i].lease, record->items[i].request);
     fill(columns, record->items, count);
-    struct db_statement statements[2] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
+    struct db_statement statements[3] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
         DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
         DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
         DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
         DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
-        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count))};
+        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count),
+        DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count))};
     struct db_param waiting[REPORT_PARAMS];
-    size_t statement_count = 1;
+    statements[1] = lease_bids_record(bids);
+    size_t statement_count = 1 + (bids->count > 0);
     statement_count += report(record->batch, count, waiting, &statements[statement_count]);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);

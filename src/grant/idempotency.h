@@ -3,31 +3,37 @@
  * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
  * all requests with one key, in any replica, one takes a lease and the others find it. A request has one key
  * or none.
+ *
+ * Natural keys are locked and found likewise: of all requests of a client for one call (natural_key.h) one
+ * takes a lease, whatever their idempotency keys. The lease holds its call while it is open, and on those two
+ * days when it ended as confirmed or consumed. Any other end frees the call.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
 
 #include "grant/grant.h"
 
-/* One key, carried by one or more requests of the batch. */
+/* One key of either kind, carried by one or more requests of the batch. */
 struct idempotency_key {
-    const struct grant *first; /* of those */
+    const struct grant *first; /* of those; of a natural key, the first that may take a lease */
     bool locked;               /* by this transaction, until it ends */
     bool found;                /* lease and digest are set */
-    struct lease lease; /* of an earlier request with this key; without envelope if no body is the same */
+    struct lease lease; /* of an earlier request with this key; without envelope if no body is the same. Of a
+                           natural key, only its hash */
     struct hash digest; /* of that request's body */
 };
 
 struct idempotency_keys {
-    struct idempotency_key keys[GRANT_BATCH_MAX];
-    size_t count;
-    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
+    struct idempotency_key keys[GRANT_BATCH_MAX], calls[GRANT_BATCH_MAX]; /* calls: natural keys */
+    size_t count, call_count;
+    struct idempotency_key *of[GRANT_BATCH_MAX], *call_of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
     bool any_found;
     /* what the statements' parameters point to */
-    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
-    int64_t locks[GRANT_BATCH_MAX];
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX], *call_clients[GRANT_BATCH_MAX];
+    int64_t locks[2 * GRANT_BATCH_MAX];    /* of calls after those of keys */
     struct bytes digests[GRANT_BATCH_MAX]; /* of the requests with a key */
-    struct db_param lock_params[1], find_params[3];
+    struct bytes call_hashes[GRANT_BATCH_MAX];
+    struct db_param lock_params[1], find_params[3], call_params[2];
 };
 
 /* The number of a key's advisory lock. */
@@ -38,11 +44,11 @@ void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[
 void idempotency_wipe(struct idempotency_keys *keys);
 
 /*
- * The statements, for a pipeline: in this order and after BEGIN. idempotency_read gets their rows. When no
- * request carries a key, their text is NULL. They never wait: a key that another transaction has locked is
- * not locked here.
+ * The statements, for a pipeline: in this order and after BEGIN. idempotency_read gets their rows. The text
+ * of those without any key is NULL. They never wait: a key that another transaction has locked is not locked
+ * here.
  */
-#define IDEMPOTENCY_STATEMENTS 2
+#define IDEMPOTENCY_STATEMENTS 3
 void idempotency_statements(
     const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS]);
 MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
@@ -50,13 +56,15 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
 
 /*
  * Before accounts are assigned: when grant i repeats an earlier request, decides it (refuses it when its body
- * differs). Returns whether grant i may get an account. False when it repeats a request, when another grant
- * of the batch with the same key comes first, or when its key is locked elsewhere (it stays open with
- * OPEN_KEY_LOCKED).
+ * differs). When another request has a lease for its call: a request that submits is done, with that lease's
+ * hash; any other is refused with ERR_AUTHORIZATION_LEASED. Returns whether grant i may get an account. False
+ * when it was decided, when another grant of the batch with the same key comes first, or when its key is
+ * locked elsewhere (it stays open with OPEN_KEY_LOCKED).
  */
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
 
-/* After COMMIT: grants with the same key get the result of the first of them. */
+/* After COMMIT: grants with the same key get the result of the first of them, and so do those for the same
+ * call. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
 
 #endif

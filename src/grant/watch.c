@@ -1,12 +1,12 @@
 #include "grant/watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
@@ -17,8 +17,10 @@
 
 /* All tickets are looked up this often, also without a notification. */
 #define LOOKUP_EVERY_MS 1000
-/* Tickets in one statement: see lease_lookup for its cost. */
+/* Tickets in one statement: those that are looked up for the first time (see lease_lookup for its cost), and
+ * the others. */
 #define LOOKUPS 128
+#define LOOKUPS_AGAIN 1024
 /* A pause after waiting for notifications has failed. */
 #define PAUSE_MS 50
 
@@ -31,6 +33,9 @@ struct watch {
     struct watch_ticket **tickets; /* those that wait, ordered by number */
     size_t count, room;
     uint64_t submitted;
+    uint64_t ends;                 /* of watch_ends */
+    void (*ledger)(void *context); /* told of each notification too; NULL: nobody */
+    void *ledger_context;
     bool draining, stopping;
 };
 
@@ -47,9 +52,11 @@ static void call_done(struct ended *ended)
     free(ended->tickets);
 }
 
+/* Or waiting does not help: the submission is rejected. */
 static bool lease_has_ended(const struct watch_ticket *ticket)
 {
-    return ticket->read_ms != 0 && strcmp(ticket->status.status, "pending") != 0;
+    return ticket->read_ms != 0 &&
+           (strcmp(ticket->status.status, "pending") != 0 || ticket->status.rejected.len > 0);
 }
 
 /* Whether the ticket's wait is over; if so, sets its error. The mutex is held. */
@@ -58,6 +65,10 @@ static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int6
     if (ticket->error != ERR_OK || lease_has_ended(ticket))
         return true;
     const bool is_due = now_ms >= ticket->deadline_ms;
+    if (ticket->any) {
+        ticket->error = watch->draining || watch->stopping ? ERR_SHUTTING_DOWN : ERR_OK;
+        return is_due || ticket->ends != watch->ends || ticket->error != ERR_OK;
+    }
     const bool is_fresh =
         ticket->read_ms != 0 && !ticket->read_failed && now_ms - ticket->read_ms <= WATCH_FRESH_MS;
     const bool read_late = ticket->read_failed || now_ms >= ticket->arrived_ms + WATCH_READ_MS;
@@ -69,7 +80,7 @@ static bool is_over(const struct watch *watch, struct watch_ticket *ticket, int6
         ticket->error = ERR_SHUTTING_DOWN;
     else if (!is_fresh) {
         ticket->error = ERR_DATABASE_UNAVAILABLE;
-        ticket->status = (struct lease_status){0};
+        lease_status_free(&ticket->status);
     }
     return true;
 }
@@ -105,6 +116,33 @@ static void end_waits(void *context)
     call_done(&ended);
 }
 
+/* ---- told by ingestion */
+
+void watch_ended(void *context, const struct lease_ends *ends)
+{
+    struct watch *watch = context;
+    pthread_mutex_lock(&watch->mutex);
+    watch->ends++;
+    for (size_t i = 0; i < watch->count; i++) {
+        struct watch_ticket *ticket = watch->tickets[i];
+        /* until the first lookup, its hash is 0 */
+        const struct lease_end *end = lease_ends_find(ends, &ticket->status.hash);
+        if (end != NULL)
+            lease_status_end(&ticket->status, ends, end);
+    }
+    struct ended ended = take_ended(watch);
+    pthread_mutex_unlock(&watch->mutex);
+    call_done(&ended);
+}
+
+uint64_t watch_ends(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->mutex);
+    const uint64_t ends = watch->ends;
+    pthread_mutex_unlock(&watch->mutex);
+    return ends;
+}
+
 /* ---- the lookup thread */
 
 /* What is looked up. A copy, because tickets may end during the lookup. All arrays have `count` items. */
@@ -117,13 +155,15 @@ struct lookup_batch {
 
 static void lookup_batch_free(struct lookup_batch *batch)
 {
+    for (size_t i = 0; i < batch->count; i++)
+        lease_status_free(&batch->lookups[i].status);
     free(batch->numbers);
     free(batch->clients);
     free(batch->lookups);
 }
 
-/* The tickets to look up: all, or only those that have never been looked up. */
-static struct lookup_batch collect(struct watch *watch, bool all)
+/* The tickets that have never been looked up, or the others. */
+static struct lookup_batch collect(struct watch *watch, bool again)
 {
     pthread_mutex_lock(&watch->mutex);
     struct lookup_batch batch = {.numbers = NEW_ARRAY(watch->count, uint64_t),
@@ -131,27 +171,30 @@ static struct lookup_batch collect(struct watch *watch, bool all)
         .lookups = NEW_ARRAY(watch->count, struct lease_lookup)};
     for (size_t i = 0; i < watch->count; i++) {
         const struct watch_ticket *ticket = watch->tickets[i];
-        if (!all && ticket->read_ms != 0)
+        if (ticket->any || (ticket->read_ms != 0) != again)
             continue;
         batch.numbers[batch.count] = ticket->number;
         memcpy(batch.clients[batch.count], ticket->client, CLIENT_SIZE);
-        batch.lookups[batch.count] =
-            (struct lease_lookup){.hash = ticket->hash, .client = batch.clients[batch.count]};
+        batch.lookups[batch.count] = (struct lease_lookup){.hash = again ? ticket->status.hash : ticket->hash,
+            .client = batch.clients[batch.count],
+            .status = {.hash = ticket->status.hash, .granted_us = ticket->status.granted_us}};
         batch.count++;
     }
     pthread_mutex_unlock(&watch->mutex);
     return batch;
 }
 
-static void set_status(
-    struct watch_ticket *ticket, const struct lease_lookup *lookup, enum err e, int64_t now_ms)
+/* Moves the status to the ticket. */
+static void set_status(struct watch_ticket *ticket, struct lease_lookup *lookup, enum err e, int64_t now_ms)
 {
     ticket->read_failed = e != ERR_OK;
     if (e != ERR_OK)
         return;
     if (!lookup->found)
         ticket->error = ERR_TRANSACTION_NOT_FOUND;
+    lease_status_free(&ticket->status);
     ticket->status = lookup->status;
+    lookup->status = (struct lease_status){0};
     ticket->read_ms = now_ms;
 }
 
@@ -171,32 +214,60 @@ static void apply(struct watch *watch, const struct lookup_batch *batch, enum er
     call_done(&ended);
 }
 
-/* Looks up some tickets after the other; after an error, the remaining ones get it too. *failing: the last
- * lookup failed. */
-static void look_up(struct watch *watch, bool all, bool *failing)
+/* A round of lookups. After an error, the remaining tickets get it too. */
+struct lookup_round {
+    enum err e;
+    struct detail detail;
+    bool any;
+};
+
+/* Looks up some tickets after the other. */
+static void look_up(struct watch *watch, bool again, struct lookup_round *round)
 {
-    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, all);
-    struct detail detail = {0};
-    enum err e = ERR_OK;
-    if (batch.count == 0)
-        return;
-    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
-    for (size_t from = 0; from < batch.count; from += LOOKUPS) {
+    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, again);
+    const size_t most = again ? LOOKUPS_AGAIN : LOOKUPS;
+    round->any |= batch.count > 0;
+    for (size_t from = 0; from < batch.count; from += most) {
         const size_t left = batch.count - from;
-        const struct lookup_batch part = {.count = left < LOOKUPS ? left : LOOKUPS,
+        const struct lookup_batch part = {.count = left < most ? left : most,
             .numbers = &batch.numbers[from],
             .clients = &batch.clients[from],
             .lookups = &batch.lookups[from]};
-        if (e == ERR_OK)
-            e = lease_lookup(watch->db, part.lookups, part.count, &detail);
-        apply(watch, &part, e);
+        if (round->e == ERR_OK)
+            round->e = (again ? lease_lookup_again : lease_lookup)(
+                watch->db, part.lookups, part.count, &round->detail);
+        apply(watch, &part, round->e);
     }
-    if (e != ERR_OK && !*failing)
+}
+
+/* all: else only the new tickets. *failing: the last round with a ticket failed. */
+static void look_up_tickets(struct watch *watch, bool all, bool *failing)
+{
+    struct lookup_round round = {0};
+    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
+    if (all)
+        look_up(watch, true, &round);
+    look_up(watch, false, &round);
+    if (!round.any)
+        return;
+    if (round.e != ERR_OK && !*failing)
         log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
-            err_code(e), detail.text);
-    if (e == ERR_OK && *failing)
+            err_code(round.e), round.detail.text);
+    if (round.e == ERR_OK && *failing)
         log_info("transactions that clients wait for are looked up again", NULL);
-    *failing = e != ERR_OK;
+    *failing = round.e != ERR_OK;
+}
+
+static void tell(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->mutex);
+    void (*ledger)(void *context) = watch->ledger;
+    void *context = watch->ledger_context;
+    pthread_mutex_unlock(&watch->mutex);
+    if (watch->engine != NULL)
+        engine_released(watch->engine);
+    if (ledger != NULL)
+        ledger(context);
 }
 
 /* Waits for a notification, a new ticket or LOOKUP_EVERY_MS. Returns true when leases may have ended. */
@@ -211,8 +282,10 @@ static bool wait_for_notification(struct watch *watch)
         clock_sleep_ms(PAUSE_MS);
     }
     (void)!eventfd_read(watch->wake_fd, &submitted);
-    if (notified && watch->engine != NULL)
-        engine_released(watch->engine);
+    if (notified) {
+        tell(watch);
+        watch_ended(watch, &(const struct lease_ends){0});
+    }
     return notified;
 }
 
@@ -238,7 +311,7 @@ static void *look_up_leases(void *context)
         bool all = wait_for_notification(watch) || clock_ms() >= all_ms;
         if (all)
             all_ms = clock_ms() + LOOKUP_EVERY_MS;
-        look_up(watch, all, &failing);
+        look_up_tickets(watch, all, &failing);
     }
     return NULL;
 }
@@ -261,6 +334,14 @@ enum err watch_start(
     ticker_add(end_waits, watch);
     *out = watch;
     return ERR_OK;
+}
+
+void watch_on_ledger(struct watch *watch, void (*ledger)(void *context), void *context)
+{
+    pthread_mutex_lock(&watch->mutex);
+    watch->ledger = ledger;
+    watch->ledger_context = context;
+    pthread_mutex_unlock(&watch->mutex);
 }
 
 static void wake_lookup(struct watch *watch)
@@ -346,6 +427,12 @@ void watch_stop(struct watch *watch)
     ticker_remove(watch);
     pthread_join(watch->lookup_thread, NULL);
     INVARIANT(watch->count == 0);
+}
+
+void watch_free(struct watch *watch)
+{
+    if (watch == NULL)
+        return;
     db_free(watch->db);
     close(watch->wake_fd);
     pthread_mutex_destroy(&watch->mutex);

@@ -105,6 +105,7 @@ static const struct addrinfo *listen_on_all(
         if (fd >= 0) {
             out->fds[out->count++] = fd;
             port = *port_at(info) = port_of(fd);
+            out->port = ntohs(port);
             continue;
         }
         reason = errno;

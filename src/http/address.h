@@ -12,6 +12,7 @@
 struct address_sockets {
     int fds[ADDRESSES_MAX];
     size_t count;
+    unsigned port;
 };
 
 /*

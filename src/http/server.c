@@ -2,7 +2,6 @@
 #include "server_state.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,16 +98,6 @@ static enum err start_workers(
     return ERR_OK;
 }
 
-static unsigned port_of(int socket)
-{
-    struct sockaddr_storage address;
-    socklen_t len = sizeof address;
-    char port[8] = "0";
-    if (getsockname(socket, (struct sockaddr *)&address, &len) == 0)
-        getnameinfo((struct sockaddr *)&address, len, NULL, 0, port, sizeof port, NI_NUMERICSERV);
-    return (unsigned)strtoul(port, NULL, 10);
-}
-
 static struct connection_limits limits_of(const struct http_server_settings *settings)
 {
     int idle_s = settings->idle_timeout_s == 0 ? HTTP_IDLE_S : settings->idle_timeout_s;
@@ -135,7 +124,7 @@ enum err http_server_start(
     struct http_server *server = NEW(struct http_server);
     server->id_prefix = random[0];
     server->id_base = random[1];
-    server->port = port_of(sockets.fds[0]);
+    server->port = sockets.port;
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
     server->hangups = hangups_start();

@@ -1,6 +1,8 @@
 /* Whether a ledger is the next one and proves itself by its hashes. What does not is never committed. */
 #include "cursor.h"
 
+#include <string.h>
+
 /* How far the nodes of one address may be apart: less than ten minutes of ledgers. */
 #define LEDGERS_APART 100
 
@@ -16,6 +18,8 @@ static enum err check_hashes(
 {
     if (!ledger->hash_proved)
         return mismatch(detail, ledger, "its hash is not the SHA-256 of its header");
+    if (ledger->value.times_differ)
+        return mismatch(detail, ledger, "its close time in seconds is not the one in milliseconds");
     if (!hash_equal(&received->hash, &ledger->hash))
         return mismatch(detail, ledger, "its hash is not the one in Stellar RPC's answer");
     if (!ledger->results_proved)
@@ -91,7 +95,7 @@ struct cursor cursor_after(const struct ledger *ledger)
 }
 
 static const char sql_snapshot[] =
-    "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time"
+    "SELECT c.sequence, floor(extract(epoch FROM clock_timestamp()))::int8 - c.close_time, c.hash, c.term"
     " FROM fairway.cursor c";
 
 enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail)
@@ -99,7 +103,22 @@ enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct
     AUTO_ROWS rows = NULL;
     *out = (struct cursor_snapshot){0};
     enum err e = db_query(db, DB_SQL0(sql_snapshot), &rows, detail);
-    if (e == ERR_OK && db_count(rows) == 1)
-        *out = (struct cursor_snapshot){true, (uint32_t)db_i64(rows, 0, 0), db_i64(rows, 0, 1)};
-    return e;
+    if (e != ERR_OK || db_count(rows) == 0)
+        return e;
+    const struct bytes hash = db_bytea(rows, 0, 2);
+    *out = (struct cursor_snapshot){.known = true,
+        .sequence = (uint32_t)db_i64(rows, 0, 0),
+        .lag_s = db_i64(rows, 0, 1),
+        .term = db_i64(rows, 0, 3)};
+    if (hash.len != sizeof out->hash.bytes)
+        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
+    memcpy(out->hash.bytes, hash.data, hash.len);
+    return ERR_OK;
+}
+
+bool cursor_went_back(const struct cursor_snapshot *seen, const struct cursor_snapshot *now)
+{
+    return seen->known && now->known &&
+           (now->term < seen->term || now->sequence < seen->sequence ||
+               (now->sequence == seen->sequence && !hash_equal(&now->hash, &seen->hash)));
 }

@@ -48,7 +48,13 @@ struct cursor_snapshot {
     bool known; /* false: the database has no ledger yet */
     uint32_t sequence;
     int64_t lag_s; /* the database's clock minus the close time */
+    struct hash hash;
+    int64_t term;
 };
 MUST_CHECK enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail);
+
+/* Whether what this replica reads now is older than what it has seen in the database before, or another
+ * history: the database was set back. */
+bool cursor_went_back(const struct cursor_snapshot *seen, const struct cursor_snapshot *now);
 
 #endif

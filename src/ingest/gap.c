@@ -85,6 +85,7 @@ struct reading {
     const struct feed *feed;
     const struct network_id *network;
     const struct cursor *cursor;
+    struct trust *trust; /* NULL: signatures are not checked */
     const struct gap_snapshot *snapshot;
     struct gap_evidence *out;
     uint32_t protocol;
@@ -138,7 +139,7 @@ static enum err read_some(struct reading *reading, const struct public_key keys[
     if (e == ERR_OK)
         e = read_as_of(reading, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
-        out[i] = feed_snapshot(&keys[i], &answers[i], ledger);
+        out[i] = snapshot_of(&keys[i], &answers[i], ledger);
     return e;
 }
 
@@ -199,8 +200,12 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
         e = ledger_decode(ledgers.items[0].meta, reading->network, &reading->out->ledger, detail);
     if (e != ERR_OK)
         return e;
-    return cursor_check_after_gap(
+    e = cursor_check_after_gap(
         reading->cursor, reading->oldest, &ledgers.items[0], &reading->out->ledger, detail);
+    if (e != ERR_OK || reading->trust == NULL)
+        return e;
+    e = trust_check(reading->trust, reading->network, &reading->out->ledger, ledgers.items, 1, detail);
+    return e == ERR_LEDGER_AHEAD ? ERR_RPC_UNAVAILABLE : e; /* the accounts are read as of a later ledger */
 }
 
 /* Whether each account of the submission is as its success would leave it. */
@@ -278,7 +283,8 @@ static enum err read_fate(
         .account = account->key,
         .sequence = account->lease_sequence,
         .code = found.code,
-        .ledger = found.ledger};
+        .ledger = found.ledger,
+        .result = found.result};
     return ERR_OK;
 }
 
@@ -300,12 +306,15 @@ static enum err read_fates(struct reading *reading, struct detail *detail)
 
 /* No transaction may be open. Everything read is as of ledgers above the cursor. Free the evidence also after
  * an error. */
-static enum err gap_evidence_read(const struct feed *feed, const struct network_id *network,
-    const struct cursor *cursor, const struct gap_snapshot *snapshot, struct gap_evidence *out,
-    struct detail *detail)
+static enum err gap_evidence_read(const struct feed *feed, const struct lead *lead,
+    const struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
 {
-    struct reading reading = {
-        .feed = feed, .network = network, .cursor = cursor, .snapshot = snapshot, .out = out};
+    struct reading reading = {.feed = feed,
+        .network = &lead->network,
+        .cursor = &lead->cursor,
+        .trust = lead->trust,
+        .snapshot = snapshot,
+        .out = out};
     enum err e;
     *out = (struct gap_evidence){0};
     if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
@@ -330,7 +339,7 @@ enum err gap_recover(
     if (e == ERR_OK)
         e = gap_snapshot_read(lead->db, &snapshot, detail);
     if (e == ERR_OK)
-        e = gap_evidence_read(feed, &lead->network, &lead->cursor, &snapshot, &evidence, detail);
+        e = gap_evidence_read(feed, lead, &snapshot, &evidence, detail);
     if (e == ERR_OK)
         e = ledger_commit_after_gap(lead, &evidence, out, detail);
     return e;

@@ -10,7 +10,7 @@
 #include "pool/settle.h"
 #include "pool/submission.h"
 #include "cursor.h"
-#include "feed.h"
+#include "upkeep/snapshot.h"
 #include "ledger_commit.h"
 
 /*

@@ -2,30 +2,32 @@
 #include "ingest/ingest.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "rpc/rpcs.h"
+#include "upkeep/audit.h"
 #include "ingester.h"
-#include "janitor.h"
+#include "upkeep/janitor.h"
 #include "retry.h"
-#include "witness.h"
 
 struct ingest {
-    struct rpc *rpc; /* NULL: the feed is a test's, or RPC_URL has several addresses, each with an RPC in: */
-    struct rpc *rpcs[RPC_ADDRESSES_MAX], *checks[RPC_ADDRESSES_MAX]; /* of witness */
-    struct rpc
-        *funds_rpcs[RPC_ADDRESSES_MAX]; /* of funds, whose thread needs its own: one for each address */
-    size_t funds_count;
-    struct witness witness;
+    /* Each thread needs its own; NULL: the feed is a test's. */
+    struct rpcs *rpcs, *funds_rpcs, *audit_rpcs;
     struct ingester ingester;
     struct funds_watch funds;
     struct janitor *janitor;
+    struct audit *audit;
     struct status status;
     struct retry retry;
+    struct trust trust;
     struct stop stop;
+    struct ingest_check check; /* before the first step */
+    atomic_bool checked;
     pthread_t thread;
 };
 
@@ -36,7 +38,7 @@ static void note_result(struct ingest *ingest, enum err e, const struct detail *
     case RETRY_CANCELLED:
         return;
     case RETRY_IDLE:
-        status_ok(&ingest->status);
+        status_idle(&ingest->status, e);
         return;
     case RETRY_UNAVAILABLE:
         status_failed(&ingest->status, e, false, detail);
@@ -47,6 +49,18 @@ static void note_result(struct ingest *ingest, enum err e, const struct detail *
     }
 }
 
+/* Until the check has passed, nothing is read from the RPC, and the lead is left to others. */
+static enum err step(struct ingest *ingest, struct detail *detail)
+{
+    if (!atomic_load(&ingest->checked)) {
+        enum err e = ingest->check.run(ingest->check.context, detail);
+        if (e != ERR_OK)
+            return e;
+        atomic_store(&ingest->checked, true);
+    }
+    return ingester_step(&ingest->ingester, detail);
+}
+
 static void *run(void *context)
 {
     struct ingest *ingest = context;
@@ -54,86 +68,64 @@ static void *run(void *context)
     unsigned pause_ms = 0;
     while (stop_wait(&ingest->stop, pause_ms)) {
         struct detail detail = {0};
-        enum err e = ingester_step(&ingest->ingester, &detail);
+        enum err e = step(ingest, &detail);
         note_result(ingest, e, &detail);
         pause_ms = retry_pause_ms(&ingest->retry, e);
-        if (lead->leads && !retry_keeps_lead(&ingest->retry, e))
+        if (e == ERR_OK || e == ERR_LEDGER_AHEAD)
+            pause_ms = ingester_pause_ms(&ingest->ingester, e, ingest->retry.poll_ms);
+        if (lead->leads && !retry_keeps_lead(e, db_is_open(lead->db)))
             lead_drop(lead);
         janitor_lead(ingest->janitor, lead->leads);
+        audit_lead(ingest->audit, lead->leads ? lead->cursor.protocol : 0);
     }
     return NULL;
 }
 
 static void ingest_free(struct ingest *ingest)
 {
-    db_free(ingest->ingester.lead.db);
-    settle_notes_free(&ingest->ingester.lead.unsure);
-    rpc_free(ingest->rpc);
-    for (size_t i = 0; i < ingest->witness.count; i++) {
-        rpc_free(ingest->rpcs[i]);
-        rpc_free(ingest->checks[i]);
-    }
-    for (size_t i = 0; i < ingest->funds_count; i++)
-        rpc_free(ingest->funds_rpcs[i]);
+    lead_free(&ingest->ingester.lead);
+    rpcs_stop(ingest->rpcs);
+    rpcs_stop(ingest->funds_rpcs);
+    rpcs_stop(ingest->audit_rpcs);
+    trust_free(&ingest->trust);
     status_wipe(&ingest->status);
     stop_close(&ingest->stop);
     free(ingest);
+}
+
+static struct feed feed_of(const struct ingest *ingest, struct rpcs *rpcs)
+{
+    return rpcs != NULL ? rpcs_feed(rpcs) : ingest->ingester.feed;
 }
 
 static void start_threads(struct ingest *ingest, const struct ingest_settings *settings)
 {
     const struct janitor_settings janitor = {
         .database_url = settings->database_url, .retention_s = settings->retention_s, .stop = &ingest->stop};
-    struct feed feeds[RPC_ADDRESSES_MAX] = {ingest->ingester.feed};
-    for (size_t i = 0; i < ingest->funds_count; i++)
-        feeds[i] = feed_of_rpc(ingest->funds_rpcs[i]);
+    const struct feed funds = feed_of(ingest, ingest->funds_rpcs);
     ingest->janitor = janitor_start(&janitor);
-    funds_watch_start(
-        &ingest->funds, feeds, ingest->funds_count > 0 ? ingest->funds_count : 1, &settings->funds);
+    ingest->ingester.audit = ingest->audit =
+        audit_start(&(struct audit_settings){.database_url = settings->database_url,
+            .feed = feed_of(ingest, ingest->audit_rpcs),
+            .stop = &ingest->stop});
+    funds_watch_start(&ingest->funds, &funds, &settings->funds);
     thread_start(&ingest->thread, run, ingest);
 }
 
-static void add_rpc(struct ingest *ingest, struct rpc_settings settings)
-{
-    struct witness *witness = &ingest->witness;
-    const size_t i = witness->count++;
-    settings.only = (unsigned)i + 1;
-    ingest->rpcs[i] = rpc_new(&settings);
-    settings.timeout_ms = WITNESS_TIMEOUT_MS;
-    ingest->checks[i] = rpc_new(&settings);
-    witness->rpcs[i] =
-        (struct witness_rpc){.feed = feed_of_rpc(ingest->rpcs[i]), .check = feed_of_rpc(ingest->checks[i])};
-}
-
-static void add_funds_rpc(struct ingest *ingest, struct rpc_settings settings)
-{
-    settings.only = (unsigned)ingest->funds_count + 1;
-    ingest->funds_rpcs[ingest->funds_count++] = rpc_new(&settings);
-}
-
-/* What ingestion reads from, and what it confirms changes with. */
+/* What ingestion reads from. */
 static void set_feeds(struct ingest *ingest, const struct ingest_settings *settings)
 {
-    struct feed *feed = &ingest->ingester.feed, *confirm = &ingest->ingester.confirm.feed;
+    const struct rpcs_settings rpcs = {.url = settings->rpc_url,
+        .ledger_ms = (int)settings->ledger_ms,
+        .signatures = settings->trusted_validators != NULL};
     if (settings->feed != NULL) {
-        *feed = *confirm = *settings->feed;
+        ingest->ingester.feed = *settings->feed;
         return;
     }
-    const struct rpc_settings rpc = {.url = settings->rpc_url, .cancel_fd = ingest->stop.fd};
-    const size_t named = rpc_address_count(rpc.url),
-                 addresses = named < RPC_ADDRESSES_MAX ? named : RPC_ADDRESSES_MAX;
-    ingest->witness = witness_init();
-    for (size_t i = 0; i < addresses; i++)
-        add_funds_rpc(ingest, rpc);
-    for (size_t i = 0; i < addresses && addresses > 1; i++)
-        add_rpc(ingest, rpc);
-    if (addresses > 1) {
-        *feed = witness_feed(&ingest->witness);
-        *confirm = witness_confirm_feed(&ingest->witness);
-    } else {
-        ingest->rpc = rpc_new(&rpc);
-        *feed = *confirm = feed_of_rpc(ingest->rpc);
-    }
+    ingest->rpcs = rpcs_start(&rpcs);
+    ingest->funds_rpcs = rpcs_start(&rpcs);
+    ingest->audit_rpcs = rpcs_start(&rpcs);
+    ingest->ingester.feed = rpcs_feed(ingest->rpcs);
 }
 
 static struct lead make_lead(const struct ingest_settings *settings)
@@ -143,31 +135,36 @@ static struct lead make_lead(const struct ingest_settings *settings)
         .network = settings->network,
         .locks = lock_numbers_of(&settings->network),
         .synchronous = settings->synchronous_failover,
-        .ledger_seconds = settings->ledger_seconds};
+        .ledger_ms = settings->ledger_ms,
+        .listener = settings->listener};
 }
 
 enum err ingest_start(const struct ingest_settings *settings, struct ingest **out, struct detail *detail)
 {
     struct ingest *ingest = NEW(struct ingest);
-    enum err e = stop_open(&ingest->stop, detail);
+    enum err e = trust_open(settings->trusted_validators, &ingest->trust, detail);
+    if (e == ERR_OK)
+        e = stop_open(&ingest->stop, detail);
     if (e != ERR_OK) {
+        trust_free(&ingest->trust);
         free(ingest);
         return e;
     }
-    status_init(&ingest->status, settings->ledger_seconds);
+    status_init(&ingest->status, settings->ledger_ms);
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
-    const int64_t stale_ms = (int64_t)(settings->ledger_seconds + INGEST_STALE_SLACK_S) * 1000;
-    ingest->ingester = (struct ingester){
-        .confirm = {.outage = {.limit_ms = CONFIRM_GIVE_UP_MS}, .reread_every_ms = CONFIRM_REREAD_MS},
-        .lead = make_lead(settings),
+    ingest->check = settings->check;
+    ingest->checked = settings->check.run == NULL;
+    const int64_t stale_ms = (int64_t)settings->ledger_ms + (int64_t)INGEST_STALE_SLACK_S * 1000;
+    ingest->ingester = (struct ingester){.lead = make_lead(settings),
         .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,
         .status = &ingest->status,
+        .seen_ledger = settings->seen_ledger,
         .log = {.synchronous = settings->synchronous_failover},
         .fetch_limit = INGESTER_FETCH_MAX};
+    if (settings->trusted_validators != NULL)
+        ingest->ingester.lead.trust = &ingest->trust;
     set_feeds(ingest, settings);
-    if (ingest->funds_count > 1)
-        ingest->ingester.confirm.funds = &ingest->funds.limits;
     start_threads(ingest, settings);
     *out = ingest;
     return ERR_OK;
@@ -178,13 +175,22 @@ void ingest_stop(struct ingest *ingest)
     if (ingest == NULL)
         return;
     stop_tell(&ingest->stop);
+    rpcs_cancel(ingest->rpcs);
+    rpcs_cancel(ingest->funds_rpcs);
+    rpcs_cancel(ingest->audit_rpcs);
     pthread_join(ingest->thread, NULL);
     funds_watch_stop(&ingest->funds);
     janitor_join(ingest->janitor);
+    audit_join(ingest->audit);
     ingest_free(ingest);
 }
 
 bool ingest_ready(struct ingest *ingest, struct detail *why)
 {
     return status_ready(&ingest->status, why);
+}
+
+bool ingest_checked(struct ingest *ingest)
+{
+    return atomic_load(&ingest->checked);
 }

@@ -5,23 +5,30 @@
 #ifndef FAIRWAY_INGEST_INGESTER_H
 #define FAIRWAY_INGEST_INGESTER_H
 
-#include "confirm.h"
-#include "feed.h"
-#include "funds_watch.h"
+#include "upkeep/audit.h"
+#include "upkeep/snapshot.h"
+#include "upkeep/funds_watch.h"
 #include "ledger_commit.h"
+#include "pace.h"
 #include "status.h"
 
 struct ingester {
     struct feed feed;
-    struct confirm confirm;
     struct lead lead;
     struct leader_watch watch;
     struct funds_watch *funds; /* borrowed */
+    struct audit *audit;       /* borrowed */
     struct status *status;     /* borrowed */
     struct commit_log log;
-    uint32_t latest;      /* the network's latest ledger, as of the RPC's last answer; 0: not known */
+    struct cursor_snapshot seen;   /* the last that this replica has read from the database, or committed */
+    _Atomic uint32_t *seen_ledger; /* see ingest/ingest.h */
+    uint32_t latest; /* the network's latest ledger, as of the RPC's last answer; 0: not known */
+    struct pace pace;
     uint32_t fetch_limit; /* of ledgers in the next request; at first INGESTER_FETCH_MAX */
-    uint32_t logged_gap;  /* the ledger before the gap that was logged last */
+    bool contradicted;    /* the last ledger that was not committed is signed, and follows from this one: */
+    struct hash named;
+    uint32_t refuted;    /* the last ledger that was found to be forged; 0: none */
+    uint32_t logged_gap; /* the ledger before the gap that was logged last */
 };
 
 /* Ledgers in one request; each may be megabytes. */
@@ -32,5 +39,9 @@ struct ingester {
  * replica leads. All others are failures; retry.h says what follows from each.
  */
 MUST_CHECK enum err ingester_step(struct ingester *ingester, struct detail *detail);
+
+/* The pause after a step that has returned ERR_OK or ERR_LEDGER_AHEAD, until the RPC may have the next
+ * ledger. */
+unsigned ingester_pause_ms(const struct ingester *ingester, enum err e, unsigned poll_ms);
 
 #endif

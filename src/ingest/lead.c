@@ -29,8 +29,7 @@ static enum err try_lock(struct lead *lead, struct detail *detail)
 static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
 {
     lead->cursor = (struct cursor){0};
-    lead->search = (struct settle_search){0};
-    lead->none_unread = false;
+    settle_search_free(&lead->search);
     lead->term = 0;
     lead->leads = true;
     if (db_count(rows) == 0)
@@ -61,7 +60,7 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
         return detail_set(detail, ERR_NOT_LEADER, "another replica leads ingestion");
     AUTO_ROWS taken = NULL;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
-        (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_seconds, detail)) == ERR_OK &&
+        (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_ms, detail)) == ERR_OK &&
         (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
         e = db_commit(lead->db, detail);
     /* The term shuts out earlier leaders of this server. A standby without it has another identity when it is
@@ -168,9 +167,17 @@ void lead_drop(struct lead *lead)
     db_disconnect(lead->db);
 }
 
+void lead_free(struct lead *lead)
+{
+    settle_notes_free(&lead->unsure);
+    settle_search_free(&lead->search);
+    db_free(lead->db);
+}
+
 /* ---- the watch of another leader */
 
 #define GAP_FACTOR 10
+#define LED_FACTOR 3
 
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms)
 {
@@ -183,10 +190,10 @@ bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot 
 
 bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms)
 {
-    const int64_t waited_ms = now_ms - watch->since_ms;
-    if (due == ERR_LEDGER_GAP)
-        return waited_ms >= watch->stale_ms * GAP_FACTOR;
-    return due == ERR_OK && waited_ms >= watch->stale_ms;
+    const int64_t factor = due == ERR_LEDGER_GAP           ? GAP_FACTOR
+                           : watch->led == watch->sequence ? LED_FACTOR
+                                                           : 1;
+    return (due == ERR_OK || due == ERR_LEDGER_GAP) && now_ms - watch->since_ms >= watch->stale_ms * factor;
 }
 
 bool leader_watch_stalled(

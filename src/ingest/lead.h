@@ -10,14 +10,17 @@
 #include "pool/lock_numbers.h"
 #include "pool/settle.h"
 #include "cursor.h"
-#include "feed.h"
+#include "trust.h"
+#include "upkeep/snapshot.h"
 
 struct lead {
     struct db *db; /* direct; lead_take connects it */
     struct network_id network;
     struct lock_numbers locks;
-    bool synchronous;           /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
-    unsigned ledger_seconds;    /* expected between two ledgers */
+    bool synchronous;                    /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
+    unsigned ledger_ms;                  /* expected between two ledgers */
+    struct trust *trust;                 /* borrowed; NULL: signatures are not checked */
+    struct lease_ends_listener listener; /* of this process; not told after a gap */
     struct settle_notes unsure; /* not logged yet: the outcome of the COMMIT of unsure_ledger is unknown */
     uint32_t unsure_ledger;
     bool leads;  /* the rest is as of when this replica took the lead: */
@@ -25,8 +28,7 @@ struct lead {
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;
-    struct settle_search search; /* when to search for expired leases; in memory only */
-    bool none_unread;            /* as of that ledger, no account is unread */
+    struct settle_search search;
 };
 
 /*
@@ -49,6 +51,8 @@ void lead_keep_notes(struct lead *lead, uint32_t ledger, struct settle_notes *no
 
 /* Gives up the lead by ending the session. */
 void lead_drop(struct lead *lead);
+/* Frees what it has, also its db. */
+void lead_free(struct lead *lead);
 
 /*
  * How a replica that does not lead finds out that the leader has stopped working although its session still
@@ -58,6 +62,7 @@ struct leader_watch {
     int64_t stale_ms;  /* how long the cursor may stand still although a ledger is due */
     uint32_t sequence; /* the cursor has been at this ledger since: */
     int64_t since_ms;  /* clock_ms(); 0: not known */
+    uint32_t led;      /* this replica has led at this ledger, and did not commit the next one; 0: none */
 };
 
 /* Notes the cursor. If it has stood still for longer than the leader may take, asks the feed whether a ledger
@@ -69,7 +74,9 @@ bool leader_watch_stalled(
  * stood still for stale_ms. */
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms);
 /* The second returns whether to take over; due is the feed's result for the next ledger. A leader that
- * recovers from a gap commits nothing meanwhile, so it gets ten times stale_ms. */
+ * recovers from a gap commits nothing meanwhile, so it gets ten times stale_ms. One that stands where this
+ * replica stood before gets three times stale_ms: probably neither can commit, and each change of the lead is
+ * noise. */
 bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms);
 
 #endif

@@ -7,33 +7,15 @@
 #include "base/mem.h"
 #include "db/server.h"
 #include "pool/grants_allowed.h"
-#include "funds_watch.h"
+#include "stellar/protocol.h"
 #include "gap.h"
-
-static void log_note(uint32_t ledger, const struct settle_note *note)
-{
-    switch (note->event) {
-    case SETTLE_QUARANTINED:
-        log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"", note->address,
-            ledger, note->reason);
-        return;
-    case SETTLE_READ_AGAIN:
-        log_info("channel account released: a read shows that it did not change",
-            "account=%s ledger=%" PRIu32, note->address, ledger);
-        return;
-    case SETTLE_REFUTED:
-        log_error("ledger metadata reports a change of a channel account that the RPC contradicts; the "
-                  "change is ignored",
-            "account=%s ledger=%" PRIu32, note->address, ledger);
-        return;
-    }
-}
 
 /* Logs what a committed ledger did to accounts. */
 static void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes)
 {
     for (size_t i = 0; i < notes->count; i++)
-        log_note(ledger, &notes->items[i]);
+        log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"",
+            notes->items[i].address, ledger, notes->items[i].reason);
 }
 
 struct ledger_tx {
@@ -41,16 +23,13 @@ struct ledger_tx {
     const struct ledger *ledger;
     const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
     const struct account_snapshot *distribution; /* NULL: not read */
-    const struct funds_limits *funds_limits;     /* of funds_step */
-    const struct settle_reads *reads;            /* NULL: nothing was read to confirm the metadata */
-    struct settle_doubts *doubts;                /* what to read; not after a gap */
-    bool rereads;                                /* it is time to read unread accounts again */
     struct submission submission;
     struct submission_fate fate; /* of the submission */
     struct funds funds;          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
     struct settle_notes notes;
+    struct lease_ends ends;
     struct ledger_committed *out;
 };
 
@@ -85,8 +64,8 @@ static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
     tx->on_hold = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
     if (!tx->on_hold)
         return;
-    tx->hold_until_s = grants_hold_after(db_i64(cursor, 0, 2), (int64_t)tx->ledger->close_time_s,
-        db_i64(cursor, 0, 3), tx->lead->ledger_seconds);
+    tx->hold_until_s = grants_hold_after(
+        db_i64(cursor, 0, 2), (int64_t)tx->ledger->close_time_s, db_i64(cursor, 0, 3), tx->lead->ledger_ms);
     tx->out->hold_ended = tx->hold_until_s == 0;
 }
 
@@ -114,12 +93,12 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
     struct settled *settled = &tx->out->settled;
     if (tx->gap == NULL) {
         const struct settle_terms terms = {.on_hold = tx->on_hold,
-            .submitted = submission_succeeded(&tx->fate),
-            .reads = tx->reads,
-            .rereads = tx->rereads,
-            .search = tx->lead->search,
-            .notes = &tx->notes};
-        return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, tx->doubts, detail);
+            .submission = tx->submission.any ? &tx->submission.hash : NULL,
+            .distribution = tx->funds.bound ? &tx->funds.account : NULL,
+            .search = &tx->lead->search,
+            .notes = &tx->notes,
+            .ends = &tx->ends};
+        return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, detail);
     }
     if (tx->submission.id != tx->gap->submission_id)
         return detail_set(
@@ -127,18 +106,13 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
     return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, &tx->notes, settled, detail);
 }
 
-/* After a gap the balance is unknown until it is read again: missing ledgers may have changed it. */
 static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
 {
+    const struct account_snapshot *read = tx->distribution;
     struct funds *after = &tx->out->funds;
-    if (tx->gap != NULL) {
-        *after = (struct funds){.bound = tx->funds.bound,
-            .account = tx->funds.account,
-            .base_reserve_stroops = tx->ledger->base_reserve_stroops};
-        return funds_clear(tx->lead->db, detail);
-    }
-    return funds_step(
-               &tx->funds, tx->ledger, tx->distribution, tx->lead->cursor.sequence, tx->funds_limits, after)
+    *after = tx->funds;
+    after->base_reserve_stroops = tx->ledger->base_reserve_stroops;
+    return read != NULL && funds_take(after, &read->account, read->ledger, after->base_reserve_stroops)
                ? funds_write(tx->lead->db, after, detail)
                : ERR_OK;
 }
@@ -172,6 +146,13 @@ static enum err finish(struct ledger_tx *tx, struct detail *detail)
     return db_run_commit(tx->lead->db, &statement, 1, NULL, detail);
 }
 
+static enum err hold(struct ledger_tx *tx, struct detail *detail)
+{
+    if (tx->on_hold || tx->out->settled.forgotten == 0)
+        return ERR_OK;
+    return grants_hold_set_back(tx->lead->db, tx->lead->ledger_ms, &tx->out->held_until_s, detail);
+}
+
 static void judge_submission(struct ledger_tx *tx)
 {
     if (tx->gap != NULL)
@@ -200,41 +181,45 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
     if (e == ERR_OK)
         e = settle(tx, detail);
     if (e == ERR_OK)
+        e = hold(tx, detail);
+    if (e == ERR_OK)
         e = follow_funds(tx, detail);
     if (e == ERR_OK)
         e = finish(tx, detail);
+    if (e == ERR_OK && tx->ends.count > 0 && tx->lead->listener.ended != NULL)
+        tx->lead->listener.ended(tx->lead->listener.context, &tx->ends);
+    lease_ends_free(&tx->ends);
     log_notes(tx, e);
-    if (e != ERR_OK) {
+    if (e != ERR_OK)
         db_rollback(tx->lead->db);
+    if (e != ERR_OK && e != ERR_NOT_REPLICATED)
         return e;
-    }
     tx->lead->cursor = cursor_after(tx->ledger);
-    tx->lead->search = tx->out->settled.search;
-    if (tx->rereads || tx->gap != NULL || tx->out->settled.unread > 0)
-        tx->lead->none_unread = tx->out->settled.unread == 0;
-    return ERR_OK;
+    tx->out->may_freeze = tx->ledger->value.upgrades_config;
+    if (tx->gap != NULL)
+        settle_search_free(&tx->lead->search);
+    settle_search_ahead(tx->lead->db, tx->ledger, &tx->lead->search);
+    return e;
 }
 
-/* Twice, if the first transaction finds that accounts have to be read. Accounts that are stored in between
- * may need another read: the next step of ingestion begins again. */
-static enum err run_confirmed(const struct ledger_tx *tx, struct confirm *confirm, struct detail *detail)
+static void note_protocol(const struct ledger *ledger)
 {
-    struct settle_doubts doubts CLEANUP(settle_doubts_free) = {0}, later CLEANUP(settle_doubts_free) = {0};
-    struct settle_reads reads CLEANUP(settle_reads_free) = {0};
-    struct ledger_tx first = *tx, second = *tx;
-    first.doubts = &doubts;
-    enum err e = run(&first, detail);
-    if (e != ERR_NOT_YET || (doubts.count == 0 && !doubts.frozen))
-        return e;
-    if ((e = confirm_read(confirm, tx->ledger->sequence, &doubts, &reads, detail)) != ERR_OK)
-        return e;
-    *tx->out = (struct ledger_committed){0};
-    second.doubts = &later;
-    second.reads = &reads;
-    return run(&second, detail);
+    protocol_note(ledger->protocol, "a ledger");
+    protocol_note(ledger->value.upgrades_protocol, "an upgrade that the validators voted for");
 }
 
-enum err ledger_commit(struct lead *lead, struct confirm *confirm, const struct rpc_ledger *received,
+/* Whether a ledger that does not follow from the cursor is signed: then the cursor's may be forged. */
+static bool contradicts(
+    const struct lead *lead, const struct ledger *ledger, const struct rpc_ledger received[], size_t count)
+{
+    const struct cursor *cursor = &lead->cursor;
+    struct detail ignored;
+    return lead->trust != NULL && cursor->known && ledger->hash_proved && ledger->set_proved &&
+           ledger->sequence == cursor->sequence + 1 && !hash_equal(&ledger->previous_hash, &cursor->hash) &&
+           trust_check(lead->trust, &lead->network, ledger, received, count, &ignored) == ERR_OK;
+}
+
+enum err ledger_commit(struct lead *lead, const struct rpc_ledger received[], size_t count,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail)
 {
     struct ledger ledger CLEANUP(ledger_free) = {0};
@@ -242,14 +227,18 @@ enum err ledger_commit(struct lead *lead, struct confirm *confirm, const struct 
     enum err e = ledger_decode(received->meta, &lead->network, &ledger, detail);
     if (e == ERR_OK)
         e = cursor_check(&lead->cursor, received, &ledger, detail);
+    if (e == ERR_LEDGER_MISMATCH && contradicts(lead, &ledger, received, count)) {
+        out->contradicts = true;
+        out->named = ledger.previous_hash;
+    }
+    if (e == ERR_OK && lead->trust != NULL)
+        e = trust_check(lead->trust, &lead->network, &ledger, received, count, detail);
     if (e == ERR_OK)
-        e = run_confirmed(&(struct ledger_tx){.lead = lead,
-                              .ledger = &ledger,
-                              .distribution = distribution,
-                              .funds_limits = confirm->funds,
-                              .rereads = !lead->none_unread && confirm_rereads(confirm),
-                              .out = out},
-            confirm, detail);
+        note_protocol(&ledger);
+    if (e == ERR_OK)
+        e = run(
+            &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
+            detail);
     return e;
 }
 
@@ -283,6 +272,11 @@ static void log_database(
 {
     if (committed->standby_known)
         log_standby(log, !committed->synchronous_standby);
+    if (committed->held_until_s != 0)
+        log_error("the database was set back: the network has transactions of leases that it does not have; "
+                  "grants are on hold",
+            "ledger=%" PRIu32 " transactions=%zu held_until=%" PRId64, lead->cursor.sequence,
+            committed->settled.forgotten, committed->held_until_s);
     if (committed->hold_ended)
         log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, lead->cursor.sequence);
 }

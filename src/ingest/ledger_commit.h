@@ -8,7 +8,6 @@
 
 #include "pool/funds.h"
 #include "pool/settle.h"
-#include "confirm.h"
 #include "lead.h"
 
 struct gap_evidence;
@@ -17,27 +16,29 @@ struct ledger_committed {
     struct settled settled;
     int64_t lag_s;            /* the database's clock minus the close time */
     bool hold_ended;          /* with this ledger */
+    bool may_freeze;          /* it has an upgrade that can freeze accounts */
+    int64_t held_until_s;     /* this ledger shows that the database was set back: a hold has begun; else 0 */
     bool standby_known;       /* false: the first ledger of a database does not read what follows */
     bool synchronous_standby; /* synchronous_standby_names is not empty */
     struct funds funds;       /* of the distribution account, after this ledger */
+    /* With ERR_LEDGER_MISMATCH: the ledger is signed, but follows from another one than the cursor's: this */
+    bool contradicts;
+    struct hash named;
 };
 
 /*
- * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor, commits it, and moves
- * lead->cursor. While the cursor is not known, the ledger is the first one of this database. distribution
- * (NULL: not read) is the distribution account as the RPC returned it. If the metadata claims changes of
- * accounts that the ledger does not prove, reads these accounts first, with no transaction open; now and then
- * also those that could not be read before.
+ * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor and is signed, commits
+ * it, and moves lead->cursor. received is that ledger and those after it, together count (trust.h). While the
+ * cursor is not known, the ledger is the first one of this database. distribution (NULL: not read) is the
+ * distribution account as the RPC returned it.
  *
  * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
- * unknown. ERR_NOT_LEADER: another replica has taken over. ERR_RPC_*: an account could not be read. Nothing
- * was written in these cases.
- * ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: the ledger may be committed. After these, and after any database
- * error, call lead_drop and lead_take, which reads the cursor.
+ * unknown. ERR_NOT_LEADER: another replica has taken over. Nothing was written in these cases.
+ * ERR_NOT_REPLICATED: the ledger is committed, but the synchronous standby may lack it; *out is set.
+ * ERR_OUTCOME_UNKNOWN: the ledger may be committed: call lead_drop and lead_take, which reads the cursor.
  */
-MUST_CHECK enum err ledger_commit(struct lead *lead, struct confirm *confirm,
-    const struct rpc_ledger *received, const struct account_snapshot *distribution,
-    struct ledger_committed *out, struct detail *detail);
+MUST_CHECK enum err ledger_commit(struct lead *lead, const struct rpc_ledger received[], size_t count,
+    const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail);
 
 /* The same for the first ledger after a gap, with what was read from the network. ERR_NOT_YET: meanwhile an
  * account was added or the submission changed, so the evidence is not complete; nothing was written. */

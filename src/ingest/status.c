@@ -5,15 +5,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "pool/grants_allowed.h"
 
 #define LOG_AGAIN_MS 60000
 /* A request that failed once or twice does not make a replica unready. */
 #define FAILURES_TOLERATED 2
 
-void status_init(struct status *status, unsigned ledger_seconds)
+void status_init(struct status *status, unsigned ledger_ms)
 {
-    *status = (struct status){.lag_limit_s = grants_clock_slack_s(ledger_seconds)};
+    *status = (struct status){.lag_limit_s = grants_clock_slack_s(ledger_ms)};
     pthread_mutex_init(&status->mutex, NULL);
 }
 
@@ -22,42 +23,49 @@ void status_wipe(struct status *status)
     pthread_mutex_destroy(&status->mutex);
 }
 
-void status_cursor(struct status *status, const struct cursor_snapshot *cursor)
+/* With the mutex. */
+static bool is_down(const struct status *status)
+{
+    return status->stopped || status->failures > FAILURES_TOLERATED;
+}
+
+/* moved: a ledger was committed since the cursor was noted last. */
+static void note_cursor(struct status *status, const struct cursor_snapshot *cursor, bool moved)
 {
     pthread_mutex_lock(&status->mutex);
+    moved |= status->cursor.known && cursor->known && cursor->sequence > status->cursor.sequence;
     status->cursor = *cursor;
     status->read_ms = clock_ms();
-    pthread_mutex_unlock(&status->mutex);
-}
-
-void status_ok(struct status *status)
-{
-    pthread_mutex_lock(&status->mutex);
-    bool recovered = status->failures > FAILURES_TOLERATED || status->stopped;
-    status->failures = 0;
-    status->stopped = false;
-    status->log_again_ms = 0;
-    status->problem = (struct detail){0};
+    const bool recovered = moved && is_down(status);
+    if (moved) {
+        status->failures = 0;
+        status->stopped = false;
+    }
+    if (recovered)
+        status->problem = (struct detail){0};
     pthread_mutex_unlock(&status->mutex);
     if (recovered)
-        log_info("ingestion recovered", NULL);
+        log_info("ingestion recovered", "ledger=%" PRIu32, cursor->sequence);
 }
 
-static bool is_digit(char c)
+void status_cursor(struct status *status, const struct cursor_snapshot *cursor)
 {
-    return c >= '0' && c <= '9';
+    note_cursor(status, cursor, false);
 }
 
-static bool equal_without_digits(const char *a, const char *b)
+void status_committed(struct status *status, const struct cursor_snapshot *cursor)
 {
-    for (;; a++, b++) {
-        while (is_digit(*a))
-            a++;
-        while (is_digit(*b))
-            b++;
-        if (*a != *b || *a == '\0')
-            return *a == *b;
-    }
+    note_cursor(status, cursor, true);
+}
+
+/* What is down stays down: an RPC that answers, or a lead that was lost, has committed nothing. */
+void status_idle(struct status *status, enum err e)
+{
+    pthread_mutex_lock(&status->mutex);
+    if (!is_down(status))
+        status->failures = 0;
+    status->idle = e;
+    pthread_mutex_unlock(&status->mutex);
 }
 
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail)
@@ -65,7 +73,7 @@ void status_failed(struct status *status, enum err e, bool stopped, const struct
     pthread_mutex_lock(&status->mutex);
     status->failures += status->failures <= FAILURES_TOLERATED;
     bool is_new = e != status->error || stopped != status->stopped ||
-                  !equal_without_digits(status->problem.text, detail->text);
+                  !text_equal_but_digits(status->problem.text, detail->text);
     bool logs = is_new || clock_left_ms(status->log_again_ms) == 0;
     status->stopped = stopped;
     status->error = e;
@@ -80,22 +88,35 @@ void status_failed(struct status *status, enum err e, bool stopped, const struct
         log_warn("ingestion failed; retrying", "error=%s detail=\"%s\"", err_code(e), detail->text);
 }
 
+/* Why the cursor may stand still. */
+static const char *standstill(const struct status *status)
+{
+    if (status->failures > 0)
+        return status->problem.text;
+    return status->idle == ERR_NOT_LEADER ? "another process leads ingestion, and its log says why"
+                                          : "Stellar RPC has returned no later one";
+}
+
+/* A replica that does not lead is ready by the cursor alone: as long as another one moves it. */
 static bool judge(const struct status *status, struct detail *why)
 {
-    if (status->stopped || status->failures > FAILURES_TOLERATED) {
+    if (is_down(status)) {
         detail_set(why, ERR_OK, "ingestion %s: %s", status->stopped ? "stopped" : "failed, retrying",
             status->problem.text);
         return false;
     }
     if (!status->cursor.known) {
-        detail_set(why, ERR_OK, "no ledger has been ingested yet");
+        detail_set(why, ERR_OK, "%s",
+            status->failures > 0   ? status->problem.text
+            : status->read_ms == 0 ? "ingestion has not read the database yet"
+                                   : "no ledger has been ingested yet");
         return false;
     }
     int64_t lag_s = status->cursor.lag_s + (clock_ms() - status->read_ms) / 1000;
     if (lag_s <= status->lag_limit_s)
         return true;
-    detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago",
-        status->cursor.sequence, lag_s);
+    detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago: %s",
+        status->cursor.sequence, lag_s, standstill(status));
     return false;
 }
 

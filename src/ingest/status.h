@@ -12,21 +12,25 @@ struct status {
     pthread_mutex_t mutex;
     int64_t lag_limit_s;
     struct cursor_snapshot cursor; /* as of read_ms */
-    int64_t read_ms;               /* clock_ms() */
+    int64_t read_ms;               /* clock_ms(); 0: not read yet */
     unsigned failures;             /* in a row */
     bool stopped;                  /* an operator has to act */
     enum err error;                /* of the last failure */
     struct detail problem;
+    enum err idle;        /* why the last step without a failure had nothing to commit */
     int64_t log_again_ms; /* when the same problem is logged again */
 };
 
-void status_init(struct status *status, unsigned ledger_seconds);
+void status_init(struct status *status, unsigned ledger_ms);
 void status_wipe(struct status *status);
 
-/* Notes the cursor, after it was read or moved. */
+/* Notes the cursor as it was read. When it has moved, ledgers are committed, by whichever replica. */
 void status_cursor(struct status *status, const struct cursor_snapshot *cursor);
-/* Notes a step without an error. Logs the recovery if ingestion was not ready. */
-void status_ok(struct status *status);
+/* Notes a ledger that this replica has committed. Both log the recovery if ingestion was not ready: nothing
+ * but a committed ledger shows one. */
+void status_committed(struct status *status, const struct cursor_snapshot *cursor);
+/* Notes a step without a failure that had nothing to commit: ERR_LEDGER_AHEAD or ERR_NOT_LEADER. */
+void status_idle(struct status *status, enum err e);
 /* Notes a step that failed. stopped: ingestion commits nothing until an operator has acted. Logs a new
  * problem at once, and the same one every minute. Texts that differ only in digits are the same problem: the
  * numbers may be of this attempt, as in "timed out after 5001 ms". */

@@ -13,9 +13,9 @@
 #include "client.h"
 
 #define MESSAGE_HEAD 12 /* time and count */
-/* More than a request or an answer has for one item besides its transaction. The answer to a fee bump has
- * most, less than 180 bytes. */
-#define ITEM_AROUND 256
+/* More than a request or an answer has for one item besides its transaction. The answer to a lease with a bid
+ * has most, less than 360 bytes. */
+#define ITEM_AROUND 512
 
 /* False when the process has no descriptors left. */
 static bool open_lost_fd(struct keyd *keyd)
@@ -140,10 +140,19 @@ enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out
 static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
 {
     enum err e;
+    struct bytes bid;
     if ((e = wire_get_err(answer, &item->result)) != ERR_OK ||
-        (e = xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes)) != ERR_OK)
+        (e = xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes)) != ERR_OK ||
+        (e = xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes)) != ERR_OK ||
+        (e = xdr_opaque(answer, item->bid_hash.bytes, sizeof item->bid_hash.bytes)) != ERR_OK ||
+        (e = wire_get_bytes(answer, &bid)) != ERR_OK)
         return e;
-    return xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes);
+    const bool bids = item->result == ERR_OK && item->bid_fee_stroops != 0;
+    if ((bid.len > 0) != bids)
+        return ERR_XDR_INVALID;
+    if (bids)
+        buf_add_bytes(item->bid_envelope, bid);
+    return ERR_OK;
 }
 
 static enum err sign_batch(
@@ -159,6 +168,7 @@ static enum err sign_batch(
     for (size_t i = 0; i < count; i++) {
         buf_add(request, items[i].signer.bytes, sizeof items[i].signer.bytes);
         wire_put_sealed(request, &items[i].sealed);
+        buf_add_u64(request, (uint64_t)items[i].bid_fee_stroops);
         wire_put_bytes(request, items[i].transaction);
     }
     e = client_exchange(keyd, WIRE_LEASES, KEYD_CALL_MS, &answer);

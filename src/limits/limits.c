@@ -32,7 +32,7 @@ static const struct {
     [LIMIT_FEE_BUMPS] = {"feeBumps", 1000, ERR_LIMIT_REACHED, NEVER,
         "fee bumps of one lease; submit one of them, or ask for the same one again"},
     [LIMIT_STROOPS_PER_DAY] = {"stroopsPerDay", INT64_MAX, ERR_LIMIT_EXCEEDED, AFTER_MIDNIGHT,
-        "stroops a day (UTC) in fee bumps, of each lease the highest"},
+        "stroops a day (UTC) in fee bumps, of each open lease the highest"},
 };
 
 const struct limits limits_default = {.most = {[LIMIT_FEE_BUMPS] = 50}};
@@ -63,13 +63,13 @@ enum err limit_refuse(enum limit limit, const struct limits *limits, struct deta
         table[limit].name, limits->most[limit], table[limit].unit);
 }
 
-int limit_retry_after_s(enum limit limit, int64_t now_s, unsigned ledger_seconds)
+int limit_retry_after_s(enum limit limit, int64_t now_s, unsigned ledger_ms)
 {
     switch (table[limit].again) {
     case AFTER_SECOND:
         return 1;
     case AFTER_LEDGER:
-        return (int)ledger_seconds;
+        return (int)(ledger_ms + 999) / 1000;
     case AFTER_MIDNIGHT:
         return (int)(DAY_S - now_s % DAY_S);
     case NEVER:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "stellar/ledger.h"
 
 static const char *const names[] = {
     [ACCOUNT_CREATING] = "creating",
@@ -73,19 +74,10 @@ enum err account_status_parse(const char *name, enum account_status *out)
 
 static void quarantine(struct account_row *row, const char *reason)
 {
-    if (row->state == ACCOUNT_QUARANTINED && !row->unread)
+    if (row->state == ACCOUNT_QUARANTINED)
         return; /* keeps the first reason, which an operator needs */
     row->state = ACCOUNT_QUARANTINED;
-    row->unread = false;
     row->reason = reason;
-}
-
-/* Once an unread account is read, it is judged as the active account that it was before. */
-static void end_unread(struct account_row *row)
-{
-    if (row->unread)
-        row->state = ACCOUNT_ACTIVE;
-    row->unread = false;
 }
 
 static const char reason_foreign[] =
@@ -110,7 +102,7 @@ static void take_sequence(struct account_row *row, int64_t sequence, uint32_t le
 }
 
 /* Takes over the account as the network has it. */
-static void take(struct account_row *row, const struct ledger_account *read, uint32_t ledger,
+static void take(struct account_row *row, const struct account_entry *read, uint32_t ledger,
     bool signed_by_us, bool on_hold)
 {
     bool recreated = row->known && read->sequence < row->sequence;
@@ -135,85 +127,51 @@ static bool is_newer(const struct account_row *row, uint32_t ledger, int64_t seq
            (row->known && row->sequence_ledger >= ledger && row->sequence >= sequence);
 }
 
-/* An account begins with the number of the ledger that creates it in the upper half (stellar-core,
- * getStartingSequenceNumber). */
-static bool take_proof(struct account_row *row, const struct account_news *news)
+static void follow_transaction(struct account_row *row, const struct account_news *news)
 {
-    bool created = news->submitted && row->state == ACCOUNT_CREATING;
-    bool merged = news->submitted && row->state == ACCOUNT_RETIRING;
-    if (created)
-        take_sequence(row, (int64_t)news->ledger << 32, news->ledger);
-    if (merged)
-        remove_account(row, news->on_hold, "the network removed the account");
-    if (news->consumed == 0 || row->state == ACCOUNT_RETIRED)
-        return created || merged;
     take_sequence(row, news->consumed, news->ledger);
     if (!news->ours && !news->on_hold && row->state != ACCOUNT_RETIRING)
         quarantine(row, reason_foreign);
-    return true;
 }
 
-static bool expected(const struct account_row *row, const struct ledger_account *seen)
+/* Anybody can create an account under a key that is not secret. */
+static void follow_creation(struct account_row *row, const struct account_news *news)
 {
-    if (row->state == ACCOUNT_CREATING || seen->removed)
-        return row->state == ACCOUNT_CREATING && seen->removed;
-    return row->known && seen->own_authority && seen->sequence == row->sequence;
+    const bool again = row->state == ACCOUNT_ACTIVE;
+    take_sequence(row, ledger_first_sequence(news->ledger), news->ledger);
+    if (again)
+        quarantine(row, "it was created again: it is another account under the same key");
 }
 
-/*
- * The sequence number of the open lease is no evidence of a foreign change in a read as of a later ledger.
- * That ledger may have the lease's transaction.
- */
-static enum account_verdict take_read(struct account_row *row, const struct account_news *news)
+static bool is_changed(const struct account_row *before, const struct account_row *after)
 {
-    const struct ledger_account *read = news->read;
-    const bool unread = row->unread;
-    end_unread(row);
-    bool leased = !read->removed && read->own_authority && row->lease_sequence != 0 &&
-                  read->sequence == row->lease_sequence && news->read_ledger > news->ledger;
-    if (expected(row, read) || leased)
-        return unread ? ACCOUNT_CHANGED : ACCOUNT_REFUTED;
-    if (read->removed)
-        remove_account(row, news->on_hold, "the network removed the account");
-    else
-        take(row, read, news->read_ledger, false, news->on_hold);
-    return ACCOUNT_CHANGED;
+    return before->state != after->state || before->sequence != after->sequence ||
+           before->sequence_ledger != after->sequence_ledger;
 }
 
-/* Whether the metadata's claim cannot change the account any more. While grants are on hold, a removal still
- * counts for a quarantined account. */
-static bool is_settled(const struct account_row *row, const struct account_news *news)
+/* The order of operations in the ledger does not matter: an account that is both created and merged, or
+ * merged and created, is not one to lease. */
+bool account_state_after_ledger(struct account_row *row, const struct account_news *news)
 {
-    bool ends_hold = news->on_hold && news->seen->removed;
-    return row->state == ACCOUNT_RETIRED || (row->state == ACCOUNT_QUARANTINED && !ends_hold);
-}
-
-enum account_verdict account_state_after_ledger(struct account_row *row, const struct account_news *news)
-{
-    if (is_newer(row, news->ledger, news->consumed))
-        return ACCOUNT_SAME;
-    bool changed = take_proof(row, news);
-    bool claimed = news->seen != NULL && !is_settled(row, news) && !expected(row, news->seen);
-    if (!claimed && !(row->unread && news->reread))
-        return changed ? ACCOUNT_CHANGED : ACCOUNT_SAME;
-    return news->read != NULL ? take_read(row, news) : ACCOUNT_DOUBTFUL;
-}
-
-bool account_state_unread(struct account_row *row)
-{
-    if (row->state != ACCOUNT_ACTIVE)
+    const struct account_row before = *row;
+    if (is_newer(row, news->ledger, news->created ? ledger_first_sequence(news->ledger) : news->consumed))
         return false;
-    quarantine(row, ACCOUNT_UNREAD_REASON);
-    row->unread = true;
-    return true;
+    if (news->consumed != 0)
+        follow_transaction(row, news);
+    if (news->created)
+        follow_creation(row, news);
+    if (news->merged)
+        remove_account(row, news->on_hold, "the network removed the account");
+    if (news->foreign && row->state != ACCOUNT_RETIRED)
+        quarantine(row, "it is the source of an operation that fairway did not make");
+    return is_changed(&before, row);
 }
 
-bool account_state_after_gap(struct account_row *row, const struct ledger_account *seen, uint32_t ledger,
+bool account_state_after_gap(struct account_row *row, const struct account_entry *seen, uint32_t ledger,
     bool signed_by_us, bool on_hold)
 {
     if (is_newer(row, ledger, seen->sequence) || (seen->removed && row->state == ACCOUNT_CREATING))
         return false;
-    end_unread(row);
     if (seen->removed)
         remove_account(row, on_hold, "it is missing on the network");
     else
@@ -223,7 +181,7 @@ bool account_state_after_gap(struct account_row *row, const struct ledger_accoun
 
 bool account_state_freeze(struct account_row *row)
 {
-    if (row->state == ACCOUNT_RETIRED || (row->state == ACCOUNT_QUARANTINED && !row->unread))
+    if (row->state == ACCOUNT_RETIRED || row->state == ACCOUNT_QUARANTINED)
         return false;
     quarantine(row, "the network froze it");
     return true;

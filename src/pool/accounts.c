@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
-#include "pool/grants_allowed.h"
 
 /* ---- for provisioning */
 
@@ -100,12 +99,9 @@ enum err accounts_lock(
 
 static const char sql_retire[] = "SELECT fairway.retire_accounts($1)";
 
-enum err accounts_retire(struct db *db, int64_t count, size_t *retired, struct detail *detail)
+enum err accounts_retire(struct db *db, int64_t count, struct detail *detail)
 {
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL(sql_retire, DB_I64(count)), &rows, detail);
-    *retired = e == ERR_OK ? (size_t)db_i64(rows, 0, 0) : 0;
-    return e;
+    return db_query(db, DB_SQL(sql_retire, DB_I64(count)), NULL, detail);
 }
 
 /* ---- for provisioning and grants */

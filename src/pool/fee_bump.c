@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/funds.h"
+#include "pool/submissions.h"
 
 /* The items as columns of SQL parameters. Ordinals in results count from 1. */
 struct columns {
@@ -16,6 +17,10 @@ struct columns {
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
     int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
     int64_t bumps_max[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
+    /* Of submissions: NULL for others. */
+    struct bytes inner[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], raised[FEE_BUMPS_MAX];
+    int64_t max_fee[FEE_BUMPS_MAX];
+    bool submits;               /* any does */
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -33,6 +38,14 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->bumps_max[at] = items[item].limits.most[LIMIT_FEE_BUMPS];
     columns->day_max[at] = items[item].limits.most[LIMIT_STROOPS_PER_DAY];
     columns->item[at] = item;
+    if (!items[item].submits)
+        return;
+    columns->inner[at] = items[item].inner;
+    columns->outer[at] = items[item].outer;
+    columns->max_fee[at] = items[item].max_fee_stroops;
+    if (items[item].raised != NULL)
+        columns->raised[at] = BYTES_OF(items[item].raised->bytes);
+    columns->submits = true;
 }
 
 static struct fee_bump_item *item_of(
@@ -83,7 +96,8 @@ static const char sql_find[] =
     "SELECT n.ordinal, " ACCOUNT_SEED_COLUMNS ", " FUNDS_SPENDABLE ","
     " coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
     " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest,"
-    " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END"
+    " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
+    " CASE WHEN $5 THEN " SUBMISSIONS_OPEN_BIDS " ELSE 0 END"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, ordinal)"
     " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
@@ -97,7 +111,8 @@ enum {
     FIND_LATER,
     FIND_BUMPS,
     FIND_HIGHEST,
-    FIND_SPENT
+    FIND_SPENT,
+    FIND_OPEN_BIDS
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -132,6 +147,7 @@ static enum err read_found(
     item->bumps = db_i64(rows, row, FIND_BUMPS);
     item->highest_stroops = db_i64(rows, row, FIND_HIGHEST);
     item->spent_stroops = db_i64(rows, row, FIND_SPENT);
+    item->open_bids_stroops = db_i64(rows, row, FIND_OPEN_BIDS);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
@@ -148,7 +164,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     }
     enum err e = db_query(db,
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
-            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count)),
+            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_BOOL(all->submits)),
         &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
         e = read_found(item_of(items, all, rows, row), rows, row, detail);
@@ -162,8 +178,17 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
 static const char sql_record[] = "SELECT r.ordinal, coalesce(r.refused_by, '')"
                                  " FROM fairway.record_fee_bumps($1, $2, $3, $4, $5, $6, $7) r";
 
+/* The same with submissions: also whether it is the lease's first, and the cursor when it is to be sent. */
+static const char sql_record_bids[] =
+    "SELECT r.ordinal, coalesce(r.refused_by, ''), r.is_first, r.sent_ledger"
+    " FROM fairway.record_bids($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) r";
+
 static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows, size_t row)
 {
+    if (item->submits) {
+        item->first = db_bool(rows, row, 2);
+        item->sent_ledger = db_i64(rows, row, 3);
+    }
     item->limit = limit_of(db_text(rows, row, 1));
     item->error = limit_refuse(item->limit, &item->limits, &item->detail);
 }
@@ -191,11 +216,16 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
         return ERR_OK;
     for (size_t i = 0; i < count; i++)
         columns_add(all, items, i);
-    enum err e = db_execute(db,
-        DB_SQL(sql_record, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
+    struct db_statement statement =
+        DB_SQL(sql_record_bids, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count)),
-        &rows, detail);
+            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count), DB_BYTEAS(all->inner, count),
+            DB_I64S(all->max_fee, count), DB_BYTEAS(all->outer, count), DB_BYTEAS(all->raised, count));
+    if (!all->submits) { /* the first parameters are the same */
+        statement.sql = sql_record;
+        statement.param_count = 7;
+    }
+    enum err e = db_execute(db, statement, &rows, detail);
     if (e != ERR_OK)
         return e;
     for (size_t row = 0; row < db_count(rows); row++) {

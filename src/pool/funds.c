@@ -3,8 +3,9 @@
 
 #include <inttypes.h>
 
-/* The numbers are from ledger metadata, which no hash covers: none of them may cause an overflow. */
-int64_t funds_spendable(const struct funds *funds)
+/* What stellar-core lets the account pay as fees: its balance less its reserves and selling liabilities. The
+ * numbers are what an RPC answered: none of them may cause an overflow. */
+static int64_t spendable(const struct funds *funds)
 {
     int64_t kept, left;
     if (__builtin_mul_overflow(funds->reserves, funds->base_reserve_stroops, &kept) ||
@@ -12,6 +13,21 @@ int64_t funds_spendable(const struct funds *funds)
         __builtin_sub_overflow(left, funds->selling_stroops, &left))
         return 0;
     return left > 0 ? left : 0;
+}
+
+bool funds_take(
+    struct funds *funds, const struct account_entry *read, uint32_t ledger, int64_t base_reserve_stroops)
+{
+    if (!funds->bound || !public_key_equal(&read->key, &funds->account))
+        return false;
+    funds->known = true;
+    funds->ledger = ledger;
+    funds->balance_stroops = read->removed ? 0 : read->balance_stroops;
+    funds->reserves = read->removed ? 0 : read->reserves;
+    funds->selling_stroops = read->removed ? 0 : read->selling_stroops;
+    funds->base_reserve_stroops = base_reserve_stroops;
+    funds->spendable_stroops = spendable(funds);
+    return true;
 }
 
 int64_t funds_payments(const struct funds *funds, const struct funds_limits *limits)
@@ -87,11 +103,4 @@ enum err funds_write(struct db *db, const struct funds *funds, struct detail *de
             DB_I64(funds->selling_stroops), DB_I64(funds->base_reserve_stroops),
             DB_I64(funds->spendable_stroops)),
         NULL, detail);
-}
-
-static const char sql_clear[] = "SELECT fairway.clear_funds()";
-
-enum err funds_clear(struct db *db, struct detail *detail)
-{
-    return db_query(db, DB_SQL0(sql_clear), NULL, detail);
 }

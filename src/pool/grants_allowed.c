@@ -9,9 +9,9 @@
 #include "pool/lock_numbers.h"
 #include "stellar/policy.h"
 
-int64_t grants_clock_slack_s(unsigned ledger_seconds)
+int64_t grants_clock_slack_s(unsigned ledger_ms)
 {
-    return GRANTS_CLOCK_SLACK_S + (int64_t)ledger_seconds;
+    return GRANTS_CLOCK_SLACK_S + ((int64_t)ledger_ms + 999) / 1000;
 }
 
 /* ---- for a grant transaction */
@@ -48,7 +48,7 @@ static enum err suspended(const struct db_rows *entered, const struct db_rows *r
     return ERR_OK;
 }
 
-enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_seconds,
+enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
     struct grants_time *out, struct detail *detail)
 {
     enum err e = suspended(entered, rows, detail);
@@ -56,7 +56,7 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
         return e;
     const int64_t close_time_s = db_i64(rows, 0, CLOSE_TIME), clock_s = db_i64(rows, 0, CLOCK);
     const int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
-    if (apart_s > grants_clock_slack_s(ledger_seconds))
+    if (apart_s > grants_clock_slack_s(ledger_ms))
         return detail_set(detail, ERR_GRANTS_SUSPENDED,
             "the database's clock and the last committed ledger's close time are %" PRId64 " s apart"
             ": ingestion is behind, or a clock is wrong",
@@ -94,15 +94,15 @@ enum err grants_wait_out(struct db *db, struct detail *detail)
  * clock may be slow by the slack too, so the slack counts twice. If our clock is slower than that,
  * grants_hold_after notices it when the next ledger comes in.
  */
-static int64_t hold_seconds(unsigned ledger_seconds)
+static int64_t hold_seconds(unsigned ledger_ms)
 {
-    return LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(ledger_seconds);
+    return LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(ledger_ms);
 }
 
-int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_seconds)
+int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s, unsigned ledger_ms)
 {
-    const int64_t slack_s = grants_clock_slack_s(ledger_seconds), ahead_s = close_time_s - clock_s;
-    const int64_t anew_s = close_time_s + hold_seconds(ledger_seconds);
+    const int64_t slack_s = grants_clock_slack_s(ledger_ms), ahead_s = close_time_s - clock_s;
+    const int64_t anew_s = close_time_s + hold_seconds(ledger_ms);
     if (ahead_s > slack_s)
         return anew_s > until_s ? anew_s : until_s;
     if (ahead_s >= -slack_s && anew_s < until_s)
@@ -113,12 +113,11 @@ int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s
 static const char sql_adopt[] =
     "SELECT a.held_until, a.system_identifier, a.timeline FROM fairway.adopt_database($1, $2) a";
 
-enum err grants_adopt_database(
-    struct db *db, bool synchronous, unsigned ledger_seconds, struct detail *detail)
+enum err grants_adopt_database(struct db *db, bool synchronous, unsigned ledger_ms, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(
-        db, DB_SQL(sql_adopt, DB_I64(hold_seconds(ledger_seconds)), DB_BOOL(synchronous)), &rows, detail);
+    enum err e =
+        db_query(db, DB_SQL(sql_adopt, DB_I64(hold_seconds(ledger_ms)), DB_BOOL(synchronous)), &rows, detail);
     if (e != ERR_OK || db_count(rows) == 0)
         return e;
     log_warn(db_i64(rows, 0, 0) == 0
@@ -130,23 +129,37 @@ enum err grants_adopt_database(
     return ERR_OK;
 }
 
-/* ---- for an operator */
-
 static const char sql_hold[] = "SELECT fairway.hold_grants($1, $2)";
 
-enum err grants_hold_begin(
-    struct db *db, const char *reason, unsigned ledger_seconds, int64_t *until_s, struct detail *detail)
+static enum err hold(
+    struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e =
-        db_query(db, DB_SQL(sql_hold, DB_I64(hold_seconds(ledger_seconds)), DB_TEXT(reason)), &rows, detail);
+        db_query(db, DB_SQL(sql_hold, DB_I64(hold_seconds(ledger_ms)), DB_TEXT(reason)), &rows, detail);
     if (e != ERR_OK)
         return e;
     if (db_is_null(rows, 0, 0))
         return detail_set(detail, ERR_CONFIG,
             "no ledger has been ingested into this database, so it cannot have forgotten a lease");
     *until_s = db_i64(rows, 0, 0);
+    return ERR_OK;
+}
+
+enum err grants_hold_set_back(struct db *db, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
+{
+    return hold(db, GRANTS_SET_BACK_REASON, ledger_ms, until_s, detail);
+}
+
+/* ---- for an operator */
+
+enum err grants_hold_begin(
+    struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
+{
     struct detail why = {0};
+    enum err e = hold(db, reason, ledger_ms, until_s, detail);
+    if (e != ERR_OK)
+        return e;
     e = grants_wait_out(db, &why);
     return e == ERR_OK ? e
                        : detail_set(detail, e,

@@ -7,23 +7,92 @@
 
 #include "base/mem.h"
 
-/* The ordinal says to which hash a row belongs. */
+/* Reads the leases whose hashes and times of grant are the rows of `found`; the ordinal says to which hash a
+ * row belongs. bids: of the highest fee bumps the hash and the fee. */
+#define STATUS(found)                                                                                        \
+    "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(r.result, 'pending'),"        \
+    " coalesce(r.result_code, ''), coalesce(r.ledger, 0), coalesce(g.close_time, 0), l.client,"              \
+    " (extract(epoch FROM l.granted_at) * 1000000)::int8, l.reference, r.ledger_hash, r.result_xdr,"         \
+    " r.return_value, b.bids, coalesce(r.ended_ledger << 31 | r.place, 0),"                                  \
+    " (SELECT s.rejected FROM fairway.submissions s WHERE s.lease_hash = n.hash)"                            \
+    " FROM (" found " OFFSET 0) n"                                                                           \
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.leases i"                                                    \
+    "   WHERE fairway.hour_key(i.granted_at, i.hash) = fairway.hour_key(n.granted_at, n.hash)"               \
+    "     AND i.hash = n.hash AND i.granted_at = n.granted_at LIMIT 1) l"                                    \
+    " LEFT JOIN LATERAL (SELECT * FROM fairway.lease_results i"                                              \
+    "   WHERE i.hash = n.hash AND i.granted_at = n.granted_at LIMIT 1) r ON true"                            \
+    " LEFT JOIN LATERAL (SELECT i.close_time FROM fairway.ledgers i WHERE i.sequence = r.ledger LIMIT 1) g"  \
+    "   ON true"                                                                                             \
+    " CROSS JOIN LATERAL (SELECT string_agg(s.hash || int8send(s.fee), '') AS bids FROM ("                   \
+    "   SELECT f.hash, f.fee FROM fairway.fee_bumps f WHERE f.granted_at = n.granted_at"                     \
+    "     AND f.lease_hash = n.hash AND r.result IS NULL ORDER BY f.fee DESC LIMIT 10) s) b"
 static const char sql_lookup[] =
-    "SELECT l.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(l.result, 'pending'),"
-    " coalesce(l.result_code, ''), coalesce(l.ledger, 0), coalesce(g.close_time, 0), l.client"
-    " FROM fairway.find_leases($1) l LEFT JOIN fairway.ledgers g ON g.sequence = l.ledger";
+    STATUS("SELECT u.ordinal, w.lease_hash AS hash, w.granted_at FROM fairway.find_grants($1) w"
+           " JOIN unnest($1) WITH ORDINALITY u (hash, ordinal) ON u.hash = w.hash");
+
+void lease_status_free(struct lease_status *status)
+{
+    free(status->reference);
+    free(status->bids);
+    buf_free(&status->rejected);
+    buf_free(&status->result);
+    buf_free(&status->return_value);
+    *status = (struct lease_status){0};
+}
+
+static void read_bids(struct bytes rows, struct lease_status *status)
+{
+    const size_t size = sizeof(struct hash) + sizeof(int64_t);
+    status->bid_count = rows.len / size;
+    if (status->bid_count > 0)
+        status->bids = NEW_ARRAY(status->bid_count, struct lease_bid);
+    for (size_t i = 0; i < status->bid_count; i++) {
+        const uint8_t *row = rows.data + i * size;
+        memcpy(status->bids[i].hash.bytes, row, sizeof(struct hash));
+        status->bids[i].fee_stroops = (int64_t)be64_get(row + sizeof(struct hash));
+    }
+}
+
+static void set_outcome(
+    struct lease_status *status, const uint8_t *ledger_hash, struct bytes result, struct bytes return_value)
+{
+    status->has_ledger_hash = ledger_hash != NULL;
+    if (ledger_hash != NULL)
+        memcpy(status->ledger_hash.bytes, ledger_hash, sizeof status->ledger_hash.bytes);
+    buf_add_bytes(&status->result, result);
+    buf_add_bytes(&status->return_value, return_value);
+}
 
 static struct lease_status read_status(const struct db_rows *rows, size_t row)
 {
     struct lease_status status = {.sequence = db_i64(rows, row, 3),
         .max_time_s = db_i64(rows, row, 4),
         .ledger = db_i64(rows, row, 7),
-        .closed_at_s = db_i64(rows, row, 8)};
+        .closed_at_s = db_i64(rows, row, 8),
+        .granted_us = db_i64(rows, row, 10),
+        .ended = db_i64(rows, row, 16)};
     memcpy(status.hash.bytes, db_bytea(rows, row, 1).data, sizeof status.hash.bytes);
     snprintf(status.account, sizeof status.account, "%s", db_text(rows, row, 2));
     snprintf(status.status, sizeof status.status, "%s", db_text(rows, row, 5));
     snprintf(status.result_code, sizeof status.result_code, "%s", db_text(rows, row, 6));
+    if (!db_is_null(rows, row, 11))
+        status.reference = mem_format("%s", db_text(rows, row, 11));
+    set_outcome(&status, db_bytea(rows, row, 12).data, db_bytea(rows, row, 13), db_bytea(rows, row, 14));
+    read_bids(db_bytea(rows, row, 15), &status);
+    buf_add_bytes(&status.rejected, db_bytea(rows, row, 17));
     return status;
+}
+
+void lease_status_end(struct lease_status *status, const struct lease_ends *ends, const struct lease_end *end)
+{
+    const struct lease_outcome *outcome = &end->outcome;
+    snprintf(status->status, sizeof status->status, "%s", end->result);
+    snprintf(status->result_code, sizeof status->result_code, "%s", end->code == NULL ? "" : end->code);
+    status->ledger = ends->ledger;
+    status->closed_at_s = ends->closed_at_s;
+    status->bid_count = 0;
+    set_outcome(
+        status, outcome->hash == NULL ? NULL : outcome->hash->bytes, outcome->result, outcome->return_value);
 }
 
 /* Lookups of one hash are neighbours in this order. */
@@ -38,12 +107,11 @@ static int by_hash(const void *a, const void *b)
 static void hand_out(
     struct lease_lookup *const lookups[], size_t count, const struct db_rows *rows, size_t row)
 {
-    const struct lease_status status = read_status(rows, row);
     for (size_t i = 0; i < count && hash_equal(&lookups[i]->hash, &lookups[0]->hash); i++) {
         if (strcmp(lookups[i]->client, db_text(rows, row, 9)) != 0)
             continue;
         lookups[i]->found = true;
-        lookups[i]->status = status;
+        lookups[i]->status = read_status(rows, row);
     }
 }
 
@@ -69,5 +137,96 @@ enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count
         const size_t first = firsts[db_i64(rows, row, 0)];
         hand_out(&sorted[first], count - first, rows, row);
     }
+    return e;
+}
+
+static const char sql_again[] =
+    STATUS("SELECT u.ordinal, u.hash, 'epoch'::timestamptz + u.us * interval '1 us' AS granted_at"
+           " FROM unnest($1::bytea[], $2::int8[]) WITH ORDINALITY u (hash, us, ordinal)");
+
+enum err lease_lookup_again(struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail)
+{
+    struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
+    int64_t *granted_us AUTO_FREE = NEW_ARRAY(count, int64_t);
+    AUTO_ROWS rows = NULL;
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = BYTES_OF(lookups[i].status.hash.bytes);
+        granted_us[i] = lookups[i].status.granted_us;
+        lookups[i].found = false;
+    }
+    enum err e =
+        db_query(db, DB_SQL(sql_again, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
+        hand_out(&(struct lease_lookup *){&lookups[db_i64(rows, row, 0)]}, 1, rows, row);
+    return e;
+}
+
+/* ---- the leases that have ended, in the order of their ends */
+
+void lease_list_free(struct lease_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        lease_status_free(&list->items[i]);
+    free(list->items);
+    *list = (struct lease_list){0};
+}
+
+static const char sql_committed[] = "SELECT coalesce((SELECT c.sequence FROM fairway.cursor c), 0)";
+#define DROPPED "coalesce((SELECT d.ended_ledger FROM fairway.dropped_ends d), 0)"
+static const char sql_dropped[] = "SELECT " DROPPED;
+
+/* Merged from the indexes of all days: a lease may have ended long after its day. */
+static const char sql_list[] =
+    STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at FROM fairway.lease_results e WHERE e.client = $1"
+           " AND (e.ended_ledger, e.place) > (CASE $2 WHEN 0 THEN " DROPPED " ELSE $2 >> 31 END,"
+           "   CASE $2 WHEN 0 THEN 2147483647 ELSE ($2 & 2147483647)::int4 END)"
+           " ORDER BY e.ended_ledger, e.place LIMIT $3") " ORDER BY r.ended_ledger, r.place";
+
+/* A failover may have lost the last ledgers, which are committed again within seconds: a cursor that this
+ * service gave waits for them. */
+#define LEDGERS_LOST_MAX 100
+
+static enum err judge_cursor(int64_t after, int64_t committed, int64_t dropped, struct detail *detail)
+{
+    if (after > LEASE_ENDS(committed + LEDGERS_LOST_MAX))
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "after names a ledger that is not committed. If this service gave it, its database was set back:"
+            " begin with after=0.");
+    if (after != 0 && dropped != 0 && after < LEASE_ENDS(dropped))
+        return detail_set(detail, ERR_CURSOR_TOO_OLD,
+            "Transactions that ended after this cursor are no longer kept. Look up by their hashes those "
+            "that "
+            "you miss, and go on with after=0.");
+    return ERR_OK;
+}
+
+static void read_list(
+    const struct db_rows *rows, int64_t after, int64_t committed, size_t limit, struct lease_list *out)
+{
+    out->count = db_count(rows);
+    out->items = NEW_ARRAY(out->count, struct lease_status);
+    for (size_t row = 0; row < out->count; row++)
+        out->items[row] = read_status(rows, row);
+    const int64_t last = out->count == 0 ? 0 : out->items[out->count - 1].ended;
+    const int64_t all = after > LEASE_ENDS(committed) ? after : LEASE_ENDS(committed);
+    out->next = last > all || (last != 0 && out->count == limit) ? last : all;
+}
+
+/* Each statement has its own snapshot, in this order: what a ledger that was committed before has ended is in
+ * the list, and what was dropped before the list was read is known after it. */
+enum err lease_list_read(struct db *db, const char *client, int64_t after, size_t limit,
+    struct lease_list *out, struct detail *detail)
+{
+    const struct db_statement statements[] = {DB_SQL0(sql_committed),
+        DB_SQL(sql_list, DB_TEXT(client), DB_I64(after), DB_I64((int64_t)limit)), DB_SQL0(sql_dropped)};
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    *out = (struct lease_list){0};
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    if (e == ERR_OK)
+        e = judge_cursor(after, db_i64(rows[0], 0, 0), db_i64(rows[2], 0, 0), detail);
+    if (e == ERR_OK)
+        read_list(rows[1], after, db_i64(rows[0], 0, 0), limit, out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
     return e;
 }

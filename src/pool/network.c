@@ -24,6 +24,19 @@ enum err network_read(struct db *db, struct network *out, struct detail *detail)
     return ERR_OK;
 }
 
+/* By its number, whatever the size of the table was when this was planned. */
+static const char sql_protocol[] =
+    "SELECT coalesce((SELECT g.protocol FROM fairway.ledgers g WHERE g.sequence = c.sequence), 0)"
+    " FROM fairway.cursor c";
+
+enum err network_read_protocol(struct db *db, int32_t *protocol, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_protocol), &rows, detail);
+    *protocol = e == ERR_OK && db_count(rows) > 0 ? db_i32(rows, 0, 0) : 0;
+    return e;
+}
+
 void network_free(struct network *network)
 {
     free(network->passphrase);

@@ -9,7 +9,8 @@
 #include "pool/submission.h"
 
 /* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
- * provisioning would count the accounts as missing if it saw only one of both. */
+ * provisioning would count the accounts as missing if it saw only one of both. $1: else no account is
+ * counted, and idle is whether any is active. */
 static const char sql_counts[] =
     "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined,"
     " greatest(floor(extract(epoch FROM clock_timestamp() - a.oldest_lease)), 0)::int8,"
@@ -18,15 +19,19 @@ static const char sql_counts[] =
     ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
     " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
-    "   WHERE p.parent = 'leases'), -1)::int8"
-    " FROM (SELECT count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL) AS idle,"
+    "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected"
+    " FROM (SELECT CASE WHEN $1 THEN count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL)"
+    "       ELSE (SELECT count(*) FROM (SELECT FROM fairway.channel_accounts o"
+    "         WHERE o.slot IS NOT NULL AND o.state = 'active' ORDER BY o.slot LIMIT 1) one) END AS idle,"
     "     count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NOT NULL) AS leased,"
     "     count(*) FILTER (WHERE p.state = 'creating') AS creating,"
     "     count(*) FILTER (WHERE p.state = 'retiring') AS retiring,"
     "     count(*) FILTER (WHERE p.state = 'retiring' AND p.lease_hash IS NOT NULL) AS retiring_leased,"
     "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease"
-    "   FROM fairway.pool_accounts p) a"
+    "   FROM fairway.pool_accounts p WHERE $1) a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
+    " CROSS JOIN (SELECT count(*) FILTER (WHERE u.rejected IS NULL) AS pending, count(u.rejected) AS rejected"
+    "   FROM fairway.submissions u WHERE $1) s"
     " LEFT JOIN fairway.cursor c ON true";
 
 static void read_counts(const struct db_rows *rows, struct pool_counts *out)
@@ -50,13 +55,15 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
         .submission_pending = db_bool(rows, 0, 15),
         .synchronous_standby = db_bool(rows, 0, 16),
         .partition_days = db_i64(rows, 0, 17),
+        .submissions_pending = db_i64(rows, 0, 18),
+        .submissions_rejected = db_i64(rows, 0, 19),
     };
     snprintf(out->grants_reason, sizeof out->grants_reason, "%s", db_text(rows, 0, 14));
 }
 
-enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)
+static enum err read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)
 {
-    const struct db_statement statements[] = {DB_SQL0(sql_counts), funds_statement()};
+    const struct db_statement statements[] = {DB_SQL(sql_counts, DB_BOOL(counted)), funds_statement()};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     *out = (struct pool_counts){0};
@@ -67,4 +74,14 @@ enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         db_rows_free(rows[i]);
     return e;
+}
+
+enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)
+{
+    return read(db, true, out, detail);
+}
+
+enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail)
+{
+    return read(db, false, out, detail);
 }

@@ -6,22 +6,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "stellar/return_value.h"
 #include "settle_read.h"
 
 struct settlement {
     const struct settle_evidence *evidence;
     const struct settle_terms *terms;
-    struct settle_doubts *doubts;
     struct settled *out;
     struct settle_accounts accounts;
-    const struct bytes **hashes; /* those of the evidence, sorted */
-    struct db_rows *history;     /* account and sequence number of leases, sorted by account; may be NULL */
+    bool on_hold;            /* or as if on hold */
+    struct db_rows *history; /* account and sequence number of leases, sorted by account; may be NULL */
 };
 
 static void settlement_free(struct settlement *settlement)
 {
     settle_accounts_free(&settlement->accounts);
-    free(settlement->hashes);
     db_rows_free(settlement->history);
 }
 
@@ -33,50 +32,42 @@ void settle_notes_free(struct settle_notes *notes)
     *notes = (struct settle_notes){0};
 }
 
-static void note(
-    const struct settlement *settlement, enum settle_event event, const char *address, const char *reason)
+static void note(const struct settlement *settlement, const char *address, const char *reason)
 {
     struct settle_notes *notes = settlement->terms->notes;
     if (notes == NULL)
         return;
-    if (notes->items == NULL) /* an account has at most two: refuted, then frozen */
-        notes->items = NEW_ARRAY(2 * settlement->accounts.count, struct settle_note);
+    if (notes->items == NULL)
+        notes->items = NEW_ARRAY(settlement->accounts.count, struct settle_note);
     struct settle_note *added = &notes->items[notes->count++];
-    *added = (struct settle_note){.event = event, .reason = reason};
+    *added = (struct settle_note){.reason = reason};
     snprintf(added->address, sizeof added->address, "%s", address);
 }
 
 /* ---- leases that end by their hash */
 
-static int compare_hashes(const void *a, const void *b)
+/* After a gap, the result does not tell the hash of a fee bump. */
+static struct lease_outcome outcome_of(const struct transaction_evidence *evidence)
 {
-    const struct bytes *const *first = a, *const *second = b;
-    return memcmp((*first)->data, (*second)->data, (*first)->len);
-}
-
-static void sort_hashes(struct settlement *settlement)
-{
-    const struct settle_evidence *evidence = settlement->evidence;
-    settlement->hashes = NEW_ARRAY(evidence->count, const struct bytes *);
-    for (size_t i = 0; i < evidence->count; i++)
-        settlement->hashes[i] = &evidence->hashes[i];
-    qsort(settlement->hashes, evidence->count, sizeof settlement->hashes[0], compare_hashes);
+    const struct ledger_transaction *found = evidence->found;
+    const struct lease_fate *fate = evidence->fate;
+    if (found == NULL)
+        return (struct lease_outcome){
+            .result = {fate->result.len > 0 ? fate->result.bytes : NULL, fate->result.len}};
+    return (struct lease_outcome){&found->hash, found->result, return_value(found->result, found->meta)};
 }
 
 static void end_by_hash(const struct settlement *settlement, struct settle_account *account)
 {
-    const struct settle_evidence *evidence = settlement->evidence;
-    const struct bytes hash = BYTES_OF(account->lease.hash.bytes), *key = &hash;
-    const struct bytes **found = evidence->count == 0 ? NULL
-                                                      : bsearch(&key, settlement->hashes, evidence->count,
-                                                            sizeof settlement->hashes[0], compare_hashes);
-    if (!account->leased || found == NULL)
+    const struct transaction_evidence *found =
+        account->leased ? settle_evidence_find(settlement->evidence, &account->lease.hash) : NULL;
+    if (found == NULL)
         return;
-    const size_t i = (size_t)(*found - evidence->hashes);
     account->end =
-        (struct settle_end){.result = strcmp(evidence->codes[i], "txSUCCESS") == 0 ? "confirmed" : "failed",
-            .code = evidence->codes[i],
-            .ledger = evidence->ledgers[i]};
+        (struct settle_end){.result = strcmp(found->code, "txSUCCESS") == 0 ? "confirmed" : "failed",
+            .code = found->code,
+            .ledger = found->ledger,
+            .outcome = outcome_of(found)};
     account->row.lease_sequence = 0;
 }
 
@@ -133,9 +124,9 @@ static size_t unexplained(const struct settlement *settlement, struct bytes hash
         if (account->evidence == NULL || account->evidence->consumed == 0 ||
             consumed_by_lease(settlement, account, account->evidence->consumed))
             continue;
-        for (size_t t = 0; t < evidence->count; t++)
-            if (strcmp(evidence->sources[t], account->address) == 0)
-                hashes[count++] = evidence->hashes[t];
+        for (size_t t = 0; t < evidence->transaction_count; t++)
+            if (strcmp(evidence->transactions[t].source, account->address) == 0)
+                hashes[count++] = BYTES_OF(evidence->transactions[t].hash.bytes);
     }
     return count;
 }
@@ -143,16 +134,38 @@ static size_t unexplained(const struct settlement *settlement, struct bytes hash
 /* Reads which of these transactions fairway signed, with leases that have ended. That is rare. */
 static enum err read_history(struct settlement *settlement, struct db *db, struct detail *detail)
 {
-    struct bytes *hashes AUTO_FREE = NEW_ARRAY(settlement->evidence->count, struct bytes);
+    struct bytes *hashes AUTO_FREE = NEW_ARRAY(settlement->evidence->transaction_count, struct bytes);
     const size_t count = unexplained(settlement, hashes);
     if (count == 0 || settlement->evidence->gap)
         return ERR_OK;
     return db_query(db, DB_SQL(sql_signed, DB_BYTEAS(hashes, count)), &settlement->history, detail);
 }
 
+static bool is_forgotten(const struct settlement *settlement, const struct settle_account *account)
+{
+    const struct settle_evidence *evidence = settlement->evidence;
+    const int64_t consumed = account->evidence != NULL ? account->evidence->consumed : 0;
+    if (consumed == 0 || signed_by_us(settlement, account, consumed))
+        return false;
+    for (size_t t = 0; t < evidence->transaction_count; t++) {
+        const struct transaction_evidence *transaction = &evidence->transactions[t];
+        if (transaction->bumped_by != NULL && strcmp(transaction->source, account->address) == 0 &&
+            public_key_equal(transaction->bumped_by, settlement->terms->distribution))
+            return true;
+    }
+    return false;
+}
+
+static void look_for_forgotten(struct settlement *settlement)
+{
+    for (size_t i = 0; settlement->terms->distribution != NULL && i < settlement->accounts.count; i++)
+        settlement->out->forgotten += is_forgotten(settlement, &settlement->accounts.items[i]);
+    settlement->on_hold = settlement->terms->on_hold || settlement->out->forgotten > 0;
+}
+
 /* ---- the accounts */
 
-static const char sql_unread[] =
+static const char sql_missing[] =
     "SELECT a.public_key FROM fairway.pool_accounts a"
     " WHERE NOT EXISTS (SELECT FROM unnest($1::text[]) AS n (public_key) WHERE n.public_key = a.public_key)"
     " LIMIT 1";
@@ -165,7 +178,7 @@ static enum err check_all_read(const struct settle_evidence *evidence, struct db
     if (!evidence->gap)
         return ERR_OK;
     enum err e = db_query(
-        db, DB_SQL(sql_unread, DB_TEXTS(evidence->addresses, evidence->account_count)), &rows, detail);
+        db, DB_SQL(sql_missing, DB_TEXTS(evidence->addresses, evidence->account_count)), &rows, detail);
     if (e == ERR_OK && db_count(rows) > 0)
         e = detail_set(
             detail, ERR_NOT_YET, "account %s was added while accounts were read", db_text(rows, 0, 0));
@@ -176,105 +189,43 @@ static bool follow_gap(struct settlement *settlement, struct settle_account *acc
 {
     const struct account_snapshot *read = account->evidence->read;
     bool ours = signed_by_us(settlement, account, read->account.sequence);
-    return account_state_after_gap(
-        &account->row, &read->account, read->ledger, ours, settlement->terms->on_hold);
-}
-
-static void doubt(struct settlement *settlement, const struct public_key *key)
-{
-    struct settle_doubts *doubts = settlement->doubts;
-    if (doubts->keys == NULL)
-        doubts->keys = NEW_ARRAY(settlement->accounts.count, struct public_key);
-    doubts->keys[doubts->count++] = *key;
-}
-
-static bool given_up(const struct settlement *settlement)
-{
-    const struct settle_reads *reads = settlement->terms->reads;
-    return reads != NULL && reads->given_up;
-}
-
-static bool is_changed(const struct account_row *before, const struct account_row *after)
-{
-    return before->state != after->state || before->sequence != after->sequence ||
-           before->sequence_ledger != after->sequence_ledger || after->reason != NULL;
+    return account_state_after_gap(&account->row, &read->account, read->ledger, ours, settlement->on_hold);
 }
 
 static bool follow_ledger(struct settlement *settlement, struct settle_account *account)
 {
     const struct account_evidence *evidence = account->evidence;
-    struct account_news news = {.ledger = settlement->evidence->sequence,
-        .on_hold = settlement->terms->on_hold,
+    const bool on_hold = settlement->on_hold;
+    const struct account_news news = {.ledger = settlement->evidence->sequence,
+        .on_hold = on_hold,
         .consumed = evidence->consumed,
         .ours = signed_by_us(settlement, account, evidence->consumed),
-        .submitted = settlement->terms->submitted && account->submitted,
-        .seen = evidence->seen,
-        .reread = evidence->reread};
-    if (evidence->read != NULL) {
-        news.read = &evidence->read->account;
-        news.read_ledger = evidence->read->ledger;
-    }
-    const struct account_row before = account->row;
-    enum account_verdict verdict = account_state_after_ledger(&account->row, &news);
-    if (verdict == ACCOUNT_DOUBTFUL && given_up(settlement))
-        account_state_unread(&account->row);
-    else if (verdict == ACCOUNT_DOUBTFUL)
-        doubt(settlement, &evidence->key);
-    else if (verdict == ACCOUNT_REFUTED)
-        note(settlement, SETTLE_REFUTED, evidence->address, NULL);
-    return is_changed(&before, &account->row);
-}
-
-/* The list of frozen keys is part of the metadata too. Returns whether the row changed. */
-static bool follow_frozen(struct settlement *settlement, struct settle_account *account)
-{
-    const struct settle_evidence *all = settlement->evidence;
-    const struct account_evidence *evidence = account->evidence;
-    const struct settle_reads *reads = settlement->terms->reads;
-    if (all->gap)
-        return evidence->frozen && account_state_freeze(&account->row);
-    if (!evidence->frozen && !(evidence->reread && all->protocol >= FROZEN_SINCE_PROTOCOL))
-        return false;
-    if (given_up(settlement))
-        return account_state_unread(&account->row);
-    if (reads != NULL && reads->frozen_read)
-        return frozen_has(&reads->frozen, &evidence->key) && account_state_freeze(&account->row);
-    settlement->doubts->frozen = true;
-    return false;
+        .created = evidence->created,
+        .merged = evidence->merged,
+        .foreign = evidence->acted || (evidence->ended_sponsoring && !on_hold)};
+    return account_state_after_ledger(&account->row, &news);
 }
 
 static void change_account(struct settlement *settlement, struct settle_account *account)
 {
     enum account_state before = account->row.state;
     account->followed = (settlement->evidence->gap ? follow_gap : follow_ledger)(settlement, account);
-    bool frozen = follow_frozen(settlement, account);
+    bool frozen = account->evidence->frozen && account_state_freeze(&account->row);
     account->changed = account->followed || frozen;
     if (account->row.reason != NULL)
-        note(settlement, SETTLE_QUARANTINED, account->address, account->row.reason);
+        note(settlement, account->address, account->row.reason);
     if (account->row.state == before)
         return;
-    if (before == ACCOUNT_QUARANTINED && account->row.state == ACCOUNT_ACTIVE)
-        note(settlement, SETTLE_READ_AGAIN, account->address, NULL);
     settlement->out->created += before == ACCOUNT_CREATING && account->row.state == ACCOUNT_ACTIVE;
     settlement->out->retired += account->row.state == ACCOUNT_RETIRED;
     settlement->out->quarantined += account->row.state == ACCOUNT_QUARANTINED;
 }
 
-static enum err change_accounts(struct settlement *settlement, struct detail *detail)
+static void change_accounts(struct settlement *settlement)
 {
-    struct settle_doubts *doubts = settlement->doubts;
-    for (size_t i = 0; i < settlement->accounts.count; i++) {
-        struct settle_account *account = &settlement->accounts.items[i];
-        if (account->evidence != NULL)
-            change_account(settlement, account);
-        settlement->out->unread += account->row.unread;
-    }
-    if (doubts->count > 0) /* the rows came in the order of addresses */
-        qsort(doubts->keys, doubts->count, sizeof doubts->keys[0], public_key_compare);
-    if (doubts->count > 0 || doubts->frozen)
-        return detail_set(detail, ERR_NOT_YET, "accounts have to be read before ledger %u is committed",
-            settlement->evidence->sequence);
-    return ERR_OK;
+    for (size_t i = 0; i < settlement->accounts.count; i++)
+        if (settlement->accounts.items[i].evidence != NULL)
+            change_account(settlement, &settlement->accounts.items[i]);
 }
 
 /* ---- leases that end by sequence number and time */
@@ -344,36 +295,31 @@ static void end_leases(struct settlement *settlement)
 static enum err settle(struct settlement *settlement, struct db *db, struct detail *detail)
 {
     const struct settle_evidence *evidence = settlement->evidence;
-    sort_hashes(settlement);
-    settlement->out->search = settlement->terms->search;
-    enum err e = settle_read(db, evidence, &settlement->out->search, &settlement->accounts, detail);
+    enum err e = settle_read(db, evidence, settlement->terms->search, &settlement->accounts, detail);
     if (e == ERR_OK)
         e = check_all_read(evidence, db, detail);
     for (size_t i = 0; e == ERR_OK && i < settlement->accounts.count; i++)
         end_by_hash(settlement, &settlement->accounts.items[i]);
     if (e == ERR_OK)
         e = read_history(settlement, db, detail);
-    if (e == ERR_OK)
-        e = change_accounts(settlement, detail);
     if (e != ERR_OK)
         return e;
+    look_for_forgotten(settlement);
+    change_accounts(settlement);
     end_leases(settlement);
+    if (settlement->terms->ends != NULL)
+        settle_list_ends(&settlement->accounts, evidence, settlement->terms->ends);
     return settle_write(db, &settlement->accounts, detail);
 }
 
 enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct settle_terms *terms,
-    struct settled *out, struct settle_doubts *doubts, struct detail *detail)
+    struct settled *out, struct detail *detail)
 {
-    struct settle_doubts unread CLEANUP(settle_doubts_free) = {0};
-    *out = (struct settled){0};
-    *doubts = (struct settle_doubts){0};
-    enum err e = terms->rereads ? settle_read_unread(db, &unread, detail) : ERR_OK;
-    if (e != ERR_OK)
-        return e;
     struct settle_evidence evidence CLEANUP(settle_evidence_free) =
-        settle_evidence_of_ledger(ledger, terms->reads, &unread);
+        settle_evidence_of_ledger(ledger, terms->submission);
+    *out = (struct settled){0};
     struct settlement settlement CLEANUP(settlement_free) = {
-        .evidence = &evidence, .terms = terms, .out = out, .doubts = doubts};
+        .evidence = &evidence, .terms = terms, .out = out};
     return settle(&settlement, db, detail);
 }
 
@@ -382,9 +328,8 @@ enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_gap(ledger, reads);
     const struct settle_terms terms = {.on_hold = on_hold, .notes = notes};
-    struct settle_doubts none = {0}; /* everything was read */
     *out = (struct settled){0};
     struct settlement settlement CLEANUP(settlement_free) = {
-        .evidence = &evidence, .terms = &terms, .out = out, .doubts = &none};
+        .evidence = &evidence, .terms = &terms, .out = out};
     return settle(&settlement, db, detail);
 }

@@ -3,6 +3,7 @@
 #include "pool/settle_evidence.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "stellar/result.h"
@@ -10,67 +11,47 @@
 static struct settle_evidence evidence_new(const struct ledger *ledger, size_t transactions, size_t accounts)
 {
     return (struct settle_evidence){.sequence = ledger->sequence,
-        .protocol = ledger->protocol,
         .close_time_s = ledger->close_time_s,
-        .sources = NEW_ARRAY(transactions, const char *),
-        .sequences = NEW_ARRAY(transactions, int64_t),
-        .hashes = NEW_ARRAY(transactions, struct bytes),
-        .codes = NEW_ARRAY(transactions, const char *),
-        .ledgers = NEW_ARRAY(transactions, int64_t),
+        .transactions = NEW_ARRAY(transactions, struct transaction_evidence),
         .accounts = NEW_ARRAY(accounts, struct account_evidence),
-        .addresses = NEW_ARRAY(accounts, const char *),
-        .source_texts = mem_new(transactions, ADDRESS_SIZE)};
+        .addresses = NEW_ARRAY(accounts, const char *)};
 }
 
 void settle_evidence_free(struct settle_evidence *evidence)
 {
-    free(evidence->sources);
-    free(evidence->sequences);
-    free(evidence->hashes);
-    free(evidence->codes);
-    free(evidence->ledgers);
+    free(evidence->transactions);
     free(evidence->accounts);
     free(evidence->addresses);
-    free(evidence->source_texts);
     *evidence = (struct settle_evidence){0};
-}
-
-void settle_doubts_free(struct settle_doubts *doubts)
-{
-    free(doubts->keys);
-    *doubts = (struct settle_doubts){0};
-}
-
-void settle_reads_free(struct settle_reads *reads)
-{
-    free(reads->accounts);
-    frozen_accounts_free(&reads->frozen);
-    *reads = (struct settle_reads){0};
 }
 
 /* ---- transactions */
 
 static void add_transaction(struct settle_evidence *evidence, const struct public_key *source,
-    int64_t sequence, const struct hash *hash, int32_t code, uint32_t ledger)
+    const struct hash *hash, int32_t code, uint32_t ledger, const struct ledger_transaction *found)
 {
-    size_t at = evidence->count++;
-    address_encode(source, evidence->source_texts[at]);
-    evidence->sources[at] = evidence->source_texts[at];
-    evidence->sequences[at] = sequence;
-    evidence->hashes[at] = BYTES_OF(hash->bytes);
-    evidence->codes[at] = result_code_name(code);
-    evidence->ledgers[at] = ledger;
+    struct transaction_evidence *added = &evidence->transactions[evidence->transaction_count++];
+    *added = (struct transaction_evidence){.hash = *hash,
+        .code = result_code_name(code),
+        .ledger = ledger,
+        .bumped_by = found != NULL && found->fee_bump ? &found->fee_source : NULL,
+        .found = found};
+    address_encode(source, added->source);
 }
 
 static void add_innermost(
     struct settle_evidence *evidence, const struct ledger_transaction *transaction, uint32_t ledger)
 {
-    if (!transaction->consumed)
-        return;
-    bool inner = transaction->fee_bump;
-    add_transaction(evidence, &transaction->source, transaction->sequence,
-        inner ? &transaction->inner_hash : &transaction->hash,
-        inner ? transaction->inner_code : transaction->code, ledger);
+    if (transaction->consumed)
+        add_transaction(evidence, &transaction->source, ledger_inner_hash(transaction),
+            transaction->fee_bump ? transaction->inner_code : transaction->code, ledger, transaction);
+}
+
+const struct transaction_evidence *settle_evidence_find(
+    const struct settle_evidence *evidence, const struct hash *hash)
+{
+    return bsearch(hash, evidence->transactions, evidence->transaction_count,
+        sizeof evidence->transactions[0], hash_compare);
 }
 
 /* ---- accounts */
@@ -80,60 +61,62 @@ static void add_account(struct settle_evidence *evidence, const struct account_e
     evidence->accounts[evidence->account_count++] = *account;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    return public_key_compare(
-        &((const struct account_evidence *)a)->key, &((const struct account_evidence *)b)->key);
-}
-
 static void join(struct account_evidence *to, const struct account_evidence *from)
 {
     if (from->consumed > to->consumed)
         to->consumed = from->consumed;
-    if (from->seen != NULL)
-        to->seen = from->seen;
-    to->frozen |= from->frozen;
-    to->reread |= from->reread;
+    to->created |= from->created;
+    to->merged |= from->merged;
+    to->ended_sponsoring |= from->ended_sponsoring;
+    to->acted |= from->acted;
 }
 
-/* Makes one item of all items about an account, and writes the addresses. */
-static void join_accounts(struct settle_evidence *evidence)
+static int by_address(const void *a, const void *b)
+{
+    return strcmp(
+        ((const struct account_evidence *)a)->address, ((const struct account_evidence *)b)->address);
+}
+
+/* Sorts the transactions. Makes one item of all items about an account, writes the addresses, and sorts by
+ * them. */
+static void sort_and_join(struct settle_evidence *evidence)
 {
     size_t count = 0;
-    if (evidence->account_count > 0)
-        qsort(evidence->accounts, evidence->account_count, sizeof evidence->accounts[0], by_key);
+    qsort(
+        evidence->transactions, evidence->transaction_count, sizeof evidence->transactions[0], hash_compare);
+    qsort(evidence->accounts, evidence->account_count, sizeof evidence->accounts[0], public_key_compare);
     for (size_t i = 0; i < evidence->account_count; i++)
         if (count > 0 && public_key_equal(&evidence->accounts[count - 1].key, &evidence->accounts[i].key))
             join(&evidence->accounts[count - 1], &evidence->accounts[i]);
         else
             evidence->accounts[count++] = evidence->accounts[i];
     evidence->account_count = count;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         address_encode(&evidence->accounts[i].key, evidence->accounts[i].address);
+    qsort(evidence->accounts, count, sizeof evidence->accounts[0], by_address);
+    for (size_t i = 0; i < count; i++)
         evidence->addresses[i] = evidence->accounts[i].address;
-    }
 }
 
-static int key_compare(const void *key, const void *snapshot)
+/* An account's key has to sign for each of its operations, but fairway signs with it for the submission
+ * alone: policy (stellar/policy.h) refuses an operation that can use the authority of the account that is
+ * leased, or of any other one of the pool. */
+static void add_operation(struct settle_evidence *evidence, const struct ledger *ledger,
+    const struct ledger_operation *operation, const struct hash *submission)
 {
-    return public_key_compare(key, &((const struct account_snapshot *)snapshot)->account.key);
+    const struct hash *hash = ledger_inner_hash(&ledger->transactions[operation->transaction]);
+    const bool submitted = submission != NULL && hash_equal(hash, submission);
+    add_account(evidence, &(struct account_evidence){.key = operation->account,
+                              .created = operation->deed == DEED_CREATED,
+                              .merged = operation->deed == DEED_MERGED,
+                              .ended_sponsoring = operation->deed == DEED_ENDED_SPONSORING && !submitted,
+                              .acted = operation->deed == DEED_OTHER && !submitted});
 }
 
-static void add_reads(struct settle_evidence *evidence, const struct settle_reads *reads)
+struct settle_evidence settle_evidence_of_ledger(const struct ledger *ledger, const struct hash *submission)
 {
-    if (reads == NULL || reads->account_count == 0)
-        return;
-    for (size_t i = 0; i < evidence->account_count; i++)
-        evidence->accounts[i].read = bsearch(&evidence->accounts[i].key, reads->accounts,
-            reads->account_count, sizeof reads->accounts[0], key_compare);
-}
-
-struct settle_evidence settle_evidence_of_ledger(
-    const struct ledger *ledger, const struct settle_reads *reads, const struct settle_doubts *unread)
-{
-    const struct frozen_accounts *frozen = &ledger->frozen;
-    struct settle_evidence evidence = evidence_new(ledger, ledger->transaction_count,
-        ledger->transaction_count + ledger->account_count + frozen->count + unread->count);
+    struct settle_evidence evidence =
+        evidence_new(ledger, ledger->transaction_count, ledger->transaction_count + ledger->operation_count);
     for (size_t i = 0; i < ledger->transaction_count; i++) {
         const struct ledger_transaction *transaction = &ledger->transactions[i];
         add_innermost(&evidence, transaction, ledger->sequence);
@@ -141,15 +124,9 @@ struct settle_evidence settle_evidence_of_ledger(
             add_account(&evidence,
                 &(struct account_evidence){.key = transaction->source, .consumed = transaction->sequence});
     }
-    for (size_t i = 0; i < ledger->account_count; i++)
-        add_account(&evidence,
-            &(struct account_evidence){.key = ledger->accounts[i].key, .seen = &ledger->accounts[i]});
-    for (size_t i = 0; i < frozen->count; i++)
-        add_account(&evidence, &(struct account_evidence){.key = frozen->keys[i], .frozen = true});
-    for (size_t i = 0; i < unread->count; i++)
-        add_account(&evidence, &(struct account_evidence){.key = unread->keys[i], .reread = true});
-    join_accounts(&evidence);
-    add_reads(&evidence, reads);
+    for (size_t i = 0; i < ledger->operation_count; i++)
+        add_operation(&evidence, ledger, &ledger->operations[i], submission);
+    sort_and_join(&evidence);
     return evidence;
 }
 
@@ -159,8 +136,10 @@ struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const
     evidence.gap = true;
     for (size_t i = 0; i < reads->fate_count; i++) {
         const struct lease_fate *fate = &reads->fates[i];
-        if (result_consumes_sequence(fate->code))
-            add_transaction(&evidence, &fate->account, fate->sequence, &fate->hash, fate->code, fate->ledger);
+        if (!result_consumes_sequence(fate->code))
+            continue;
+        add_transaction(&evidence, &fate->account, &fate->hash, fate->code, fate->ledger, NULL);
+        evidence.transactions[evidence.transaction_count - 1].fate = fate;
     }
     for (size_t i = 0; i < reads->account_count; i++) {
         const struct account_snapshot *read = &reads->accounts[i];
@@ -168,6 +147,6 @@ struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const
                                    .read = read,
                                    .frozen = frozen_has(&reads->frozen, &read->account.key)});
     }
-    join_accounts(&evidence);
+    sort_and_join(&evidence);
     return evidence;
 }

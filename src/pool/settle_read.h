@@ -19,6 +19,7 @@ struct settle_end {
     const char *result; /* NULL: it stays open */
     const char *code;   /* NULL: no ledger has the transaction, or none that is known */
     int64_t ledger;
+    struct lease_outcome outcome;
 };
 
 /* A locked account, and what settling changes of it. */
@@ -29,9 +30,8 @@ struct settle_account {
     bool leased; /* lease is set */
     struct settle_lease lease;
     struct settle_end end;
-    bool submitted; /* the pending submission names it */
-    bool followed;  /* the row took over what the network has */
-    bool changed;   /* the row */
+    bool followed; /* the row took over what the network has */
+    bool changed;  /* the row */
 };
 
 struct settle_accounts {
@@ -40,15 +40,25 @@ struct settle_accounts {
 };
 void settle_accounts_free(struct settle_accounts *accounts);
 
-/* Reads the keys of the unread accounts, sorted. The caller frees *out with settle_doubts_free. */
-MUST_CHECK enum err settle_read_unread(struct db *db, struct settle_doubts *out, struct detail *detail);
-
 /* Locks all accounts of the pool about which there is evidence or whose lease may expire with this ledger,
- * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. Looks for
- * leases that may expire only when *search says so, and writes there when to look again. The caller frees
- * *out, also after an error. */
+ * except retired ones, in the order of their addresses, so that none is leased before the COMMIT. Searches
+ * the pool only if *search does not reach to this ledger, or is NULL. The caller frees *out, also after an
+ * error. */
 MUST_CHECK enum err settle_read(struct db *db, const struct settle_evidence *evidence,
     struct settle_search *search, struct settle_accounts *out, struct detail *detail);
+
+/* Searches the pool, in or outside a transaction. *search is replaced; after an error it is {0}. */
+MUST_CHECK enum err settle_search(
+    struct db *db, uint64_t close_time_s, struct settle_search *search, struct detail *detail);
+/* Writes the accounts whose leases expire with this ledger, and not with an earlier one, to addresses, which
+ * has room for settle_search_count of them. Returns how many. They live as long as the search. */
+size_t settle_search_due(
+    const struct settle_search *search, uint64_t close_time_s, uint32_t ledger, const char *addresses[]);
+size_t settle_search_count(const struct settle_search *search);
+
+/* Lists the leases that end, sorted by their hashes. *out is {0} before. */
+void settle_list_ends(
+    const struct settle_accounts *accounts, const struct settle_evidence *evidence, struct lease_ends *out);
 
 /* Writes the rows that changed, inserts the results of the leases that end and clears them from their
  * accounts, and notifies ACCOUNTS_CHANNEL if it wrote anything. */

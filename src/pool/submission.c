@@ -143,7 +143,7 @@ static const struct ledger_transaction *find(const struct ledger *ledger, const 
 {
     for (size_t i = 0; i < ledger->transaction_count; i++) {
         const struct ledger_transaction *transaction = &ledger->transactions[i];
-        if (hash_equal(transaction->fee_bump ? &transaction->inner_hash : &transaction->hash, hash))
+        if (hash_equal(ledger_inner_hash(transaction), hash))
             return transaction;
     }
     return NULL;
@@ -165,11 +165,6 @@ static bool superseded(const struct submission *submission, const struct ledger 
             return true;
     }
     return false;
-}
-
-bool submission_succeeded(const struct submission_fate *fate)
-{
-    return text_equal(fate->state, "succeeded");
 }
 
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger)

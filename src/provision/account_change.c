@@ -29,12 +29,13 @@ static struct account_change_verdict judge_use(const struct account_probe *probe
     return (struct account_change_verdict){0};
 }
 
+/* An account to be created may exist already: a contract has created it, which no ledger proves (CAP-73). */
 static struct account_change_verdict judge_release(
     const struct account_locked *row, const struct account_probe *probe)
 {
     if (row->state == ACCOUNT_ACTIVE)
         return unchanged(ERR_OK, "already active");
-    if (row->state != ACCOUNT_QUARANTINED) {
+    if (row->state != ACCOUNT_QUARANTINED && !(row->state == ACCOUNT_CREATING && probe->found)) {
         struct account_change_verdict verdict = unchanged(ERR_REFUSED, "");
         detail_set(
             &verdict.detail, ERR_OK, "refused: it is %s, not quarantined", account_state_name(row->state));

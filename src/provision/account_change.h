@@ -10,7 +10,7 @@ struct account_probe {
     uint32_t oldest;    /* no field is older than this ledger */
     uint32_t ledger;    /* as of which the next three fields hold */
     bool found;         /* the network has the account; if not, the next two fields are false and 0 */
-    bool own_authority; /* see stellar/ledger.h */
+    bool own_authority; /* see stellar/account.h */
     int64_t sequence;
     bool frozen;
     bool opens; /* the sealed seed opens under a master key that the key process has */

@@ -4,19 +4,13 @@
 
 #include "base/mem.h"
 #include "pool/account_read.h"
+#include "stellar/account.h"
 
 enum {
-    KEY_ED25519 = 0,    /* PublicKeyType */
     PRECOND_TIME = 1,   /* PreconditionType */
     MEMO_NONE = 0,      /* MemoType */
     BUMP_SEQUENCE = 11, /* OperationType */
 };
-
-static void add_account(struct buf *out, const struct public_key *key)
-{
-    buf_add_u32(out, KEY_ED25519);
-    buf_add(out, key->bytes, sizeof key->bytes);
-}
 
 /* A max time in 1970: no network includes the transaction. */
 #define EXPIRED_S 60
@@ -28,7 +22,7 @@ static const struct public_key nobody = {0};
  * 1970, its sequence number is 0, and its operation does nothing. */
 static void build_invalid(const struct public_key *account, struct buf *out)
 {
-    add_account(out, account);
+    account_id_add(out, account);
     buf_add_u32(out, 100); /* fee */
     buf_add_u64(out, 0);   /* sequence */
     buf_add_u32(out, PRECOND_TIME);
@@ -37,7 +31,7 @@ static void build_invalid(const struct public_key *account, struct buf *out)
     buf_add_u32(out, MEMO_NONE);
     buf_add_u32(out, 1); /* operations */
     buf_add_u32(out, 1); /* with a source */
-    add_account(out, &nobody);
+    account_id_add(out, &nobody);
     buf_add_u32(out, BUMP_SEQUENCE);
     buf_add_u64(out, 0); /* bump to 0: no effect */
     buf_add_u32(out, 0); /* ext */
@@ -60,15 +54,15 @@ static enum err probe_seed(const struct account_admin *admin, const struct publi
     return ERR_OK;
 }
 
-static enum err probe_network(
-    struct rpc *rpc, const struct public_key *account, struct account_probe *out, struct detail *detail)
+static enum err probe_network(const struct feed *feed, const struct public_key *account,
+    struct account_probe *out, struct detail *detail)
 {
     struct rpc_account account_entry;
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t frozen_ledger = 0;
-    enum err e = rpc_accounts(rpc, account, 1, &account_entry, &out->ledger, detail);
+    enum err e = feed->accounts(feed->source, account, 1, &account_entry, &out->ledger, detail);
     if (e == ERR_OK)
-        e = rpc_frozen(rpc, &frozen, &frozen_ledger, detail);
+        e = feed->frozen(feed->source, &frozen, &frozen_ledger, detail);
     if (e != ERR_OK)
         return e;
     out->oldest = frozen_ledger < out->ledger ? frozen_ledger : out->ledger;
@@ -86,6 +80,6 @@ enum err account_probe_take(const struct account_admin *admin, const struct publ
     *out = (struct account_probe){0};
     enum err e = account_read_seed_of(admin->db, account, &sealed, detail);
     if (e == ERR_OK)
-        e = probe_network(admin->rpc, account, out, detail);
+        e = probe_network(&admin->feed, account, out, detail);
     return e != ERR_OK ? e : probe_seed(admin, account, &sealed, &out->opens, detail);
 }

@@ -16,8 +16,7 @@
 /* What the RPC reports as of one ledger. */
 struct network_snapshot {
     uint32_t ledger;
-    struct rpc_account distribution;
-    struct rpc_account accounts[PROVISIONING_ACCOUNTS_MAX];
+    struct rpc_account accounts[1 + PROVISIONING_ACCOUNTS_MAX]; /* the distribution account, then the batch */
 };
 
 static size_t operations(enum provisioning_kind kind, size_t accounts)
@@ -45,17 +44,10 @@ static enum err read_network(struct provision *provision, const struct account_b
     struct network_snapshot *out, struct detail *detail)
 {
     struct public_key keys[1 + PROVISIONING_ACCOUNTS_MAX];
-    struct rpc_account accounts[1 + PROVISIONING_ACCOUNTS_MAX];
     keys[0] = provision->settings->distribution;
     for (size_t i = 0; i < batch->count; i++)
         keys[1 + i] = batch->keys[i];
-    enum err e = rpc_accounts(provision->rpc, keys, 1 + batch->count, accounts, &out->ledger, detail);
-    if (e != ERR_OK)
-        return e;
-    out->distribution = accounts[0];
-    for (size_t i = 0; i < batch->count; i++)
-        out->accounts[i] = accounts[1 + i];
-    return ERR_OK;
+    return rpc_accounts(provision->rpc, keys, 1 + batch->count, out->accounts, &out->ledger, detail);
 }
 
 /* If an account exists before its creation, or is missing before its merge, a ledger that changed it has not
@@ -65,12 +57,14 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
 {
     char address[ADDRESS_SIZE];
     for (size_t i = 0; i < batch->count; i++) {
-        if (snapshot->accounts[i].found == (kind == PROVISIONING_MERGE))
+        if (snapshot->accounts[1 + i].found == (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
         return detail_set(detail, ERR_NOT_YET,
-            "account %s %s on the network; the ledger that changed it is not ingested yet", address,
-            kind == PROVISIONING_MERGE ? "is missing" : "exists");
+            "account %s %s on the network; the ledger that changed it is not ingested yet%s", address,
+            kind == PROVISIONING_MERGE ? "is missing" : "exists",
+            kind == PROVISIONING_MERGE ? ""
+                                       : ", or a contract created it: then run fairway accounts release");
     }
     return ERR_OK;
 }
@@ -78,19 +72,20 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
 static enum err check_funds(const struct provision *provision, const struct pool_counts *counts,
     enum provisioning_kind kind, const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
 {
+    const struct rpc_account *distribution = &snapshot->accounts[0];
     char address[ADDRESS_SIZE];
     address_encode(&provision->settings->distribution, address);
-    if (!snapshot->distribution.found)
+    if (!distribution->found)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s does not exist on this network: create and fund it", address);
     int64_t more = kind == PROVISIONING_CREATION ? (int64_t)provision->wanted - counts->active : 0;
-    int64_t needed = BASE_RESERVE_STROOPS * (snapshot->distribution.reserves + 2 * more) +
-                     snapshot->distribution.selling_stroops + fee;
-    if (kind == PROVISIONING_CREATION && snapshot->distribution.balance_stroops < needed)
+    int64_t needed =
+        BASE_RESERVE_STROOPS * (distribution->reserves + 2 * more) + distribution->selling_stroops + fee;
+    if (kind == PROVISIONING_CREATION && distribution->balance_stroops < needed)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s has %" PRId64 " XLM and needs %" PRId64 " XLM to sponsor %" PRId64
             " more channel accounts: fund it",
-            address, snapshot->distribution.balance_stroops / STROOPS_PER_XLM,
+            address, distribution->balance_stroops / STROOPS_PER_XLM,
             (needed + STROOPS_PER_XLM - 1) / STROOPS_PER_XLM, more);
     return ERR_OK;
 }
@@ -102,7 +97,7 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
     struct provisioning_tx transaction = {
         .kind = kind,
         .distribution = provision->settings->distribution,
-        .sequence = snapshot->distribution.sequence + 1,
+        .sequence = snapshot->accounts[0].sequence + 1,
         .fee_stroops = prepare_fee(kind, batch->count, provision->failures, provision->settings),
         .max_time_s = now_s + SUBMISSION_VALID_S,
         .account_count = batch->count,

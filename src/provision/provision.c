@@ -2,11 +2,11 @@
  * whatever a crash left. How a transaction ended is never decided here: only the ledger transaction does
  * that. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "prepare.h"
 #include "pool/submission.h"
 #include "stellar/result.h"
@@ -19,10 +19,10 @@ static void pause_one_poll(const struct provision *provision)
     clock_sleep_ms((int)provision->settings->poll_ms);
 }
 
-/* Logs a new reason at once, and the same one every 10 s. */
+/* Logs a new reason at once, and the same one, with whatever numbers, every 10 s. */
 static void log_waiting(struct provision *provision, const char *reason)
 {
-    if (strcmp(provision->logged.text, reason) == 0 && clock_left_ms(provision->next_log_ms) > 0)
+    if (text_equal_but_digits(provision->logged.text, reason) && clock_left_ms(provision->next_log_ms) > 0)
         return;
     provision->next_log_ms = clock_ms() + LOG_EVERY_MS;
     detail_set(&provision->logged, ERR_OK, "%s", reason);
@@ -74,9 +74,7 @@ static enum err create(struct provision *provision, const struct pool_counts *co
 
 static enum err retire(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
-    size_t retired;
-    return accounts_retire(
-        provision->session.db, counts->active - (int64_t)provision->wanted, &retired, detail);
+    return accounts_retire(provision->session.db, counts->active - (int64_t)provision->wanted, detail);
 }
 
 /* The RPC's answer decides nothing, only a ledger does; it is logged for the operator. */
@@ -86,7 +84,7 @@ static void send(struct provision *provision, const struct signed_submission *su
     struct rpc_sent sent;
     char hex[HASH_HEX_SIZE];
     hash_encode(&submission->hash, hex);
-    provision->send_due_ms = clock_ms() + (int64_t)provision->settings->ledger_seconds * 1000;
+    provision->send_due_ms = clock_ms() + (int64_t)provision->settings->ledger_ms;
     enum err e = rpc_send(provision->rpc, buf_bytes(&submission->envelope), &sent, &detail);
     if (e != ERR_OK)
         log_warn("sending the transaction failed; retrying", "hash=%s error=%s detail=\"%s\"", hex,
@@ -179,6 +177,7 @@ static enum err next_action(
 static enum err catch_up(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
 {
     struct rpc_health health = {0};
+    struct detail why;
     if (provision->network_ledger == 0) {
         enum err e = rpc_health(provision->rpc, &health, detail);
         if (e != ERR_OK)
@@ -190,7 +189,10 @@ static enum err catch_up(struct provision *provision, const struct pool_counts *
     if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;
     provision->waits_for_ledgers = true;
-    log_waiting(provision, "ledgers that have closed are not ingested yet");
+    detail_write(&why,
+        "ledger %" PRIu32 " has closed, and the process that leads ingestion has committed ledger %" PRIu32,
+        provision->network_ledger, counts->cursor_sequence);
+    log_waiting(provision, why.text);
     pause_one_poll(provision);
     return ERR_OK;
 }
@@ -225,6 +227,7 @@ static enum err run(struct provision *provision, struct detail *detail)
     struct pool_counts counts = {0};
     while (!provision->done) {
         uint32_t cursor = counts.cursor_sequence;
+        *detail = (struct detail){0}; /* no reason of an earlier step */
         enum err e = step(provision, &counts, detail);
         /* A new ledger is progress only for a run that waits for ledgers: they close whatever else fails. */
         if (e == ERR_OK || e == ERR_NOT_LEADER ||
@@ -235,7 +238,7 @@ static enum err run(struct provision *provision, struct detail *detail)
         if (e != ERR_NOT_LEADER &&
             (!err_is_transient(e) || provision->out_of_retries || clock_left_ms(deadline_ms) == 0))
             return e == ERR_RPC_REFUSED ? ERR_RPC_UNAVAILABLE : e;
-        log_waiting(provision, detail->text);
+        log_waiting(provision, detail->text[0] != '\0' ? detail->text : err_text(e));
         pause_one_poll(provision);
     }
     log_info("the pool has the wanted size", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64,

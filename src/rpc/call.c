@@ -73,7 +73,7 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     if (limits_check(limits_of(method), body, &why) != ERR_OK)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: %s", method, why.text);
     bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
-    AUTO_JSON answer =
+    AUTO_JSON json_t *answer =
         readable ? json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &fault) : NULL;
     if (!json_is_object(answer))
         return not_an_answer(method, status, "is not a JSON object", detail);
@@ -92,8 +92,8 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     return ERR_OK;
 }
 
-static enum err call_current(struct rpc *rpc, const char *method, const char *request, json_t **result,
-    struct call_error *error, struct detail *detail)
+static enum err call_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
+    json_t **result, struct call_error *error, struct detail *detail)
 {
     struct bytes body;
     struct detail why = {""};
@@ -104,6 +104,10 @@ static enum err call_current(struct rpc *rpc, const char *method, const char *re
     error->status = status;
     if (e != ERR_OK)
         return detail_set(detail, e, "%s: %s", method, why.text);
+    if (lifted != NULL) {
+        lift_values(lifted, transport_take(rpc->transports[rpc->current]));
+        body = buf_bytes(&lifted->rest);
+    }
     return read_answer(rpc, method, status, body, result, error, detail);
 }
 
@@ -126,7 +130,7 @@ void call_next_address(struct rpc *rpc, bool tries, const struct detail *why)
             "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, rpc_address(rpc), why->text, not_logged);
 }
 
-static enum err call_each(struct rpc *rpc, const char *method, json_t *params, json_t **result,
+enum err call_each(struct rpc *rpc, const char *method, json_t *params, struct lift *lifted, json_t **result,
     struct call_error *error, bool repeatable, struct detail *detail)
 {
     struct call_error own;
@@ -136,7 +140,7 @@ static enum err call_each(struct rpc *rpc, const char *method, json_t *params, j
     *result = NULL;
     AUTO_FREE char *request = write_request(rpc, method, params);
     for (size_t tried = 1; tried <= rpc->count; tried++) {
-        e = call_current(rpc, method, request, result, error, &last);
+        e = call_current(rpc, method, request, lifted, result, error, &last);
         if (rpc->count == 1 || !fails_over(e, error, repeatable))
             break;
         call_next_address(rpc, tried < rpc->count, &last);
@@ -147,11 +151,5 @@ static enum err call_each(struct rpc *rpc, const char *method, json_t *params, j
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {
-    return call_each(rpc, method, params, result, error, false, detail);
-}
-
-enum err call_repeatable(struct rpc *rpc, const char *method, json_t *params, json_t **result,
-    struct call_error *error, struct detail *detail)
-{
-    return call_each(rpc, method, params, result, error, true, detail);
+    return call_each(rpc, method, params, NULL, result, error, false, detail);
 }

@@ -5,8 +5,8 @@
 #ifndef FAIRWAY_RPC_CALL_H
 #define FAIRWAY_RPC_CALL_H
 
-#include <jansson.h>
-
+#include "base/json.h"
+#include "lift.h"
 #include "rpc/rpc.h"
 #include "transport.h"
 
@@ -38,18 +38,14 @@ struct call_error {
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);
 
-/* The same, but after CALL_INTERNAL_ERROR the caller may repeat the call at the same address. */
-MUST_CHECK enum err call_repeatable(struct rpc *rpc, const char *method, json_t *params, json_t **result,
-    struct call_error *error, struct detail *detail);
+/* The same. lifted (NULL: none) is for a method whose responses are large: the values of lifted->member are
+ * lifted from the response before it is parsed; the caller frees *lifted, also on error. repeatable: after
+ * CALL_INTERNAL_ERROR the caller may repeat the call at the same address. */
+MUST_CHECK enum err call_each(struct rpc *rpc, const char *method, json_t *params, struct lift *lifted,
+    json_t **result, struct call_error *error, bool repeatable, struct detail *detail);
 
 /* Moves on to the next address after a failure of the current one; later calls begin there. tries: this call
  * does too, which is logged. */
 void call_next_address(struct rpc *rpc, bool tries, const struct detail *why);
-
-static inline void call_result_free_at(json_t **result)
-{
-    json_decref(*result);
-}
-#define AUTO_JSON CLEANUP(call_result_free_at) json_t *
 
 #endif

@@ -22,7 +22,8 @@ static enum err call_with_retries(
 {
     const int64_t deadline_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
     for (int pause_ms = PAUSE_MIN_MS;; pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
-        enum err e = call_repeatable(rpc, "getLedgerEntries", json_incref(params), result, error, detail);
+        enum err e =
+            call_each(rpc, "getLedgerEntries", json_incref(params), NULL, result, error, true, detail);
         if (e != ERR_RPC_UNAVAILABLE || error->code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
             return e;
         e = transport_pause(rpc->transports[rpc->current], pause_ms);
@@ -54,7 +55,7 @@ static enum err call_each_with_retries(
 static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
     const json_t **entries, struct detail *detail)
 {
-    AUTO_JSON params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
+    AUTO_JSON json_t *params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
     enum err e = call_each_with_retries(rpc, params, result, detail);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
@@ -77,7 +78,7 @@ static json_t *ledger_keys(const struct public_key keys[], size_t count, char *t
 }
 
 static enum err decode_account(
-    struct bytes entry, const struct public_key *key, struct ledger_account *account, struct detail *detail)
+    struct bytes entry, const struct public_key *key, struct account_entry *account, struct detail *detail)
 {
     enum err e = account_entry_decode(entry, account);
     if (e == ERR_XDR_UNKNOWN_ARM)
@@ -111,11 +112,11 @@ enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], si
         return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
     for (size_t i = 0; i < count; i++)
         buf_clear(&entries[i]);
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     const json_t *items;
     enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &items, detail);
     for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
-        struct ledger_account account;
+        struct account_entry account;
         const json_t *item = json_array_get(items, i);
         if ((e = find_account(item, texts, entries, count, &at, detail)) == ERR_OK &&
             (e = field_xdr(item, "xdr", &entries[at], detail)) == ERR_OK)
@@ -132,7 +133,7 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
     struct buf entries[RPC_ENTRIES_MAX] = {0};
     enum err e = rpc_account_entries(rpc, keys, count, entries, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++) {
-        struct ledger_account account;
+        struct account_entry account;
         out[i] = (struct rpc_account){.found = entries[i].len != 0};
         if (out[i].found &&
             (e = decode_account(buf_bytes(&entries[i]), &keys[i], &account, detail)) == ERR_OK)
@@ -176,7 +177,7 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
     frozen_ledger_key(&bytes);
     AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
     buf_free(&bytes);
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     const json_t *entries;
     enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
     if (e != ERR_OK || json_array_size(entries) == 0)

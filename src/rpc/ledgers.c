@@ -1,8 +1,10 @@
-/* getLedgers. Whether these are ledgers of the network, ingest/cursor.c checks. */
+/* getLedgers. The metadata is lifted from the response and never in a tree. Whether these are ledgers of the
+ * network, ingest/cursor.c checks. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "call.h"
@@ -64,26 +66,36 @@ static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_
         "ledger %" PRIu32 " is outside %" PRIu32 " to %" PRIu32, start, oldest, latest);
 }
 
-static enum err read_ledger(
-    const json_t *item, struct rpc_ledger *ledger, struct buf *storage, struct detail *detail)
+/* Where the metadata of the ledger at this place in the list was, its place among what was lifted is. */
+static enum err read_meta(
+    const json_t *item, size_t place, const struct lift *lifted, struct bytes *meta, struct detail *detail)
+{
+    uint32_t lifted_as;
+    enum err e = field_u32(item, lifted->member, &lifted_as, detail);
+    if (e == ERR_OK && (lifted_as != place || place >= lifted->count))
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "the metadata of a ledger is malformed in the response");
+    if (e != ERR_OK)
+        return e;
+    *meta = lifted->items[place];
+    return meta->len > 0
+               ? ERR_OK
+               : detail_set(detail, ERR_RPC_UNAVAILABLE, "the metadata of a ledger is empty in the response");
+}
+
+static enum err read_ledger(const json_t *item, size_t place, const struct lift *lifted,
+    struct rpc_ledger *ledger, struct detail *detail)
 {
     const char *hash;
-    size_t before = storage->len;
     enum err e = field_u32(item, "sequence", &ledger->sequence, detail);
     if (e == ERR_OK)
         e = field_text(item, "hash", &hash, detail);
     if (e == ERR_OK && hash_decode(hash, &ledger->hash) != ERR_OK)
         e = detail_set(detail, ERR_RPC_UNAVAILABLE, "the hash of a ledger is malformed in the response");
-    if (e == ERR_OK)
-        e = field_xdr(item, "metadataXdr", storage, detail);
-    ledger->meta.len = storage->len - before;
-    if (e == ERR_OK && ledger->meta.len == 0) /* the next one's data would be at the same place, or nowhere */
-        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "the metadata of a ledger is empty in the response");
-    return e;
+    return e != ERR_OK ? e : read_meta(item, place, lifted, &ledger->meta, detail);
 }
 
-static enum err read_ledgers(
-    const json_t *result, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+static enum err read_ledgers(const json_t *result, const struct lift *lifted, uint32_t start, uint32_t limit,
+    struct rpc_ledgers *out, struct detail *detail)
 {
     enum err e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
     if (e == ERR_OK)
@@ -99,38 +111,42 @@ static enum err read_ledgers(
             "getLedgers returned %zu ledgers instead of 1 to %" PRIu32, count, limit);
     out->items = NEW_ARRAY(count, struct rpc_ledger);
     for (out->count = 0; out->count < count && e == ERR_OK; out->count++)
-        e = read_ledger(json_array_get(items, out->count), &out->items[out->count], &out->storage, detail);
-    if (e != ERR_OK)
-        return e;
-    const uint8_t *at = out->storage.data; /* set only now: storage moves while it grows */
-    for (size_t i = 0; i < out->count; at += out->items[i++].meta.len)
-        out->items[i].meta.data = at;
-    return ERR_OK;
+        e = read_ledger(
+            json_array_get(items, out->count), out->count, lifted, &out->items[out->count], detail);
+    return e;
 }
 
 enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct call_error error;
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
+    CLEANUP(lift_free) struct lift lifted = {.member = "metadataXdr"};
+    INVARIANT(limit <= LIFT_MAX);
     json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
         (json_int_t)limit, "xdrFormat", "base64");
     *out = (struct rpc_ledgers){0};
-    enum err e = call(rpc, "getLedgers", params, &result, &error, detail);
+    enum err e = call_each(rpc, "getLedgers", params, &lifted, &result, &error, false, detail);
     if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
         return out_of_range(rpc, start, &error, out, detail);
     if (e == ERR_OK)
-        e = read_ledgers(result, start, limit, out, detail);
+        e = read_ledgers(result, &lifted, start, limit, out, detail);
     if (e != ERR_OK) {
         struct rpc_ledgers range = {.latest_ledger = out->latest_ledger, .oldest_ledger = out->oldest_ledger};
         rpc_ledgers_free(out);
         *out = range;
+        return e;
     }
-    return e;
+    out->storage = lifted.text;
+    lifted.text = (struct buf){0};
+    return ERR_OK;
 }
 
 void rpc_ledgers_free(struct rpc_ledgers *ledgers)
 {
+    if (ledgers->other != NULL)
+        rpc_ledgers_free(ledgers->other);
+    free(ledgers->other);
     free(ledgers->items);
     buf_free(&ledgers->storage);
     *ledgers = (struct rpc_ledgers){0};

@@ -134,7 +134,7 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     struct call_error error;
     const char *status;
     *out = (struct rpc_health){0};
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     enum err e = call(rpc, "getHealth", NULL, &result, &error, detail);
     if (e == ERR_RPC_UNAVAILABLE && error.code != 0)
         return ERR_OK; /* the server reports that it is unhealthy */
@@ -154,7 +154,7 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
 {
     const char *passphrase;
     *out = (struct rpc_network){0};
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
     if (e == ERR_OK)
         e = field_text(result, "passphrase", &passphrase, detail);
@@ -163,6 +163,22 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
     if (e == ERR_OK)
         out->passphrase = mem_copy_text(passphrase);
     return e;
+}
+
+/* protocolVersion is that of the last ledger. The node's own is the first number of its version, as in
+ * "stellar-core 28.0.1 (dedd7ce)". */
+uint32_t rpc_node_protocol(struct rpc *rpc)
+{
+    static const char node[] = "stellar-core ";
+    const char *version;
+    uint32_t protocol = 0;
+    AUTO_JSON json_t *result = NULL;
+    if (call(rpc, "getVersionInfo", NULL, &result, NULL, NULL) != ERR_OK ||
+        field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK || !text_starts(version, node))
+        return 0;
+    for (version += strlen(node); *version >= '0' && *version <= '9' && protocol < 1000; version++)
+        protocol = 10 * protocol + (uint32_t)(*version - '0');
+    return *version == '.' ? protocol : 0;
 }
 
 void rpc_network_free(struct rpc_network *network)

@@ -1,15 +1,11 @@
-/* sendTransaction and getTransaction. fairway sends its own provisioning transactions only, never a lease. */
+/* sendTransaction and getTransaction. What an answer means, the callers decide. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
-#include "xdr/xdr.h"
-
-/* The TransactionResultCodes whose result contains an inner result. */
-#define FEE_BUMP_INNER_SUCCESS 1
-#define FEE_BUMP_INNER_FAILED (-13)
+#include "stellar/result.h"
 
 /* Finds text in names. */
 static bool find_name(const char *text, const char *const names[], size_t count, size_t *out)
@@ -20,39 +16,20 @@ static bool find_name(const char *text, const char *const names[], size_t count,
     return false;
 }
 
-/* TransactionResult and InnerTransactionResult both begin with feeCharged and code. */
-static enum err read_code(struct xdr_reader *reader, int32_t *code)
+/* Reads the TransactionResult in a member. */
+static enum err read_result(
+    const json_t *result, const char *member, int32_t *code, struct result_kept *kept, struct detail *detail)
 {
-    int64_t fee_charged;
-    enum err e = xdr_i64(reader, &fee_charged);
-    return e != ERR_OK ? e : xdr_i32(reader, code);
-}
-
-static enum err innermost_code(struct bytes result, int32_t *code)
-{
-    struct hash inner_hash;
-    struct xdr_reader reader = xdr_reader(result);
-    enum err e = xdr_check(XDR_TransactionResult, result);
-    if (e == ERR_OK)
-        e = read_code(&reader, code);
-    if (e != ERR_OK || (*code != FEE_BUMP_INNER_SUCCESS && *code != FEE_BUMP_INNER_FAILED))
-        return e;
-    e = xdr_opaque(&reader, inner_hash.bytes, sizeof inner_hash.bytes);
-    return e != ERR_OK ? e : read_code(&reader, code);
-}
-
-/* Reads the code of the TransactionResult in a member. */
-static enum err read_result(const json_t *result, const char *member, int32_t *code, struct detail *detail)
-{
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     enum err e = field_xdr(result, member, &xdr, detail);
-    if (e == ERR_OK) {
-        e = innermost_code(buf_bytes(&xdr), code);
-        if (e != ERR_OK)
-            e = detail_set(detail, ERR_RPC_UNAVAILABLE, "%s does not decode: %s", member, err_code(e));
-    }
-    buf_free(&xdr);
-    return e;
+    if (e == ERR_OK && (e = xdr_check(XDR_TransactionResult, buf_bytes(&xdr))) != ERR_OK)
+        e = detail_set(detail, ERR_RPC_UNAVAILABLE, "%s does not decode: %s", member, err_code(e));
+    if (e != ERR_OK)
+        return e;
+    *code = result_code(buf_bytes(&xdr));
+    if (xdr.len <= sizeof kept->bytes)
+        memcpy(kept->bytes, xdr.data, kept->len = xdr.len);
+    return ERR_OK;
 }
 
 enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail)
@@ -65,7 +42,7 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
     };
     const char *text;
     size_t status;
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_sent){0};
     AUTO_FREE char *base64 = base64_encode(envelope);
     enum err e = call(rpc, "sendTransaction",
@@ -78,14 +55,17 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "sendTransaction: unknown status");
     out->status = (enum rpc_send_status)status;
     out->name = statuses[status];
-    return out->status == RPC_SEND_ERROR ? read_result(result, "errorResultXdr", &out->code, detail) : ERR_OK;
+    (void)!field_u32(result, "latestLedger", &out->latest_ledger, NULL);
+    return out->status == RPC_SEND_ERROR
+               ? read_result(result, "errorResultXdr", &out->code, &out->result, detail)
+               : ERR_OK;
 }
 
 static enum err read_found(const json_t *result, struct rpc_transaction *out, struct detail *detail)
 {
     enum err e = field_u32(result, "ledger", &out->ledger, detail);
     if (e == ERR_OK)
-        e = read_result(result, "resultXdr", &out->code, detail);
+        e = read_result(result, "resultXdr", &out->code, &out->result, detail);
     if (e == ERR_OK && (out->status == RPC_TRANSACTION_SUCCESS) != (out->code == 0))
         e = detail_set(
             detail, ERR_RPC_UNAVAILABLE, "getTransaction: status and resultXdr contradict each other");
@@ -103,7 +83,7 @@ enum err rpc_transaction(
     const char *text;
     size_t status;
     char hex[HASH_HEX_SIZE];
-    AUTO_JSON result = NULL;
+    AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_transaction){0};
     hash_encode(hash, hex);
     enum err e = call(rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"),

@@ -13,6 +13,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#define RECEIVE_BYTES (256 * 1024L) /* at once */
+
 struct transport {
     CURL *easy;
     CURLM *multi; /* owns the connection between calls */
@@ -32,6 +34,15 @@ static void initialize(void)
         log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
 }
 
+/* A ledger has megabytes: growing step by step would copy them several times. */
+static void reserve_announced(struct transport *transport)
+{
+    curl_off_t announced = -1;
+    curl_easy_getinfo(transport->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
+    if (announced > 0 && (uint64_t)announced <= transport->limit)
+        buf_reserve(&transport->body, (size_t)announced);
+}
+
 /* Returning fewer bytes than were given ends the transfer. */
 static size_t receive(char *data, size_t size, size_t count, void *context)
 {
@@ -39,6 +50,8 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
     size_t len = size * count;
     if (len > transport->limit - transport->body.len)
         return 0;
+    if (transport->body.len == 0)
+        reserve_announced(transport);
     buf_add(&transport->body, data, len);
     return len;
 }
@@ -66,6 +79,7 @@ static void set_options(struct transport *transport)
         (long)(transport->timeout_ms < RPC_CONNECT_TIMEOUT_MS ? transport->timeout_ms
                                                               : RPC_CONNECT_TIMEOUT_MS));
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transport);
     SET(CURLOPT_ERRORBUFFER, transport->message);
@@ -184,6 +198,13 @@ enum err transport_post(struct transport *transport, const char *json, size_t ma
     curl_easy_getinfo(transport->easy, CURLINFO_RESPONSE_CODE, status);
     *body = buf_bytes(&transport->body);
     return ERR_OK;
+}
+
+struct buf transport_take(struct transport *transport)
+{
+    const struct buf body = transport->body;
+    transport->body = (struct buf){0};
+    return body;
 }
 
 enum err transport_pause(const struct transport *transport, int ms)

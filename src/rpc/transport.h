@@ -17,11 +17,15 @@ void transport_free(struct transport *transport); /* NULL is fine */
 
 /*
  * Posts the JSON text. A body above max_body bytes is refused. *status is the HTTP status; *body is valid
- * until the next call. ERR_RPC_UNAVAILABLE: no complete response, or one that is not HTTP. ERR_CANCELLED.
- * ERR_CONFIG: the URL is not http or https. detail never contains the URL, which may hold an API key.
+ * until the next call, or until transport_take. ERR_RPC_UNAVAILABLE: no complete response, or one that is not
+ * HTTP. ERR_CANCELLED. ERR_CONFIG: the URL is not http or https. detail never contains the URL, which may
+ * hold an API key.
  */
 MUST_CHECK enum err transport_post(struct transport *transport, const char *json, size_t max_body,
     long *status, struct bytes *body, struct detail *detail);
+
+/* The body of the last response, which the caller may change, and frees. */
+struct buf transport_take(struct transport *transport);
 
 /* Sleeps for ms milliseconds. Returns ERR_CANCELLED as soon as cancel_fd is readable. */
 MUST_CHECK enum err transport_pause(const struct transport *transport, int ms);

@@ -49,7 +49,7 @@ static bool master_key_rules(const uint8_t thresholds[4], uint32_t signer_count)
 
 /* Reads AccountEntry.ext: liabilities and sponsorship. Reserves are counted as in stellar-core's
  * getMinBalance (TransactionUtils.cpp). */
-static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, struct ledger_account *out)
+static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, struct account_entry *out)
 {
     uint32_t version, sponsored, sponsoring;
     int64_t buying;
@@ -75,7 +75,8 @@ static enum err skip_signers(struct xdr_reader *reader, uint32_t count)
     return e;
 }
 
-enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *out)
+/* Fields after the reserves are not read. */
+static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
 {
     uint32_t sub_entries, flags, signers;
     uint8_t thresholds[4];
@@ -83,7 +84,7 @@ enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *ou
     struct public_key inflation_destination;
     struct bytes home_domain;
     enum err e;
-    *out = (struct ledger_account){0};
+    *out = (struct account_entry){0};
     if ((e = account_id_read(reader, &out->key)) != ERR_OK ||
         (e = xdr_i64(reader, &out->balance_stroops)) != ERR_OK ||
         (e = xdr_i64(reader, &out->sequence)) != ERR_OK || (e = xdr_u32(reader, &sub_entries)) != ERR_OK ||
@@ -99,7 +100,7 @@ enum err account_entry_read(struct xdr_reader *reader, struct ledger_account *ou
     return read_reserves(reader, sub_entries, out);
 }
 
-enum err account_entry_decode(struct bytes entry, struct ledger_account *out)
+enum err account_entry_decode(struct bytes entry, struct account_entry *out)
 {
     uint32_t type;
     enum err e = xdr_check(XDR_LedgerEntryData, entry);
@@ -108,7 +109,7 @@ enum err account_entry_decode(struct bytes entry, struct ledger_account *out)
     struct xdr_reader reader = xdr_reader(entry);
     if ((e = xdr_u32(&reader, &type)) != ERR_OK)
         return e;
-    return type != LEDGER_ENTRY_ACCOUNT ? ERR_MALFORMED : account_entry_read(&reader, out);
+    return type != LEDGER_ENTRY_ACCOUNT ? ERR_MALFORMED : entry_read(&reader, out);
 }
 
 void account_ledger_key(const struct public_key *key, struct buf *out)

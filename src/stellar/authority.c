@@ -5,6 +5,7 @@
 
 #include "operation.h"
 #include "signer_key.h"
+#include "stellar/policy.h"
 #include "xdr/xdr.h"
 
 struct search {
@@ -110,6 +111,8 @@ enum authority authority_of(const struct envelope *envelope, const struct hash *
     struct search search = {envelope, hash, &verifications, false};
     if (envelope->signature_count == 0)
         return AUTHORITY_UNSIGNED;
+    if (policy_invokes_for_entries(envelope) && envelope->preconditions.extra_signer_count == 0)
+        return signed_by_key(&search, &envelope->source) ? AUTHORITY_PROVED : AUTHORITY_CHANNEL_MISSING;
     if (envelope->signature_count > 1 && (signed_by_source(&search) || signed_by_extra_signer(&search)))
         return AUTHORITY_PROVED;
     if (!signed_by_key(&search, &envelope->source))

@@ -2,6 +2,7 @@
 #include "stellar/envelope_build.h"
 
 #include "base/invariant.h"
+#include "operation.h"
 #include "stellar/account.h"
 #include "wire.h"
 
@@ -43,6 +44,39 @@ void transaction_build(const struct envelope *client, const struct transaction_h
     buf_add_u64(out, (uint64_t)head->sequence);
     preconditions_add(out, &client->preconditions, head->max_time_s);
     buf_add_bytes(out, client->tail);
+}
+
+void envelope_build_call(const struct public_key *source, struct bytes function, struct bytes entries,
+    uint32_t count, struct buf *out)
+{
+    buf_add_u32(out, ENVELOPE_TYPE_TX);
+    account_id_add(out, source);
+    buf_add_u32(out, 0); /* fee */
+    buf_add_u64(out, 0); /* sequence number */
+    buf_add_u32(out, PRECOND_NONE);
+    buf_add_u32(out, 0); /* memo */
+    buf_add_u32(out, 1); /* operations */
+    buf_add_u32(out, 0); /* without a source */
+    buf_add_u32(out, INVOKE_HOST_FUNCTION);
+    buf_add_bytes(out, function);
+    buf_add_u32(out, count);
+    buf_add_bytes(out, entries);
+    buf_add_u32(out, 0); /* ext */
+    buf_add_u32(out, 0); /* signatures */
+}
+
+void envelope_build_with_resources(const struct envelope *client, struct bytes data, struct buf *out)
+{
+    const struct transaction_head head = {
+        client->source, client->fee_stroops, client->sequence, client->preconditions.max_time_s};
+    const uint8_t *ext = client->operations.data + client->operations.len;
+    struct envelope call = *client;
+    call.tail.len = (size_t)(ext - client->tail.data);
+    buf_add_u32(out, ENVELOPE_TYPE_TX);
+    transaction_build(&call, &head, out);
+    buf_add_u32(out, 1); /* ext */
+    buf_add_bytes(out, data);
+    buf_add_u32(out, 0); /* signatures */
 }
 
 /* The bytes that preconditions_add appends. */

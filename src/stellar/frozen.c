@@ -1,4 +1,4 @@
-/* Reads the list of frozen keys. Whether a ledger really has it, no hash says: its callers confirm it. */
+/* Reads the list of frozen keys. Whether the network really has it, no hash says. */
 #include "stellar/frozen.h"
 
 #include <stdlib.h>
@@ -59,15 +59,6 @@ static enum err read_keys(struct xdr_reader *reader, struct frozen_accounts *out
     return e;
 }
 
-enum err frozen_read(struct xdr_reader *reader, struct frozen_accounts *out)
-{
-    *out = (struct frozen_accounts){0};
-    enum err e = read_keys(reader, out);
-    if (e != ERR_OK)
-        frozen_accounts_free(out);
-    return e;
-}
-
 enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out)
 {
     uint32_t type, setting;
@@ -79,7 +70,10 @@ enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out)
     if ((e = xdr_u32(&reader, &type)) != ERR_OK || type != LEDGER_ENTRY_CONFIG_SETTING ||
         (e = xdr_u32(&reader, &setting)) != ERR_OK || setting != CONFIG_SETTING_FROZEN_LEDGER_KEYS)
         return e != ERR_OK ? e : ERR_MALFORMED;
-    return frozen_read(&reader, out);
+    e = read_keys(&reader, out);
+    if (e != ERR_OK)
+        frozen_accounts_free(out);
+    return e;
 }
 
 void frozen_ledger_key(struct buf *out)

@@ -28,6 +28,12 @@ bool hash_equal(const struct hash *a, const struct hash *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
+int hash_compare(const void *a, const void *b)
+{
+    const struct hash *left = a, *right = b;
+    return memcmp(left->bytes, right->bytes, sizeof left->bytes);
+}
+
 _Static_assert(ADDRESS_SIZE == STRKEY_SIZE(32), "G... is 56 characters");
 
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE])

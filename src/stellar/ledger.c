@@ -5,27 +5,19 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "ledger_changes.h"
 #include "ledger_set.h"
 #include "stellar/result.h"
 
 /* The least bytes that one element of txProcessing takes: hash, fee, result code and extension. */
 #define RESULT_META_SIZE_MIN 48
 
-/* What the header says about the other parts of the metadata. */
-struct ledger_commitments {
-    struct hash transaction_set; /* scpValue.txSetHash */
-    struct hash result_set;      /* txSetResultHash */
-};
-
 struct decoding {
     struct xdr_reader in;
     struct ledger *ledger;
     const struct network_id *network;
     struct ledger_set set;
-    struct ledger_changes changes;
-    struct ledger_commitments commitments;
-    const char *part; /* the part being read and its item, for the detail of an error */
+    struct hash result_set_hash; /* the header's txSetResultHash */
+    const char *part;            /* the part being read and its item, for the detail of an error */
     uint32_t item;
 };
 
@@ -53,15 +45,7 @@ static enum err read_hash(struct xdr_reader *reader, struct hash *out)
     return xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
-static enum err read_value(struct bytes stellar_value, struct hash *tx_set_hash, uint64_t *close_time_s)
-{
-    struct xdr_reader reader = xdr_reader(stellar_value);
-    enum err e = read_hash(&reader, tx_set_hash);
-    return e != ERR_OK ? e : xdr_u64(&reader, close_time_s);
-}
-
-static enum err read_fields(
-    struct bytes header, struct ledger *ledger, struct ledger_commitments *commitments)
+static enum err read_fields(struct bytes header, struct ledger *ledger, struct hash *result_set_hash)
 {
     struct xdr_reader reader = xdr_reader(header);
     struct bytes value;
@@ -70,18 +54,19 @@ static enum err read_fields(
     if ((e = xdr_u32(&reader, &ledger->protocol)) != ERR_OK ||
         (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
-        (e = read_value(value, &commitments->transaction_set, &ledger->close_time_s)) != ERR_OK ||
-        (e = read_hash(&reader, &commitments->result_set)) != ERR_OK ||
+        (e = stellar_value_decode(value, &ledger->value)) != ERR_OK ||
+        (e = read_hash(&reader, result_set_hash)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
         (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK ||
         (e = xdr_opaque(&reader, totals, sizeof totals)) != ERR_OK)
         return e;
+    ledger->close_time_s = ledger->value.close_time_s;
     return xdr_u32(&reader, &ledger->base_reserve_stroops);
 }
 
 /* Reads a LedgerHeaderHistoryEntry. */
 static enum err read_history_entry(
-    struct xdr_reader *reader, struct ledger *ledger, struct ledger_commitments *commitments)
+    struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash)
 {
     struct bytes entry, header;
     enum err e = xdr_take(reader, XDR_LedgerHeaderHistoryEntry, &entry);
@@ -93,20 +78,22 @@ static enum err read_history_entry(
         return e;
     struct hash computed = sha256(header);
     ledger->hash_proved = hash_equal(&computed, &ledger->hash);
-    return read_fields(header, ledger, commitments);
+    return read_fields(header, ledger, result_set_hash);
 }
 
 static enum err read_header(struct decoding *d)
 {
     d->part = "ledgerHeader";
-    return read_history_entry(&d->in, d->ledger, &d->commitments);
+    return read_history_entry(&d->in, d->ledger, &d->result_set_hash);
 }
 
 static enum err read_set(struct decoding *d)
 {
     d->part = "txSet";
     d->item = 0;
-    return ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
+    enum err e = ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
+    d->ledger->set_previous_hash = d->set.previous_hash;
+    return e;
 }
 
 /* Reads a TransactionResultMeta; from LedgerCloseMeta V2 on, a TransactionResultMetaV1. */
@@ -117,11 +104,10 @@ static enum err read_transaction(
     enum err e;
     if ((v1 && (e = xdr_take(&d->in, XDR_ExtensionPoint, NULL)) != ERR_OK) ||
         (e = result_pair_read(&d->in, transaction, result)) != ERR_OK ||
-        (e = ledger_changes_read(&d->changes, &d->in, XDR_LedgerEntryChanges, STAGE_FEES)) != ERR_OK ||
-        (e = ledger_changes_read(&d->changes, &d->in, XDR_TransactionMeta, STAGE_APPLY)) != ERR_OK)
+        (e = xdr_take(&d->in, XDR_LedgerEntryChanges, NULL)) != ERR_OK || /* fees */
+        (e = xdr_take(&d->in, XDR_TransactionMeta, &transaction->meta)) != ERR_OK)
         return e;
-    return v1 ? ledger_changes_read(&d->changes, &d->in, XDR_LedgerEntryChanges, STAGE_FEES_AFTER_APPLY)
-              : ERR_OK;
+    return v1 ? xdr_take(&d->in, XDR_LedgerEntryChanges, NULL) : ERR_OK; /* refunds */
 }
 
 /* Reads txProcessing. txSetResultHash is the hash of its results as a TransactionResultSet: the count, then
@@ -151,19 +137,8 @@ static enum err read_transactions(struct decoding *d)
     }
     struct hash computed;
     crypto_hash_sha256_final(&hashing, computed.bytes);
-    ledger->results_proved = hash_equal(&computed, &d->commitments.result_set);
+    ledger->results_proved = hash_equal(&computed, &d->result_set_hash);
     return ERR_OK;
-}
-
-static enum err read_upgrades(struct decoding *d)
-{
-    uint32_t count;
-    d->part = "upgradesProcessing";
-    d->item = 0;
-    enum err e = xdr_count(&d->in, UINT32_MAX, &count);
-    for (; e == ERR_OK && d->item < count; d->item++)
-        e = ledger_changes_read(&d->changes, &d->in, XDR_UpgradeEntryMeta, STAGE_UPGRADES);
-    return e;
 }
 
 static enum err read_meta(struct decoding *d)
@@ -180,7 +155,8 @@ static enum err read_meta(struct decoding *d)
     d->ledger->meta_version = version;
     if ((version >= 1 && (e = take(d, "ext", XDR_LedgerCloseMetaExt)) != ERR_OK) ||
         (e = read_header(d)) != ERR_OK || (e = read_set(d)) != ERR_OK ||
-        (e = read_transactions(d)) != ERR_OK || (e = read_upgrades(d)) != ERR_OK ||
+        (e = read_transactions(d)) != ERR_OK ||
+        (e = take_array(d, "upgradesProcessing", XDR_UpgradeEntryMeta)) != ERR_OK ||
         (e = take_array(d, "scpInfo", XDR_ScpHistoryEntry)) != ERR_OK)
         return e;
     if (version >= 1 && ((e = take(d, "totalByteSizeOfLiveSorobanState", XDR_Uint64)) != ERR_OK ||
@@ -199,11 +175,8 @@ enum err ledger_decode(
     *ledger = (struct ledger){0};
     enum err e = read_meta(&d);
     if (e == ERR_OK)
-        e = ledger_changes_settle(&d.changes, ledger);
-    if (e == ERR_OK)
-        ledger->set_proved = ledger_set_prove(&d.set, &d.commitments.transaction_set, ledger);
+        ledger->set_proved = ledger_set_prove(&d.set, &ledger->value.tx_set_hash, ledger);
     ledger_set_free(&d.set);
-    ledger_changes_free(&d.changes);
     if (e == ERR_OK)
         return ERR_OK;
     ledger_free(ledger);
@@ -214,19 +187,16 @@ enum err ledger_decode(
 void ledger_free(struct ledger *ledger)
 {
     free(ledger->transactions);
-    free(ledger->accounts);
-    frozen_accounts_free(&ledger->frozen);
+    free(ledger->operations);
     *ledger = (struct ledger){0};
 }
 
-static int key_compare(const void *key, const void *account)
+const struct hash *ledger_inner_hash(const struct ledger_transaction *transaction)
 {
-    return public_key_compare(key, &((const struct ledger_account *)account)->key);
+    return transaction->fee_bump ? &transaction->inner_hash : &transaction->hash;
 }
 
-const struct ledger_account *ledger_account(const struct ledger *ledger, const struct public_key *key)
+int64_t ledger_first_sequence(uint32_t ledger)
 {
-    if (ledger->account_count == 0)
-        return NULL;
-    return bsearch(key, ledger->accounts, ledger->account_count, sizeof ledger->accounts[0], key_compare);
+    return (int64_t)ledger << 32;
 }

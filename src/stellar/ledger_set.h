@@ -6,10 +6,12 @@
 #include "xdr/xdr.h"
 
 struct set_transaction {
-    struct hash hash; /* of the envelope as submitted */
+    struct hash hash; /* of the envelope as submitted; first: see hash_compare */
     bool fee_bump;
-    struct public_key source; /* of the inner transaction, as sequence */
+    struct public_key fee_source; /* of a fee bump */
+    struct public_key source;     /* of the inner transaction, as sequence and operations */
     int64_t sequence;
+    size_t first_operation, operation_count;
     bool has_result;
 };
 
@@ -17,7 +19,10 @@ struct set_transaction {
 struct ledger_set {
     struct set_transaction *list;
     size_t count, cap;
-    struct hash hash; /* what the header must name */
+    struct bytes *operations; /* of all transactions */
+    size_t operation_count, operation_cap;
+    struct hash hash;          /* what the header must name */
+    struct hash previous_hash; /* the ledger on which the set was made */
     const struct network_id *network;
 };
 
@@ -30,7 +35,8 @@ MUST_CHECK enum err ledger_set_read(
 
 /*
  * Whether the set has the hash of the header, and the set and the results of the ledger have the same
- * transactions. If so, each transaction of the ledger gets its source, sequence and consumed. Sorts the set.
+ * transactions. If so, each transaction of the ledger gets its sources, sequence and consumed, and the ledger
+ * gets the operations of those that succeeded. The set's metadata must still be there. Sorts the set.
  */
 bool ledger_set_prove(struct ledger_set *set, const struct hash *tx_set_hash, struct ledger *ledger);
 

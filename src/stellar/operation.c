@@ -40,16 +40,22 @@ enum operation_family operation_family(uint32_t kind)
     }
 }
 
+enum err operation_head_read(struct xdr_reader *in, struct operation *out)
+{
+    enum err e = xdr_bool(in, &out->has_source);
+    if (e != ERR_OK ||
+        (out->has_source && (e = account_muxed_read(in, &out->source, &out->source_muxed)) != ERR_OK))
+        return e;
+    return xdr_u32(in, &out->kind);
+}
+
 static enum err read_operation(struct xdr_reader *in, struct operation *out)
 {
     enum err e = xdr_take(in, XDR_Operation, &out->span);
     if (e != ERR_OK)
         return e;
     struct xdr_reader inside = xdr_reader(out->span);
-    if ((e = xdr_bool(&inside, &out->has_source)) != ERR_OK ||
-        (out->has_source && (e = account_muxed_read(&inside, &out->source, &out->source_muxed)) != ERR_OK))
-        return e;
-    return xdr_u32(&inside, &out->kind);
+    return operation_head_read(&inside, out);
 }
 
 enum err operation_each(const struct envelope *envelope, operation_visit visit, void *context)

@@ -51,6 +51,10 @@ struct operation {
     struct bytes span; /* the whole Operation */
 };
 
+/* Reads kind and source of an operation that has been validated, up to its body. Its index and span are left
+ * as they are. */
+MUST_CHECK enum err operation_head_read(struct xdr_reader *in, struct operation *out);
+
 /* Calls visit for each operation in order until it returns an error. */
 typedef enum err (*operation_visit)(const struct operation *operation, void *context);
 MUST_CHECK enum err operation_each(const struct envelope *envelope, operation_visit visit, void *context);

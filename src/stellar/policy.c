@@ -59,12 +59,12 @@ static enum err check_family(struct check *check, const struct operation *operat
 static enum err check_operation(const struct operation *operation, void *context)
 {
     struct check *check = context;
-    if (!operation->has_source)
-        return detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
-            "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
-            operation->index);
-    enum err e = check_family(check, operation);
-    return e != ERR_OK ? e : named_add(check->named, &operation->source, check->detail);
+    enum err e = operation->has_source ? ERR_OK : soroban_check_credentials(operation, check->detail);
+    if (e == ERR_OK)
+        e = check_family(check, operation);
+    if (e != ERR_OK || !operation->has_source)
+        return e;
+    return named_add(check->named, &operation->source, check->detail);
 }
 
 /* The envelope of the lease, with the signatures of the channel account and of one client. */
@@ -96,16 +96,24 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     return policy_fee_check_bump(envelope, limits, detail);
 }
 
-static enum err found_invocation(const struct operation *operation, void *context)
+static enum err read_first(const struct operation *operation, void *context)
 {
-    *(bool *)context |= operation->index == 0 && operation->kind == INVOKE_HOST_FUNCTION;
+    if (operation->index == 0)
+        *(struct operation *)context = *operation;
     return ERR_OK;
 }
 
 bool policy_invokes(const struct envelope *envelope)
 {
-    bool invokes = false;
-    return operation_each(envelope, found_invocation, &invokes) == ERR_OK && invokes;
+    struct operation first = {0};
+    return operation_each(envelope, read_first, &first) == ERR_OK && first.kind == INVOKE_HOST_FUNCTION;
+}
+
+bool policy_invokes_for_entries(const struct envelope *envelope)
+{
+    struct operation first = {0};
+    return operation_each(envelope, read_first, &first) == ERR_OK && first.kind == INVOKE_HOST_FUNCTION &&
+           !first.has_source;
 }
 
 struct account_use {

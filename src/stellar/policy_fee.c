@@ -25,9 +25,9 @@ enum err policy_check_simulated_fee(
     if (__builtin_mul_overflow(simulated_stroops, (int64_t)RESOURCE_FEE_FACTOR_MAX, &max) ||
         envelope->resource_fee_stroops <= max)
         return ERR_OK;
-    return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+    return detail_set(detail, ERR_RESOURCES_OUTDATED,
         "The transaction's resource fee of %" PRId64 " stroops is more than %d times the %" PRId64
-        " that its simulation needs. Simulate it again.",
+        " that its simulation needs now. Prepare it again: simulate it, and use the new resource data.",
         envelope->resource_fee_stroops, RESOURCE_FEE_FACTOR_MAX, simulated_stroops);
 }
 

@@ -42,6 +42,16 @@ static enum err check_ledgers(
     return ERR_OK;
 }
 
+enum err policy_check_expiry(uint32_t expires_ledger, uint32_t tip, struct detail *detail)
+{
+    if (expires_ledger >= (uint64_t)tip + LEASE_LEDGERS_MIN)
+        return ERR_OK;
+    return detail_set(detail, ERR_AUTHORIZATION_EXPIRES,
+        "An authorization entry expires with ledger %" PRIu32 ", and the last ledger was %" PRIu32
+        ". Have it signed again, for a later signatureExpirationLedger.",
+        expires_ledger, tip);
+}
+
 enum err policy_max_time(const struct preconditions *preconditions, uint64_t now_s, uint32_t timeout_s,
     uint32_t tip, uint64_t *max_time_s, struct detail *detail)
 {

@@ -66,6 +66,28 @@ bool result_consumes_sequence(int32_t code)
     }
 }
 
+bool result_is_success(int32_t code)
+{
+    return code == TX_SUCCESS;
+}
+
+static bool is_fee_bump(int32_t code)
+{
+    return code == TX_FEE_BUMP_INNER_SUCCESS || code == TX_FEE_BUMP_INNER_FAILED;
+}
+
+/* Fee charged and code; of a fee bump then the inner hash, and fee charged and code of the inner result. */
+int32_t result_code(struct bytes result)
+{
+    const int32_t code = (int32_t)be32_get(result.data + 8);
+    return is_fee_bump(code) ? (int32_t)be32_get(result.data + 8 + 4 + 32 + 8) : code;
+}
+
+int64_t result_fee_charged(struct bytes result)
+{
+    return result.len < 8 ? 0 : (int64_t)be64_get(result.data);
+}
+
 /* Reads what TransactionResultPair and InnerTransactionResultPair begin with: hash, fee charged, code. */
 static enum err read_head(struct xdr_reader *reader, struct hash *hash, int32_t *code)
 {
@@ -86,6 +108,7 @@ enum err result_pair_read(struct xdr_reader *reader, struct ledger_transaction *
     *out = (struct ledger_transaction){0};
     if ((e = read_head(&pair, &out->hash, &out->code)) != ERR_OK)
         return e;
-    out->fee_bump = out->code == TX_FEE_BUMP_INNER_SUCCESS || out->code == TX_FEE_BUMP_INNER_FAILED;
+    out->result = (struct bytes){span->data + sizeof out->hash.bytes, span->len - sizeof out->hash.bytes};
+    out->fee_bump = is_fee_bump(out->code);
     return out->fee_bump ? read_head(&pair, &out->inner_hash, &out->inner_code) : ERR_OK;
 }

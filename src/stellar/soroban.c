@@ -6,19 +6,11 @@
 #include "base/mem.h"
 #include "policy_parts.h"
 
-enum {
-    SC_ADDRESS_ACCOUNT = 0,
-    SC_ADDRESS_CONTRACT = 1,
-    SC_ADDRESS_MUXED_ACCOUNT = 2,
-    SC_ADDRESS_CLAIMABLE_BALANCE = 3,
-    SC_ADDRESS_LIQUIDITY_POOL = 4,
-};
-
 /*
- * Credentials 0 are those of the operation's source, which is named; 1 and 2 (CAP-71-02) have an address; 3
- * (CAP-71-01) has an address and delegates. Host functions are 0 invoke, 1 and 3 create contract, 2 upload
- * Wasm; authorized functions 0 invoke, 1 and 2 create contract. A contract id comes from an address (0),
- * whose authority is needed, or from an asset (1).
+ * Credentials 0 are those of the operation's source, which is named if it has one; 1 and 2 (CAP-71-02) have
+ * an address; 3 (CAP-71-01) has an address and delegates. Host functions are 0 invoke, 1 and 3 create
+ * contract, 2 upload Wasm; authorized functions 0 invoke, 1 and 2 create contract. A contract id comes from
+ * an address (0), whose authority is needed, or from an asset (1).
  */
 const struct soroban_union soroban_unions[SOROBAN_UNION_COUNT] = {
     {XDR_SorobanCredentials, 4, "credentials"},
@@ -110,6 +102,42 @@ static enum err check_values(
                      : (struct xdr_search){addresses[i - SOROBAN_UNION_COUNT], found_address, &contexts[i]};
     }
     return xdr_search(&in, XDR_Operation, searches, ARRAY_LEN(searches));
+}
+
+struct credentials {
+    uint32_t count, of_source;
+};
+
+static enum err found_credentials(struct bytes value, void *context)
+{
+    struct credentials *found = context;
+    found->count++;
+    found->of_source += be32_get(value.data) == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT;
+    return ERR_OK;
+}
+
+enum err soroban_check_credentials(const struct operation *operation, struct detail *detail)
+{
+    struct credentials found = {0};
+    struct xdr_reader in = xdr_reader(operation->span);
+    if (operation->kind != INVOKE_HOST_FUNCTION)
+        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE,
+            "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
+            operation->index);
+    enum err e = xdr_each(&in, XDR_Operation, XDR_SorobanCredentials, found_credentials, &found);
+    if (e == ERR_OK && found.count == 0)
+        return detail_set(detail, ERR_SIGNATURE_MISSING,
+            "operations[%" PRIu32
+            "] has neither a source account nor an authorization entry; only the channel "
+            "account would authorize it.",
+            operation->index);
+    if (e == ERR_OK && found.of_source != 0)
+        return detail_set(detail, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED,
+            "operations[%" PRIu32
+            "] has no source account, and an authorization entry with the credentials of "
+            "the source account. Have the user sign an entry by address.",
+            operation->index);
+    return e;
 }
 
 /* From protocol 25 on a memo or muxed source on InvokeHostFunction is txSOROBAN_INVALID. */

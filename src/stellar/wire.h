@@ -10,6 +10,7 @@ enum {
 enum {
     ENVELOPE_TYPE_TX_V0 = 0,
     ENVELOPE_TYPE_TX = 2,
+    ENVELOPE_TYPE_SCPVALUE = 4,
     ENVELOPE_TYPE_TX_FEE_BUMP = 5,
 };
 

@@ -39,6 +39,7 @@ struct xdr_type_info {
     const struct xdr_arm *arms;   /* ascending by value; NULL unless a union or enum */
     uint32_t arm_count;
     uint32_t plain_size; /* size of every value when all byte patterns are valid, else 0 */
+    const char *const *names; /* of the arms, in their order; NULL unless a result of an operation */
 };
 
 extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];
@@ -55,9 +56,11 @@ extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];
 #define TYPE(T)      {XDR_OP_TYPE, XDR_##T, 0}
 #define UNION(T)     {XDR_OP_UNION, XDR_##T, 0}
 
-#define SEQUENCE(T, plain) [XDR_##T] = {#T, T, NULL, 0, (plain)}
-#define CHOICE(T, plain) \
-    [XDR_##T] = {#T, (const struct xdr_step[]){{XDR_OP_ARMS, XDR_##T, 0}, END}, T, sizeof(T) / sizeof((T)[0]), (plain)}
+#define SEQUENCE(T, plain) [XDR_##T] = {#T, T, NULL, 0, (plain), NULL}
+#define CHOICE(T, plain) NAMED(T, plain, NULL)
+#define RESULT(T, plain) NAMED(T, plain, T##_names)
+#define NAMED(T, plain, names) \
+    [XDR_##T] = {#T, (const struct xdr_step[]){{XDR_OP_ARMS, XDR_##T, 0}, END}, T, sizeof(T) / sizeof((T)[0]), (plain), names}
 /* clang-format on */
 
 #endif

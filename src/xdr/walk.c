@@ -214,3 +214,20 @@ enum err xdr_check(enum xdr_type type, struct bytes bytes)
     enum err e = xdr_take(&reader, type, NULL);
     return e != ERR_OK ? e : xdr_end(&reader);
 }
+
+const char *xdr_result_name(struct bytes result)
+{
+    const char *name = NULL;
+    struct xdr_reader in = xdr_reader(result);
+    struct xdr_step step = {XDR_OP_UNION, XDR_OperationResult, 0};
+    while (step.op == XDR_OP_UNION && xdr_types[step.type].names != NULL && left(&in) >= 4) {
+        const struct xdr_type_info *type = &xdr_types[step.type];
+        const struct xdr_arm *arm = arm_of(type, (int32_t)be32_get(in.at));
+        if (arm == NULL)
+            return NULL;
+        in.at += 4;
+        name = type->names[arm - type->arms];
+        step = arm->step;
+    }
+    return name;
+}

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/db.h"
-#include "ingest/feed.h"
+#include "upkeep/snapshot.h"
 #include "ingest/ingest.h"
 #include "integration/support/ledger_builder.h"
 
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
         .feed = &feed,
         .network = source.network,
         .poll_ms = 5,
-        .ledger_seconds = 5,
+        .ledger_ms = 5000,
         .retention_s = 30 * 86400}; /* longer than the history of a bench: none of it is dropped */
     struct ingest *ingest;
     struct detail detail = {0};

@@ -19,7 +19,7 @@ export function ratios(figures, earlier) {
 /** Prints and returns the goals whose parts have run, beside what was reached. Those for a p99 over a history are for data on a RAM disk: elsewhere
  * they would compare pauses of the disk. */
 export function goals(figures, earlier, onRamDisk) {
-  const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, auth: a = {}, history: h = {} } = figures, rows = [];
+  const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, auth: a = {}, history: h = {}, release: r = {} } = figures, rows = [];
   const goal = (what, wanted, reached, met) => rows.push([what, wanted, reached, met ? 'yes' : '**no**']);
   const times = (what, wanted, ratio) => goal(what, `${wanted} x plain best`, `${ratio.toFixed(1)} x`, ratio >= wanted);
   const within = (what, percent, rate, of) => goal(what, `within ${percent} %`, `${(100 * rate / of - 100).toFixed(1)} %`, rate >= of * (1 - percent / 100));
@@ -57,6 +57,16 @@ export function goals(figures, earlier, onRamDisk) {
         longer(`${time} at half of the highest rate`, m.half[`${time}_ms`], none.half[`${time}_ms`]);
       }
     }
+  for (const [what, time, wanted] of [['today', 'p50', 100], ['today', 'p99', 300], ['large', 'p99', 400]])
+    if (r[what])
+      goal(`${time} from the RPC's ledger to the answer, ${what}`, `under ${wanted} ms`, `${fmt(r[what][`${time}_ms`])} ms`, r[what][`${time}_ms`] < wanted);
+  if (r.large) {
+    goal('ledgers of 6,000 transactions, each second', 'none behind', `${r.large.behind} behind`, r.large.behind === 0);
+    goal('memory in the last third, beside the first', 'at most 10 % more', `${fmt(r.large.rss_mb[1])} MB, ${fmt(r.large.rss_mb[0])} MB`,
+      r.large.rss_mb[1] <= 1.1 * r.large.rss_mb[0]);
+  }
+  if (r.catch_up)
+    goal('catch-up, ledgers of today\'s size', 'at least 20/s', `${fmt(r.catch_up.rate)}/s`, r.catch_up.rate >= 20);
   if (rows.length > 0) {
     console.log('\nGoals\n');
     [['goal', 'wanted', 'reached', 'met'], ['---', '---:', '---:', '---'], ...rows].forEach(row);

@@ -9,7 +9,7 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 8);
 let runs = 0;
 
 /** {pid, parent, us, reapedUs} of a process: its CPU time, and that of its children that have ended. */
-function processTime(pid) {
+export function processTime(pid) {
   try {
     const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
     const us = (...at) => at.reduce((sum, i) => sum + Number(fields[i]) * 1e6 / TICKS, 0);

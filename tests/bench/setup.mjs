@@ -11,7 +11,7 @@ import { authorization } from '../e2e/token.mjs';
 export const root = new URL('../..', import.meta.url).pathname;
 export const build = path.resolve(root, process.env.BUILD ?? 'build/release');
 const here = path.join(root, 'tests/bench');
-const passphrase = 'fairway benchmark';
+export const passphrase = 'fairway benchmark';
 export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
 
 export const run = (program, args, env = {}) =>
@@ -104,7 +104,8 @@ async function rpc() {
 
 /** A fairway with a pool of idle accounts. While its feed runs, the real ledger transaction ends its leases. */
 export class Service {
-  static async start(cluster, name, pool, { authenticated = false, everyMs = ledgerMs } = {}) {
+  /** network: gets the database's URL and returns that of an RPC, whose ledgers the service commits itself; without it, startFeed() does. */
+  static async start(cluster, name, pool, { authenticated = false, everyMs = ledgerMs, network, env: more = {} } = {}) {
     const service = new Service(), { keys } = cluster;
     const url = cluster.database(name);
     const { password } = new URL(url), inRole = role => Object.assign(new URL(url), { username: role }).href;
@@ -114,7 +115,8 @@ export class Service {
       url, passphrase, String(pool)]);
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
-    const env = { DATABASE_URL: inRole('fairway'), NETWORK_PASSPHRASE: passphrase, RPC_URL: await rpc(), INGEST_POLL_MS: '5000', LEASE_RETENTION_DAYS: '30' };
+    const env = { DATABASE_URL: inRole('fairway'), NETWORK_PASSPHRASE: passphrase, LEASE_RETENTION_DAYS: '30', ...more,
+      ...(network ? { RPC_URL: await network(url) } : { RPC_URL: await rpc(), INGEST_POLL_MS: '5000' }) };
     service.process = cluster.start(`${build}/fairway`, ['serve'], { ...env,
       ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??

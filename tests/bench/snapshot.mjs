@@ -27,7 +27,7 @@ function pages(url, statement) {
 /** What has grown: pages that a claim of four accounts and a ledger's search for expired leases read, and the size of what is hot. */
 function grown({ url }) {
   const claim = pages(url, "SELECT * FROM fairway.claim_accounts(4, '{}')");
-  const expired = pages(url, "SELECT FROM fairway.lock_settling('{}', 1, 1, true)");
+  const expired = pages(url, "SELECT FROM fairway.pool_accounts WHERE lease_max_time < 1 OR lease_max_ledger IS NOT NULL");
   const [hot, dead] = sql(url, '-c', `SELECT pg_total_relation_size('fairway.channel_accounts'), n_dead_tup FROM pg_stat_user_tables
     WHERE relid = 'fairway.channel_accounts'::regclass`).split('|').map(Number);
   return { claim_pages: claim.pages, claim_ms: claim.ms, expired_pages: expired.pages, expired_ms: expired.ms, hot_mb: Math.round(hot / 2 ** 20), dead };

@@ -1,9 +1,10 @@
-// `make demo`: sends one payment, from lease to confirmation, through the fairway that `make run` started.
+// `make demo`: sends one payment, from lease to confirmation, through the fairway that `make run` started; then one more in one call.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { signToken } from '../e2e/token.mjs';
 import { transactionToSign } from './check.mjs';
+import { authorizedTransfer, createContract } from './native-contract.mjs';
 import { connect, fundIfMissing } from './network.mjs';
 
 const TRIES = 5;
@@ -99,3 +100,18 @@ show('sequence', `${account.sequence} (known from ledger ${account.sequenceLedge
 show('pool', await pool());
 if (status.status !== 'confirmed' || account.state !== 'idle')
   throw new Error('the payment was not confirmed, or its channel account not released');
+
+step('In one call: the user signs an authorization and no transaction. First, a new network gets the native asset\'s contract');
+await createContract(network, passphrase, shop);
+const authorized = await authorizedTransfer(network, passphrase, user, shop, 250_000_000n);
+show('func', authorized.func.slice(0, 64) + '...');
+show('auth', authorized.auth[0].slice(0, 64) + '...');
+
+step('POST /v1/submissions?wait=60: fairway simulates, leases, signs, pays, and sends until a ledger decides');
+const end = await call('POST', '/v1/submissions?wait=60', authorized, crypto.randomUUID());
+show('status', `${end.status}, ${end.resultCode}`);
+show('ledger', end.ledger);
+show('feeCharged', `${end.feeCharged} stroops`);
+show('pool', await pool());
+if (end.status !== 'confirmed')
+  throw new Error('the call was not confirmed');

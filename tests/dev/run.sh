@@ -248,6 +248,10 @@ NETWORK_PASSPHRASE=${NETWORK_PASSPHRASE:-${served:-$bound}}
 [ -n "$NETWORK_PASSPHRASE" ] || fail 69 "$(without_path "$RPC_URL") does not say which network it serves (getNetwork). To try without it, \
 set NETWORK_PASSPHRASE"
 export NETWORK_PASSPHRASE
+if [ -n "$own_network" ] && [ -z "${TRUSTED_VALIDATORS:-}" ]; then
+    echo "localnet $(ask_rpc localnet_status validator)" >"$dir/validators.txt"
+    export TRUSTED_VALIDATORS="$dir/validators.txt"
+fi
 
 step "master key and distribution account"
 if [ -z "${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE:-}${CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE:-}${MASTER_KEY_FILE:-}" ]; then

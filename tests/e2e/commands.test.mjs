@@ -82,10 +82,10 @@ for (const [args, words] of [
     assert.ok(!fs.existsSync(file), 'nothing was done');
   });
 
-test('fairway --version names version and commit', TIMEOUT, async () => {
+test('fairway --version names version, commit and the newest protocol that it knows', TIMEOUT, async () => {
   const { code, out } = await run(['--version']);
   assert.equal(code, 0);
-  assert.match(out, /^fairway \d+\.\d+\.\d+ \(commit \S+\)\n$/);
+  assert.match(out, /^fairway \d+\.\d+\.\d+ \(commit [^ ,]+, protocol 30\)\n$/);
 });
 
 test('the help of a command shows its usage and the options that it reads', TIMEOUT, async () => {
@@ -161,7 +161,7 @@ test('hold --show prints the reason and the end of the hold', TIMEOUT, async () 
   await world.sql('UPDATE fairway.cursor SET timeline = timeline + 1');
   assert.match((await show()).out, /^grants are on hold: the database was restored, copied or failed over\n/);
   await world.sql('UPDATE fairway.cursor SET timeline = timeline - 1');
-  assert.equal((await run(['hold', 'the volume was copied'])).code, 0);
+  assert.equal((await run(['hold', '--ledger-seconds', '600ms', 'the volume was copied'])).code, 0);
   const { code, out } = await show();
   assert.equal(code, 0);
   assert.match(out, /^grants are on hold: the volume was copied\nthey resume with the first ledger that closes after 20\d\d-\S+Z \(\d+\)\n$/);
@@ -201,10 +201,10 @@ test('an RPC whose answer is not HTTP is waited for, like one that is unavailabl
   const server = net.createServer(socket => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.6\r\n')).listen(0, '127.0.0.1');
   await new Promise(resolve => server.on('listening', resolve));
   await refused({ RPC_URL: `http://127.0.0.1:${server.address().port}`, START_TIMEOUT: '2' }, 69,
-    /cannot start yet; retrying.* the server of RPC_URL does not answer in HTTP/);
+    /cannot start yet; retrying.* the server of RPC_URL does not answer in HTTP/, ['ensure-accounts', '1']);
   server.close();
   const { port } = new URL(world.env.DATABASE_URL);
-  const { code, error } = await run(['serve'], { RPC_URL: `http://127.0.0.1:${port}`, START_TIMEOUT: '2' });
+  const { code, error } = await run(['ensure-accounts', '1'], { RPC_URL: `http://127.0.0.1:${port}`, START_TIMEOUT: '2' });
   assert.equal(code, 69, error);
   assert.match(error, /the server of RPC_URL closed the connection without an answer/);
 });

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { Databases } from './databases.mjs';
-import { assertSettled, payThrough, payment, sleep, startWorld, submit, until } from './harness.mjs';
+import { Service, assertSettled, payThrough, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 6;
 const LONG = process.env.FAIRWAY_SIZE === 'long';
@@ -207,6 +207,52 @@ test('DR10 a restored backup has forgotten leases, and no sequence number is gra
   await outlast();
   await assertWhole();
 });
+
+/** Starts a service that is not ready while grants are on hold. */
+async function serveUnready() {
+  service = new Service(world.env, world.client);
+  await until(() => service.url, 30_000, 'serve listens');
+}
+
+for (const restarted of [false, true])
+  test(`DR10 a copied volume put back under ${restarted ? 'restarted' : 'running'} replicas: a hold, no quarantine, no sequence number twice`, TIMEOUT, async () => {
+    const old = primary;
+    await serveFrom([old]);
+    const other = await world.serve();
+    const remembered = await lease();
+    const copy = await databases.backup(old);
+    await include(await lease()); // a ledger later, which each replica that runs has seen
+    await sleep(500);
+    const forgotten = await leases(3), abandoned = await lease(20);
+    if (restarted) { // what these have seen is forgotten with them; the transactions tell
+      await include(remembered, ...forgotten);
+      await other.kill('SIGKILL');
+      await service.kill('SIGKILL');
+    }
+    await databases.crash(old);
+    const early = restarted ? null : pester(service, other);
+    await databases.putBack(primary = copy);
+    if (restarted) {
+      world.env.DATABASE_URL = databases.url(copy);
+      await serveUnready();
+    }
+    await noticed();
+    const late = pester(service);
+    assert.match((await cursor('hold_reason'))[0], /set back/);
+    if (!restarted)
+      await include(remembered, ...forgotten);
+    const { sequence } = await world.network.getLatestLedger();
+    await until(async () => Number((await cursor('sequence'))[0]) >= sequence, 20_000, 'ingestion has caught up');
+    await assertMirrored();
+    assertNothingGranted(await late.stop());
+    if (early)
+      assertNothingGranted(await early.stop());
+    await other.kill('SIGKILL');
+    assert.equal((await service.get(`/v1/transactions/${remembered.hash}`)).json.status, 'confirmed', 'a lease that the copy has');
+    await outlast(abandoned);
+    await assert.rejects(submit(world, abandoned.envelope), /tx_too_late/);
+    await assertWhole();
+  });
 
 test('DR10 promotion of a synchronous standby causes no hold, because it has every lease', TIMEOUT, async () => {
   const old = primary, standby = await databases.standby(old);

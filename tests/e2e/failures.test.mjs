@@ -1,8 +1,8 @@
-// RPC unavailable at start, bad configuration, a stop, and a key process that hangs.
+// Bad configuration, a stop, and a key process that hangs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, freePort, payThrough, payment, sleep, startWorld } from './harness.mjs';
+import { assertSettled, payThrough, payment, sleep, startWorld } from './harness.mjs';
 
 const ACCOUNTS = 3;
 let world, service, users;
@@ -15,12 +15,6 @@ before(async () => {
 after(() => world?.stop());
 
 const serveEnds = env => world.start(['serve'], env).ended;
-
-test('RPC unavailable at start: retries with a clear message, then exit 69', async () => {
-  const { code, out } = await serveEnds({ RPC_URL: `http://127.0.0.1:${await freePort()}`, START_TIMEOUT: '2' });
-  assert.equal(code, 69, out);
-  assert.match(out, /cannot start yet.*RPC_UNAVAILABLE/);
-});
 
 for (const [name, env, expected] of [
   ['no client', { CLIENT_AUTH_PUBLIC_KEYS: '' }, /CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.*AUTH=none/],

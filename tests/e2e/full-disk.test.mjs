@@ -1,25 +1,16 @@
 // The database's disk is full: the server reports SQLSTATE 53100 where a file would have to grow. /readyz fails, nothing is leased
 // without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { restartWithDisk } from './full-disk.mjs';
 import { assertSettled, payment, payThrough, startWorld, until } from './harness.mjs';
 
-const root = new URL('../..', import.meta.url).pathname;
-const library = path.resolve(root, process.env.FAIRWAY_FULL_DISK ?? 'build/release/tests/faults/full_disk.so');
 const ACCOUNTS = 40;
-let world, service, flag;
+let world, service, disk;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  // a folder that the server's user can read
-  const copy = path.join(world.folder, 'full_disk.so');
-  flag = path.join(world.folder, 'full');
-  fs.copyFileSync(library, copy);
-  fs.chmodSync(copy, 0o755);
-  await world.postgres('stop');
-  await world.postgres('start', { env: { LD_PRELOAD: copy, FULL_DISK: flag } });
+  disk = await restartWithDisk(world);
   service = await world.serve();
 });
 after(() => world?.stop());
@@ -30,7 +21,7 @@ test('DX7 with a full disk /readyz fails, and nothing that cannot be written is 
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   await payThrough(world, service, payer, payee);
   assert.deepEqual(await service.check('disk'), { status: 200, name: 'disk', ok: true });
-  fs.writeFileSync(flag, '');
+  disk.fill();
   const failed = await service.check('disk');
   assert.equal(failed.status, 503);
   assert.equal(failed.ok, false);
@@ -46,7 +37,7 @@ test('DX7 with a full disk /readyz fails, and nothing that cannot be written is 
   const [[open, leased]] = await world.sql(`SELECT (SELECT count(*) FROM fairway.lease_history WHERE settled_at IS NULL),
     (SELECT count(*) FROM fairway.channel_accounts WHERE lease_hash IS NOT NULL)`);
   assert.equal(open, leased);
-  fs.rmSync(flag);
+  disk.free();
   await until(async () => (await service.get('/readyz')).status === 200, 60_000, 'ready again');
   assert.equal(await isDiskOk(), 1);
   await payThrough(world, service, payer, payee);

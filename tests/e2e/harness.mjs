@@ -97,6 +97,8 @@ class World {
   async prepare(accounts) {
     const { passphrase } = await this.network.getNetwork();
     this.passphrase = this.env.NETWORK_PASSPHRASE = passphrase;
+    if (process.env.FAIRWAY_TRUSTED)
+      await this.trustValidator();
     const { stdout } = await this.postgres('start');
     await this.makeRoles(stdout.trim());
     this.env.DATABASE_URL = inRole('fairway', stdout.trim());
@@ -109,6 +111,14 @@ class World {
     await this.fairway('migrate');
     if (accounts > 0)
       await this.fairway('ensure-accounts', String(accounts));
+  }
+
+  /** The local network's validator is the only one that is trusted. */
+  async trustValidator() {
+    const { result } = await (await fetch(this.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'localnet_status' }) })).json();
+    this.env.TRUSTED_VALIDATORS = path.join(this.folder, 'validators.txt');
+    fs.writeFileSync(this.env.TRUSTED_VALIDATORS, `Local network ${result.validator}\n`);
   }
 
   /** Makes the roles of docker/roles.sql, with the superuser's password, for the database of this URL. */

@@ -41,9 +41,11 @@ beforeEach(async () => {
 });
 
 async function lease(timeoutSeconds = 300) {
-  const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds });
-  assert.equal(status, 201, JSON.stringify(json));
-  return json;
+  return until(async () => { // a balance that a lie has made too low is read again after 5 s
+    const { status, json } = await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds });
+    assert.ok(status === 201 || json.code === 'DISTRIBUTION_ACCOUNT_UNDERFUNDED', JSON.stringify(json));
+    return status === 201 && json;
+  }, 20_000, 'a lease');
 }
 const statusOf = async ({ hash }) => (await service.get(`/v1/transactions/${hash}`)).json.status;
 
@@ -59,11 +61,11 @@ async function pay({ transactionXdr }) {
   }, 30_000, 'the payment is in a ledger')).ledger;
 }
 
-/** Asserts that the live lease is open, that its account is leased, and that no account but `except` is quarantined. */
-async function untouched(what, except = []) {
+/** Asserts that the live lease is open, that its account is leased, and that no account is quarantined. */
+async function untouched(what) {
   assert.equal(await statusOf(live), 'pending', what);
   assert.deepEqual(await world.sql(`SELECT encode(lease_hash, 'hex') FROM fairway.channel_accounts WHERE public_key = '${live.channelAccount}'`), [[live.hash]], what);
-  assert.deepEqual((await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined' ORDER BY 1")).flat(), [...except].sort(), what);
+  assert.deepEqual((await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined' ORDER BY 1")).flat(), [], what);
 }
 const follows = async what => {
   const start = await world.cursor();
@@ -137,42 +139,14 @@ test('DR4 getLedgers transactions: one that is left out does not make its lease 
   await untouched('a transaction left out');
 });
 
-// ---- entries of accounts in the metadata, which no hash covers; and getLedgerEntries, by which they are confirmed
+// ---- entries of accounts in the metadata, which no hash covers
 
-test('DR4 getLedgers entries: removed accounts that getLedgerEntries has cost a read', { timeout: 240_000 }, async () => {
-  const [other] = await idle(), from = service.log.length;
+test('DR4 getLedgers entries: removed accounts cost nothing', { timeout: 240_000 }, async () => {
+  const [other] = await idle();
   lie({ getLedgers: claimRemoved(live.channelAccount, other) });
   await follows('while entries are invented');
   await truth('invented entries');
-  assert.match(service.log.slice(from), /reports a change of a channel account that the RPC contradicts/);
   await untouched('invented entries');
-});
-
-// tests/integration/test_lying_rpc.c: the same with other errors, and with changes that are true
-test('DR4 getLedgerEntries as of an old ledger: accounts with invented entries are not leased until they are read', { timeout: 600_000 }, async () => {
-  const [other] = await idle(), accounts = [live.channelAccount, other];
-  lie({ getLedgers: claimRemoved(...accounts), getLedgerEntries: setResult({ latestLedger: 1 }) });
-  await until(async () => (await world.stateOf(other))[0] === 'quarantined', 120_000, 'the account is quarantined');
-  await untouched('no read', accounts);
-  assert.match((await world.stateOf(other))[1], /no RPC has confirmed yet$/);
-  await follows('without the accounts');
-  await untouched('no read', accounts);
-  await truth('no read');
-  await until(async () => (await idle()).includes(other), 120_000, 'it is released');
-  await untouched('no read');
-});
-
-test('DR4 getLedgerEntries says what the metadata says: the accounts are quarantined, and an operator releases them', { timeout: 240_000 }, async () => {
-  const [other] = await idle(), accounts = [live.channelAccount, other];
-  lie({ getLedgers: claimRemoved(...accounts), getLedgerEntries: missing(...accounts) });
-  await until(async () => (await world.stateOf(other))[0] === 'quarantined', 60_000, 'the account is quarantined');
-  await untouched('a confirmed lie', accounts);
-  const refused = await world.run('accounts', 'release', ...accounts);
-  assert.equal(refused.code, 1, refused.out);
-  await truth('a confirmed lie');
-  const released = await world.run('accounts', 'release', ...accounts);
-  assert.equal(released.code, 0, released.out);
-  await untouched('a confirmed lie');
 });
 
 // ---- a gap: getNetwork, getLedgerEntries, getTransaction
@@ -230,7 +204,7 @@ for (const [name, says, label] of [
 
 for (const [name, says, code, why] of [
   ['getHealth status: unhealthy', { getHealth: setResult({ status: 'sick' }) }, 69, /waiting/],
-  ['getHealth latestLedger: far ahead', { getHealth: setResult({ latestLedger: 4000000000 }) }, undefined, /ledgers that have closed are not ingested yet/],
+  ['getHealth latestLedger: far ahead', { getHealth: setResult({ latestLedger: 4000000000 }) }, undefined, /ledger 4000000000 has closed, and the process that leads ingestion has committed ledger/],
   ['getLedgerEntries entries: none', { getLedgerEntries: setResult({ entries: [] }) }, 78, /does not exist on this network: create and fund it/],
   ['getLedgerEntries balance: 0', { getLedgerEntries: eachAccount(account => ({ ...account, balance: 0n })) }, 78, /fund it/],
   ['getLedgerEntries latestLedger: old', { getLedgerEntries: setResult({ latestLedger: 1 }) }, 75, /Stellar RPC is at ledger 1/],
@@ -293,6 +267,8 @@ test('what an only RPC says consistently is believed: a gap with accounts, and w
   await truth('a gap and accounts');
   await follows('after the gap');
 
+  if (process.env.FAIRWAY_TRUSTED)
+    return; // no invented ledger is believed: tests/e2e/trusted-validators.test.mjs
   const short = await lease(20);
   lie({ getLedgers: invented(25n) });
   await until(async () => await statusOf(short) === 'expired', 30_000, 'the lease expires although its transaction can be included');

@@ -14,6 +14,16 @@ before(async () => {
 });
 after(() => world?.stop());
 
+/** Compares what a status says of the result with what the SDK gets from the network. */
+async function assertAsOnTheNetwork(status, hash) {
+  const { resultXdr: result, ledger, returnValue } = await world.network.getTransaction(hash);
+  assert.equal(status.ledgerHash, hash);
+  assert.equal(status.ledger, ledger);
+  assert.equal(status.resultXdr, result.toXdr('base64'));
+  assert.equal(status.feeCharged, String(result.feeCharged));
+  assert.equal(status.returnValue, returnValue?.toXdr('base64'));
+}
+
 test('one payment: leased, signed, fee-bumped, confirmed, account idle again', async () => {
   const [from, to] = users;
   const draft = payment(world, from, to, '25');
@@ -29,8 +39,9 @@ test('one payment: leased, signed, fee-bumped, confirmed, account idle again', a
   assert.ok(signer.verify(inner.hash(), inner.signatures[0].signature), "the channel account's signature, by the SDK");
   assert.deepEqual(inner.operations, draft.operations);
 
+  assert.deepEqual([leased.json.status, leased.json.first], ['pending', true]);
   const pending = await service.get(`/v1/transactions/${leased.json.hash}`);
-  assert.equal(pending.json.status, 'pending');
+  assert.deepEqual([pending.json.status, pending.json.bids], ['pending', []]);
   inner.sign(from);
   const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
   assert.equal(bumped.status, 200);
@@ -38,12 +49,15 @@ test('one payment: leased, signed, fee-bumped, confirmed, account idle again', a
   assert.equal(outer.feeSource, world.distribution.publicKey());
   assert.equal(Buffer.from(outer.hash()).toString('hex'), bumped.json.hash);
   assert.equal(bumped.json.innerHash, leased.json.hash);
+  const { bids } = (await service.get(`/v1/transactions/${leased.json.hash}`)).json;
+  assert.deepEqual(bids, [{ hash: bumped.json.hash, fee: bumped.json.fee }]);
   await submit(world, bumped.json.transactionXdr);
   for (const hash of [leased.json.hash, bumped.json.hash]) {
     const status = await service.get(`/v1/transactions/${hash}?wait=30`);
     assert.equal(status.json.status, 'confirmed');
     assert.equal(status.json.resultCode, 'txSUCCESS');
     assert.equal(status.json.hash, leased.json.hash);
+    await assertAsOnTheNetwork(status.json, bumped.json.hash);
   }
   await assertSettled(assert, world, service, ACCOUNTS);
 });
@@ -64,9 +78,10 @@ test('200 payments by 20 concurrent clients over 15 accounts: every one confirme
 });
 
 test('a payment that fails in the ledger consumes the sequence and ends the lease as failed', async () => {
-  const poor = users[3];
+  const poor = users[3], reference = 'order 7';
   const draft = payment(world, poor, users[4], '100000000');
-  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
+  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR(), reference });
+  assert.equal(leased.json.reference, reference);
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(poor);
   const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
@@ -74,6 +89,10 @@ test('a payment that fails in the ledger consumes the sequence and ends the leas
   const status = await service.get(`/v1/transactions/${leased.json.hash}?wait=30`);
   assert.equal(status.json.status, 'failed');
   assert.equal(status.json.resultCode, 'txFAILED');
+  assert.deepEqual(status.json.operationResults, ['PAYMENT_UNDERFUNDED']);
+  assert.equal(status.json.feeCharged, '200');
+  assert.equal(status.json.reference, reference);
+  await assertAsOnTheNetwork(status.json, bumped.json.hash);
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 

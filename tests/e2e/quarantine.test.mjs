@@ -109,7 +109,7 @@ test('each change that fairway did not cause quarantines the account, which is l
   await world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1)
     WHERE public_key = '${broken}'`);
   await Promise.all([consumed, signers, merged].map(address => becomes(address, 'quarantined')));
-  const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'its signers or thresholds were changed'],
+  const reasons = new Map([[consumed, 'its sequence number was consumed'], [signers, 'it is the source of an operation that fairway did not make'],
     [merged, 'the network removed the account'], [missing, 'missing on the network'], [frozen, 'frozen by the network'],
     [broken, 'its sealed seed does not open']]);
   // more requests than accounts: the account with the broken seed is tried, quarantined, and not leased

@@ -1,5 +1,5 @@
-// The three calls of README.md: the first works as it is printed, and each answer has the members that README shows, in that order. And
-// openapi.json.
+// The calls of README.md and of the client reference: those to submit and to lease work as they are printed, and each answer has the members
+// that the page shows, in that order. And openapi.json.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
@@ -7,10 +7,11 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
 import { fairway, startWorld, submit } from './harness.mjs';
 
-const readme = fs.readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
-const blocks = [...readme.matchAll(/```\n((?:echo|target)[^]*?curl [^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
+const pages = ['README.md', 'src/api/README.md'].map(name => fs.readFileSync(path.resolve(import.meta.dirname, '../..', name), 'utf8'));
+const blocks = [...pages.join('').matchAll(/```\n((?:echo|target)[^]*?curl [^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
 const membersOf = text => Object.keys(JSON.parse(text));
 let world, service;
 
@@ -20,16 +21,29 @@ before(async () => {
 });
 after(() => world?.stop());
 
-test('README: the first call works as it is printed', { timeout: 600_000 }, async () => {
-  assert.equal(blocks.length, 3);
+/** Runs a block as a user would, with fairway's own port, program and key. */
+async function run({ call }) {
   const seed = path.join(world.folder, 'client.seed');
   fs.writeFileSync(seed, `${world.client.secret()}\n`, { mode: 0o600 });
-  const call = blocks[0].call.replace('localhost:8001', new URL(service.url).host).replace('build/release/fairway', fairway)
-    .replace('run/client.seed', seed);
-  const { stdout } = await promisify(execFile)('sh', ['-euc', call], { cwd: world.folder });
-  const json = JSON.parse(stdout);
-  assert.deepEqual(Object.keys(json), membersOf(blocks[0].answer));
-  assert.equal(json.maxTimeSetBy, JSON.parse(blocks[0].answer).maxTimeSetBy);
+  const own = call.replace('localhost:8001', new URL(service.url).host).replace('build/release/fairway', fairway).replace('run/client.seed', seed);
+  const { stdout } = await promisify(execFile)('sh', ['-euc', own], { cwd: world.folder });
+  return JSON.parse(stdout);
+}
+
+test('README: one call works as it is printed, with an authorization of today', { timeout: 600_000 }, async () => {
+  assert.equal(blocks.length, 4);
+  const [{ call, answer }] = blocks, [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
+  await createContract(world.network, world.passphrase, shop);
+  const { func, auth } = await authorizedTransfer(world.network, world.passphrase, user, shop, 1n);
+  const json = await run({ call: call.replace(/"func": "[^"]*", "auth": \["[^"]*"\]/, `"func": "${func}", "auth": ["${auth}"]`) });
+  assert.deepEqual(Object.keys(json), membersOf(answer));
+  assert.deepEqual([json.status, json.first], ['confirmed', true]);
+});
+
+test('README: a lease works as it is printed', { timeout: 600_000 }, async () => {
+  const json = await run(blocks[1]);
+  assert.deepEqual(Object.keys(json), membersOf(blocks[1].answer));
+  assert.equal(json.maxTimeSetBy, JSON.parse(blocks[1].answer).maxTimeSetBy);
 });
 
 test('README: a fee bump and the status have the members that are shown', { timeout: 600_000 }, async () => {
@@ -42,11 +56,11 @@ test('README: a fee bump and the status have the members that are shown', { time
   inner.sign(user);
   const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
   assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
-  assert.deepEqual(Object.keys(bumped.json), membersOf(blocks[1].answer));
+  assert.deepEqual(Object.keys(bumped.json), membersOf(blocks[2].answer));
   await submit(world, bumped.json.transactionXdr);
   const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
   assert.equal(json.status, 'confirmed');
-  assert.deepEqual(Object.keys(json), membersOf(blocks[2].answer));
+  assert.deepEqual(Object.keys(json), membersOf(blocks[3].answer));
 });
 
 test('GET /openapi.json needs no token, and is the document of the sources', { timeout: 600_000 }, async () => {

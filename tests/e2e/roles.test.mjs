@@ -65,7 +65,8 @@ test('a service file of secrets.sh has the password of its own role alone', () =
 test('the role cannot make a live lease expire', TIMEOUT, async () => {
   const { json: { hash, channelAccount } } = await service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 });
   const expire = ledger => psql(world.env.DATABASE_URL, '-c', `SELECT fairway.settle_accounts(ARRAY[a.public_key::text], ARRAY[a.state],
-    ARRAY[a.sequence], ARRAY[a.sequence_ledger], ARRAY[NULL], ARRAY['expired'], ARRAY[NULL], ARRAY[${ledger}])
+    ARRAY[a.sequence], ARRAY[a.sequence_ledger], ARRAY[NULL], ARRAY['expired'], ARRAY[NULL], ARRAY[${ledger}],
+    ARRAY[NULL::bytea], ARRAY[0], ARRAY[NULL::bytea], ARRAY[NULL::bytea])
     FROM fairway.channel_accounts a, fairway.cursor c WHERE a.public_key = '${channelAccount}'`);
   for (const ledger of ['c.sequence', 'c.sequence + 1', '1'])
     await assert.rejects(expire(ledger), ({ stderr }) => /no committed ledger excludes the lease/.test(stderr), ledger);

@@ -1,10 +1,11 @@
-// What serve needs at start becomes unavailable: serve retries until START_TIMEOUT. Permanent errors end it at once.
+// What serve needs at start becomes unavailable: it waits for PostgreSQL until START_TIMEOUT, and starts without an RPC. Permanent errors end
+// it at once.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Stop } from '../faults/stop.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
-import { freePort, Service, startWorld, until } from './harness.mjs';
+import { freePort, payment, Service, startWorld, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 let world;
@@ -46,12 +47,19 @@ async function gatedRpc() {
   return gate;
 }
 
+/** Stops PostgreSQL when serve has connected to it and calls the RPC. */
+async function stopPostgresDuring(service, gate) {
+  await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
+  service.process.kill('SIGSTOP'); // it waits for the RPC for two seconds only
+  await world.postgres('stop', { mode: 'immediate' });
+  gate.open();
+  service.process.kill('SIGCONT');
+}
+
 test('PostgreSQL that stops during the start is retried', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url });
-  await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
-  await world.postgres('stop', { mode: 'immediate' });
-  gate.open();
+  await stopPostgresDuring(service, gate);
   await until(() => /cannot start yet.*DATABASE_UNAVAILABLE/.test(service.log), 15_000, `it says what it waits for:\n${service.log}`);
   await world.postgres('start');
   await service.ready();
@@ -61,11 +69,39 @@ test('PostgreSQL that stops during the start is retried', { timeout: 600_000 }, 
 test('PostgreSQL that stays unavailable ends the start with 69 after START_TIMEOUT', { timeout: 600_000 }, async () => {
   const gate = await gatedRpc();
   const service = start({ RPC_URL: gate.url, START_TIMEOUT: '3' });
-  await until(() => gate.asked > 0, 10_000, 'serve has connected to the database and calls the RPC');
-  await world.postgres('stop', { mode: 'immediate' });
-  gate.open();
+  await stopPostgresDuring(service, gate);
   assert.deepEqual(await service.ended, { code: 69, signal: null });
   await world.postgres('start');
+});
+
+test('serve starts without the RPC: not ready, reads answered, nothing leased before the network is known', { timeout: 600_000 }, async () => {
+  let answer = async () => 503;
+  const rpc = await proxyRpc(world.localnet.url, (call, forward) => answer(call, forward)), users = [await world.newAccount(), await world.newAccount()];
+  gates.push(rpc);
+  const service = start({ RPC_URL: rpc.url, START_TIMEOUT: '600' });
+  await until(() => service.url, 10_000, `it starts:\n${service.log}`);
+  assert.match(service.log, /level=warn msg="starting without Stellar RPC.*error=RPC_UNAVAILABLE.*503/);
+  const lease = () => service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR() });
+  const refuses = async () => {
+    assert.equal((await service.check('ingestion')).ok, false);
+    assert.equal((await service.get('/v1/pool')).status, 200);
+    assert.equal((await service.get(`/v1/transactions/${'00'.repeat(32)}`)).status, 404);
+    const { status, json } = await lease(); // another replica ingests, so nothing else is in its way
+    assert.deepEqual([status, json.code], [503, 'GRANTS_SUSPENDED']);
+  };
+  await until(() => /level=warn msg="ingestion failed; retrying".*503/.test(service.log), 10_000, 'it says what it waits for');
+  await refuses();
+  answer = async (call, forward) => {
+    const said = await forward();
+    return call.method === 'getNetwork' ? { ...said, result: { ...said.result, passphrase: 'another network' } } : said;
+  };
+  await until(() => /level=error msg="ingestion stopped.*error=CONFIG.*serves the network .*another network.*, but NETWORK_PASSPHRASE is/.test(service.log),
+    20_000, `it refuses another network:\n${service.log}`);
+  await refuses();
+  answer = (call, forward) => forward();
+  await service.ready();
+  assert.equal((await lease()).status, 201);
+  assert.deepEqual(await service.kill(), { code: 0, signal: null });
 });
 
 test('an RPC that fails now and then during the start is retried', { timeout: 600_000 }, async () => {
@@ -130,7 +166,6 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
     [[theirs, ours], named, 78],
     [[nothing, theirs], named, 78],
     [[ours, 'ftp://127.0.0.1'], /address 2 of RPC_URL is not an http or https URL/, 78],
-    [[nothing, `${nothing}/other`], /cannot start yet.*RPC_UNAVAILABLE/, 69],
     [[','], /RPC_URL has no address/, 78],
     [Array.from({ length: 9 }, (_, i) => `${ours}/${i}`), /RPC_URL has 9 addresses; at most 8 are used/, 78],
     [[ours, nothing, `${ours}/`], /address 3 of RPC_URL is the same as an earlier one/, 78],

@@ -1,68 +1,62 @@
 // DR1, DR2, DR7: the ledger transaction, killed, cut off or stopped at every point. At every instant that another session can see, a lease is
-// closed if and only if its ledger's row and the cursor are committed. Also when a ledger's metadata claims what no transaction explains:
-// then the transaction rolls back, an account is read from the RPC, and the transaction runs again.
+// closed if and only if its ledger's row and the cursor are committed.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
+import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { ledgerTransaction, points, Stop } from '../faults/stop.mjs';
-import { decode, encode } from '../localnet/xdr.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
-import { proxyRpc } from './rpc-proxy.mjs';
 
 const ACCOUNTS = 8;
-let world, users, service, stop, list, confirmed, rpc;
-let invented; // LedgerEntryData that the metadata of every ledger claims; undefined: none
-let refused = 0; // reads of accounts that fail before one is answered
+let world, users, service, stop, list;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  rpc = await proxyRpc(world.localnet.url, async (call, forward) =>
-    call.method === 'getLedgerEntries' && invented && refused > 0 ? [null, 500][refused-- % 2] : claim(await forward()));
-  world.env.RPC_URL = rpc.url;
   users = [await world.newAccount(), await world.newAccount()];
   world.localnet.pause();
   stop = new Stop(path.join(world.folder, 'stop'));
   service = await world.serve(stop.env);
 });
-after(async () => {
-  await world?.stop();
-  rpc?.close();
-});
+after(() => world?.stop());
 
-/** Adds the invented change to the metadata of each ledger that has transactions. */
-function claim(answer) {
-  for (const ledger of invented ? answer.result?.ledgers ?? [] : []) {
-    const meta = decode('LedgerCloseMeta', Buffer.from(ledger.metadataXdr, 'base64'));
-    meta.v2.txProcessing.at(-1)?.postTxApplyFeeProcessing.push(
-      { type: 1, updated: { lastModifiedLedgerSeq: ledger.sequence, data: invented, ext: { v: 0 } } });
-    ledger.metadataXdr = Buffer.from(encode('LedgerCloseMeta', meta)).toString('base64');
-  }
-  return answer;
-}
-
-/** Begins to invent a use of an idle account. */
-async function invent() {
-  const [[address]] = await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot LIMIT 1");
-  const key = encode('LedgerKey', { type: 0, account: { accountId: { type: 0, ed25519: Keypair.fromPublicKey(address).rawPublicKey() } } });
-  const answer = await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(
-    { jsonrpc: '2.0', id: 1, method: 'getLedgerEntries', params: { keys: [Buffer.from(key).toString('base64')] } }) });
-  const data = decode('LedgerEntryData', Buffer.from((await answer.json()).result.entries[0].xdr, 'base64'));
-  data.account.seqNum += 1000n;
-  invented = data;
-}
-
-/** Takes a lease that the next ledger will include. */
-async function submitted() {
+/** A lease's transaction, signed by its user. */
+async function signed() {
   const leased = await service.post('/v1/transactions',
     { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
   assert.equal(leased.status, 201, JSON.stringify(leased.json));
   const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
   inner.sign(users[0]);
+  return { hash: leased.json.hash, inner };
+}
+
+/** Takes a lease that the next ledger will include. */
+async function submitted() {
+  const { hash, inner } = await signed();
   const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
   assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
   await submit(world, bumped.json.transactionXdr);
-  return leased.json.hash;
+  return hash;
+}
+
+/** Takes a lease that fairway sends, and that the node has not taken: it is due after the next ledger. */
+async function refusedOnce() {
+  const { hash, inner } = await signed(), { faults } = world.localnet, { tryAgainLater } = faults.fired;
+  faults.configure({ tryAgainLater: 1 });
+  assert.equal((await service.post('/v1/submissions', { transactionXdr: inner.toXDR() })).status, 202);
+  await until(() => faults.fired.tryAgainLater > tryAgainLater, 10_000, 'it was sent');
+  faults.configure({ tryAgainLater: 0 });
+  return hash;
+}
+
+const waits = hash => world.localnet.chain.queued.some(({ innerHash }) => innerHash === hash);
+/** undefined: it has not ended. */
+const resultOf = async hash => (await world.sql(`SELECT result FROM fairway.lease_history WHERE hash = '\\x${hash}'`))[0]?.[0];
+
+/** The points of the last claim before a transaction was sent, and of that. */
+function claimPoints(all) {
+  const mine = all.filter(line => /^(fairway submit|rpc): /.test(line)), sent = mine.indexOf('rpc: sendTransaction');
+  const begins = mine.findLastIndex((line, i) => i < sent && line.startsWith('fairway submit: SELECT '));
+  return [...mine.slice(begins, sent), ...mine.filter(line => line.startsWith('rpc: '))];
 }
 
 const latest = async () => (await world.network.getLatestLedger()).sequence;
@@ -121,30 +115,15 @@ test('DR1 the points of the ledger transaction are those of faults/points', { ti
   list = points('ledger', ledgerTransaction(lines));
 });
 
-test('DR1 the points of a ledger transaction that has to read an account are those of faults/points', { timeout: 60_000 }, async () => {
-  await invent();
-  const first = await submitted();
-  await settled(first, await closeLedger());
-  const hash = await submitted();
-  const lines = await stop.trace(async () => settled(hash, await closeLedger()));
-  confirmed = points('ledger-confirmed', ledgerTransaction(lines, 2));
-  invented = undefined;
-});
-
 /** Returns every n-th point, and all points from COMMIT on; with FAIRWAY_SIZE=long, all. */
-const sample = (n, all = list) => all.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= all.length - 4);
+const sample = n => list.filter((_, i) => process.env.FAIRWAY_SIZE === 'long' || i % n === 0 || i >= list.length - 4);
 
-for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], ['cut', true]])
-  test(`${action === 'kill' ? 'DR1' : 'DR2'} the leader is ${action === 'kill' ? 'killed' : 'cut off'} at every point${
-    reads ? ' of a ledger transaction that reads an account' : ''}: no early and no lost release`, { timeout: 600_000 }, async t => {
+for (const action of ['kill', 'cut'])
+  test(`${action === 'kill' ? 'DR1' : 'DR2'} the leader is ${action === 'kill' ? 'killed' : 'cut off'} at every point: no early and no lost release`, { timeout: 600_000 }, async t => {
     let looks = 0, committed = 0;
-    const all = reads ? confirmed : list, chosen = reads ? sample(3, all) : action === 'kill' ? all : sample(2);
-    if (reads)
-      await invent();
-    const before = await used();
-    for (const [i, { point, count }] of chosen.entries()) {
+    const chosen = action === 'kill' ? list : sample(2), before = await used();
+    for (const { point, count } of chosen) {
       const hash = await submitted();
-      refused = i % 3; // reads that the RPC does not answer
       stop.arm(action, point, count);
       const ledger = await closeLedger();
       const stopWatching = watch(hash, ledger);
@@ -158,13 +137,36 @@ for (const [action, reads] of [['kill', false], ['cut', false], ['kill', true], 
       looks += await stopWatching();
       await endedOnce(hash, ledger);
     }
-    invented = undefined;
-    t.diagnostic(`${chosen.length} of ${all.length} points, ${looks} looks: 0 early, 0 lost releases`);
+    t.diagnostic(`${chosen.length} of ${list.length} points, ${looks} looks: 0 early, 0 lost releases`);
     if (action === 'kill')
       assert.ok(committed > 0 && committed < chosen.length, 'points on both sides of the COMMIT');
-    assert.equal(await used(), before + chosen.length, 'each lease used one sequence number, and what was invented counts for nothing');
+    assert.equal(await used(), before + chosen.length, 'each lease used one sequence number');
     assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state <> 'active'"), [['0']]);
   });
+
+test('DL16 what a replica has claimed after a ledger and not sent, because it was killed at any point, is sent after the next one', { timeout: 600_000 }, async t => {
+  const first = await refusedOnce();
+  const lines = await stop.trace(async () => {
+    await closeLedger();
+    await until(() => waits(first), 20_000, 'it waits in the node');
+  });
+  const all = points('claim', claimPoints(lines)), hashes = [first];
+  for (const { point } of all) {
+    const hash = await refusedOnce();
+    stop.arm('kill', point);
+    await closeLedger();
+    await stop.reach(point);
+    assert.equal((await service.ended).signal, 'SIGKILL');
+    service = await world.serve(stop.env);
+    await closeLedger();
+    hashes.push(hash);
+    await until(async () => waits(hash) || await resultOf(hash) === 'confirmed', 20_000, `killed at "${point}": it is sent`);
+  }
+  await closeLedger();
+  for (const hash of hashes)
+    await until(async () => await resultOf(hash) === 'confirmed', 20_000, `${hash} is confirmed`);
+  t.diagnostic(`${all.length} of ${all.length} points`);
+});
 
 test('DR7 a stopped leader that has lost its lock commits nothing when it continues with its old term', { timeout: 600_000 }, async t => {
   const old = service;

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { authorize, createContract } from '../faults/duplicates.mjs';
 import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
@@ -42,10 +43,12 @@ const sessionsEnded = name => until(async () =>
   (await world.sql(`SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}' AND xact_start IS NOT NULL`))[0][0] === '0',
 8000, `transactions of ${name} end`); // the server ends those of a stopped process after 5 s
 
-/** Returns the points that a request passes, until its response is sent. */
-async function traced(stop, work) {
-  const mine = all => all.filter(line => !/^fairway (ingest|watch|listen|start)/.test(line));
-  return mine(await stop.trace(work, all => mine(all).at(-1)?.endsWith(' sent')));
+/** Returns the points that a request passes, until its response and `sendings` to the network are sent; those come last in the list. */
+async function traced(stop, work, sendings = 0) {
+  const mine = lines => lines.filter(line => !/^fairway (ingest|watch|listen|start|submit|answers)/.test(line));
+  const all = mine(await stop.trace(work, lines => mine(lines).filter(line => / sent$/.test(line)).length > sendings));
+  const toNetwork = line => line.startsWith('rpc: ');
+  return [...all.filter(line => !toNetwork(line)), ...all.filter(toNetwork)];
 }
 
 let folders = 0;
@@ -62,10 +65,10 @@ async function warm(stop) {
  * Kills a service at each point of a request. request: sends a new request to a service. bounds: {never, always}, two positions in the list
  * of points: nothing is committed when the service is killed at or before the first, and everything is from the second on.
  */
-async function killEverywhere(name, request, bounds, { look, check = () => {} }) {
+async function killEverywhere(name, request, bounds, { look, check = () => {}, sendings }) {
   const stop = newStop();
   let service = await warm(stop);
-  const lines = points(name, await traced(stop, () => request(service))), { never, always } = bounds(lines);
+  const lines = points(name, await traced(stop, () => request(service), sendings)), { never, always } = bounds(lines);
   let done = 0;
   for (const [i, { point, count: pass }] of lines.entries()) {
     const earlier = await look();
@@ -105,7 +108,8 @@ test('DL2 DL9 after a grant with a key was killed at any point, its retry gets t
   const request = service => ask(service, { 'idempotency-key': `killed-${++keys}` });
   const check = async added => {
     const retry = await ask(keeper, { 'idempotency-key': `killed-${keys}` });
-    assert.equal(retry.status, 201);
+    assert.equal(retry.status, added.length > 0 ? 200 : 201);
+    assert.equal(retry.json.first, added.length === 0);
     if (added.length > 0)
       assert.equal(retry.json.hash, added[0]);
   };
@@ -145,6 +149,42 @@ test('DL2 a fee bump killed at any point is recorded or was not returned', { tim
   const bumped = await bump(keeper);
   assert.equal(bumped.status, 200);
   await submit(world, bumped.json.transactionXdr);
+});
+
+/** Bids are never forgotten: the leases that have one. */
+const sentLeases = async () => new Set((await world.sql("SELECT DISTINCT encode(lease_hash, 'hex') FROM fairway.fee_bumps")).flat());
+const confirmed = async added => {
+  for (const hash of added)
+    assert.equal((await keeper.get(`/v1/transactions/${hash}?wait=60`)).json.status, 'confirmed');
+};
+
+test('DL16 a submission killed at any point is not recorded, or another replica sends it', { timeout: 600_000 }, async t => {
+  const request = async service => {
+    const leased = await keeper.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 60 });
+    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+    inner.sign(user);
+    return service.post('/v1/submissions', { transactionXdr: inner.toXDR() });
+  };
+  t.diagnostic(await killEverywhere('submission', request, byCommit, { look: sentLeases, check: confirmed, sendings: 1 }));
+});
+
+test('DL16 DL9 after one call was killed at any point, its retry is the first one, and one transaction is confirmed', { timeout: 600_000 }, async t => {
+  let retry;
+  const shop = await world.newAccount();
+  await createContract(world, shop);
+  const request = async service => {
+    const body = await authorize(world, user, shop), headers = { 'idempotency-key': `call-${++keys}` };
+    const call = to => to.request('POST', '/v1/submissions', body, headers);
+    retry = () => call(keeper);
+    return call(service);
+  };
+  const check = async added => {
+    await confirmed(added);
+    const { status, json } = await retry();
+    assert.ok(status < 300 && json.first && (added.length === 0 || added[0] === json.hash), JSON.stringify(json));
+    await confirmed([json.hash]);
+  };
+  t.diagnostic(await killEverywhere('one-call', request, byCommit, { look: sentLeases, check, sendings: 1 }));
 });
 
 for (const action of ['error', 'cut'])

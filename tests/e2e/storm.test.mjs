@@ -7,14 +7,15 @@ import { describe } from '../oracle/judge.mjs';
 
 const seed = process.env.STORM_SEED ?? String(Math.floor(Math.random() * 1e9));
 
-test('DL1 DL9 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool that is nearly full and resized, with idempotency keys and a ' +
-  'history of leases: nothing is leased or signed twice, nothing leaks, and every release is in time', { timeout: 600_000 }, async t => {
+test('DL1 DL9 DL16 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool that is nearly full and resized, with idempotency keys and a ' +
+  'history of leases, half of which fairway sends: nothing is leased or signed twice, nothing leaks, every release is in time, and nothing ' +
+  'stays unsent', { timeout: 600_000 }, async t => {
   t.diagnostic(`STORM_SEED=${seed}`);
   const storm = await Storm.start({ seed, processes: 3, accounts: 50, users: 30, leases: 20_000, thinkMs: 2500 });
   try {
     storm.swarm.start(40);
     const { operator, fleet, requests } = storm, begun = Date.now();
-    const reached = () => requests.count.leases >= 150 && fleet.kills >= 5 && operator.ended('ensure-accounts') >= 2
+    const reached = () => requests.count.leases >= 150 && requests.count.relayed >= 50 && fleet.kills >= 5 && operator.ended('ensure-accounts') >= 2
       && operator.ended('accounts release') >= 1 && operator.ended('accounts retire') >= 1;
     await storm.runFaults({ ms: 300_000, gapMs: 500, databaseMs: 9_000, commandMs: 1500,
       enough: () => Date.now() - begun > 20_000 && reached() });
@@ -27,6 +28,7 @@ test('DL1 DL9 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool that is 
     assert.ok(verdict.drained, `every account is idle again, seed ${seed}`);
     assert.ok(isStorm, 'the storm had enough leases, kills and commands of an operator');
     assert.ok(verdict.keys.repeated > 0, 'some keys were repeated');
+    assert.ok(verdict.submissions.included > 0 && verdict.submissions.live > 0, 'ledgers have what fairway sent');
     for (const result of ['confirmed', 'expired'])
       assert.ok(verdict.results[result] > 0, `some leases are ${result}`);
   } finally {

@@ -32,6 +32,7 @@ async function confirm(draft, signer) {
   const found = await world.network.getTransaction(bumped.json.hash);
   assert.equal(found.status, 'SUCCESS');
   assert.equal(found.ledger, json.ledger);
+  assert.equal(json.returnValue, found.returnValue?.toXdr('base64'));
   return found;
 }
 
@@ -126,7 +127,7 @@ test('a resource fee far above what the simulation needs is refused, and nothing
   const inflated = TransactionBuilder.cloneFrom(prepared, { fee: '100', networkPassphrase: world.passphrase })
     .setSorobanData(new SorobanDataBuilder(prepared.toEnvelope().v1.tx.ext.sorobanData).setResourceFee(resourceFee * 3n).build()).build();
   const refused = await service.post('/v1/transactions', { transactionXdr: inflated.toXDR() });
-  assert.deepEqual([refused.status, refused.json.code], [400, 'FEE_EXCEEDS_MAXIMUM'], JSON.stringify(refused.json));
+  assert.deepEqual([refused.status, refused.json.code], [400, 'RESOURCES_OUTDATED'], JSON.stringify(refused.json));
   const tooMuch = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
   assert.equal(tooMuch.json.code, 'INVALID_SOROBAN_TRANSACTION', 'it has no SorobanTransactionData');
   await assertSettled(assert, world, service, ACCOUNTS);

@@ -83,8 +83,9 @@ export class Faults {
     const { random } = this;
     return random.chance(0.3) ? { reset: true } : { reset: true, seed: random.between(1, 1e6),
       lagLedgers: random.chance(0.3) ? random.between(0, 2) : 0, lagSpread: random.between(0, 3), loseRequest: 0.02, loseAnswer: 0.02,
-      delayMs: random.between(0, 60), tooManyRequests: 0.02, unavailable: 0.02, internalError: 0.02, tryAgainLater: 0.02,
-      loseSubmission: 0.01, delayLedgers: random.between(0, 2), late: random.chance(0.5) ? 0.03 : 0, emptyLedger: 0.05,
+      delayMs: random.chance(0.1) ? 4000 : random.between(0, 60), tooManyRequests: 0.02, unavailable: 0.02,
+      internalError: 0.02, tryAgainLater: 0.02, loseSubmission: 0.01, delayLedgers: random.between(0, 2), late: random.chance(0.5) ? 0.03 : 0,
+      emptyLedger: random.chance(0.2) ? 0.9 : 0.05, // what waits for four ledgers ages out
       dropLedger: 0.05, jump: 0.03, jumpSeconds: 3 };
   }
 }

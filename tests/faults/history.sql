@@ -26,10 +26,10 @@ INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, en
 SELECT h.hash, pool.keys[h.n % pool.size + 1], :rows - h.n, 1, :'client', decode(repeat(md5(h.n::text), 15), 'hex'),
     floor(extract(epoch FROM h.granted_at))::int8 + 20, 'history', h.granted_at
 FROM history h, pool;
-INSERT INTO fairway.lease_results (hash, granted_at, settled_at, result, result_code, ledger)
+INSERT INTO fairway.lease_results (hash, granted_at, settled_at, result, result_code, ledger, client, ended_ledger, place)
 SELECT h.hash, h.granted_at, h.granted_at + interval '5 seconds',
     CASE WHEN h.n % 20 = 0 THEN 'expired' WHEN h.n % 50 = 1 THEN 'failed' ELSE 'confirmed' END,
-    CASE WHEN h.n % 20 = 0 THEN NULL WHEN h.n % 50 = 1 THEN 'txFAILED' ELSE 'txSUCCESS' END, 1
+    CASE WHEN h.n % 20 = 0 THEN NULL WHEN h.n % 50 = 1 THEN 'txFAILED' ELSE 'txSUCCESS' END, 1, :'client', 1, h.n
 FROM history h;
 INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee, signed_at)
 SELECT sha256(h.hash), h.hash, h.granted_at, 20000, h.granted_at FROM history h WHERE h.n % 20 <> 0;

@@ -6,7 +6,9 @@ import { startLocalnet } from '../localnet/localnet.mjs';
 
 const address = id => StrKey.encodeEd25519PublicKey(Buffer.from(id, 'hex'));
 
-const localnet = await startLocalnet({ port: 0, ledgerMs: Number(process.argv[2]) });
+/** Ledgers of less than a second have close times in milliseconds. */
+const ledgerMs = Number(process.argv[2]), protocol = ledgerMs < 1000 ? 30 : undefined;
+const localnet = await startLocalnet({ port: 0, ledgerMs, protocol });
 const accounts = () => [...localnet.chain.state.values()].filter(({ kind }) => kind === 'account');
 let known = new Map();
 
@@ -19,12 +21,14 @@ function changes() {
   return { changed, removed };
 }
 
-localnet.chain.on('closed', ({ header, items }) => process.send({ ledger: {
+localnet.chain.on('closed', ({ header, items, queued }) => process.send({ ledger: {
   sequence: header.ledgerSeq,
   closeTime: String(header.scpValue.closeTime),
   ...changes(),
   transactions: items.map(({ transaction, outcome }) => ({
-    hash: transaction.isFeeBump ? transaction.inner.hashHex : transaction.hashHex, success: outcome.ok })),
+    hash: transaction.isFeeBump ? transaction.inner.hashHex : transaction.hashHex, success: outcome.ok, bid: String(transaction.fee),
+    charged: String(outcome.feeCharged) })),
+  queued: queued.map(({ hash, innerHash, fee }) => [hash, innerHash, fee]),
 } }));
 process.on('message', message => {
   if (message.faults)
@@ -34,4 +38,4 @@ process.on('message', message => {
 });
 process.on('disconnect', () => process.exit(0));
 process.send({ url: localnet.url, first: { sequence: localnet.chain.history.latest, closeTime: String(localnet.chain.closeTime),
-  ...changes(), transactions: [] } });
+  ...changes(), transactions: [], queued: [] } });

@@ -9,6 +9,8 @@ import { coSign, networkId, readFeeBump, readLease } from '../oracle/envelope.mj
 const SDK_SAMPLE = 0.02, HANG_UP = 0.02;
 const ANSWER_MS = 12_000, PATIENCE_MS = 60_000;
 const INNER_FAILED = -13;
+/** Of submissions: none, enough for a whole lease, the least fee, room for a few raises; and how many are submitted again with ten times that. */
+const CAPS = [undefined, undefined, '150000', '150000', '150000', '20000', '20003'], RAISE = 0.1;
 
 /** The innermost result code of a TransactionResult. */
 function resultCode(base64) {
@@ -16,7 +18,8 @@ function resultCode(base64) {
   return code === INNER_FAILED ? bytes.readInt32BE(52) : code;
 }
 
-const digestOf = text => crypto.createHash('sha256').update(text).digest('hex');
+/** Of what every answer to a key must have: all but whether it is the first one, and the lease's present status. */
+const digestOf = ({ first, status, ...same }) => crypto.createHash('sha256').update(JSON.stringify(same)).digest('hex');
 
 export class Requests {
   /** False: undecided requests are given up after the response that they wait for. */
@@ -26,7 +29,7 @@ export class Requests {
     Object.assign(this, { fleet, history, rpcUrl, passphrase });
     this.client = quickSigner(client);
     this.network = networkId(passphrase);
-    this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0 };
+    this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0, relayed: 0 };
     /** Number of 503 responses by code. */
     this.refusals = {};
     this.wrong = [];
@@ -38,10 +41,10 @@ export class Requests {
     try {
       const answer = await fetch(service.url + path, { method: 'POST', body: sent, signal: AbortSignal.timeout(ms),
         headers: { 'content-type': 'application/json', ...authorization(this.client, 'POST', path, sent, key) } });
-      const text = await answer.text();
-      if (key && answer.status === 201)
-        this.history.append('keyed_answer', key, digestOf(text));
-      return { status: answer.status, json: JSON.parse(text) };
+      const json = await answer.json();
+      if (key && answer.ok)
+        this.history.append('keyed_answer', key, digestOf(json));
+      return { status: answer.status, json };
     } catch {
       return null;
     }
@@ -112,6 +115,22 @@ export class Requests {
     this.history.append('signature', new Date(), 'fee bump', bump.hash, lease.hash, lease.account, lease.sequence, lease.maxTime, '',
       null);
     await this.#submit(random, lease, answer.json.transactionXdr);
+  }
+
+  /** fairway sends it. What was asked is reported first: an answer may be lost. */
+  async relay(random, user, lease) {
+    const transactionXdr = coSign(lease.envelope, lease.hash, user.keypair, user.privateKey), maxFee = random.pick(CAPS);
+    const asks = [maxFee, ...(maxFee && random.chance(RAISE) ? [`${maxFee}0`] : [])];
+    for (const cap of asks) {
+      this.history.append('asked', lease.hash, cap);
+      const answer = await this.ask(random, random.pick(['/v1/submissions', '/v1/submissions?wait=5']),
+        { transactionXdr, ...(cap && { maxFee: cap }) }, { tries: 20 });
+      if (!answer || answer.status >= 500)
+        return;
+      if (answer.status > 202 || answer.json.hash !== lease.hash || answer.json.rejected)
+        this.wrong.push(`status ${answer.status} for a submission: ${JSON.stringify(answer.json)}`);
+    }
+    this.count.relayed++;
   }
 
   async #submit(random, lease, transaction) {

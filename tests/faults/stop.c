@@ -19,7 +19,8 @@
  * Names: "SESSION: STATEMENT" before a statement; "SESSION: sync after STATEMENT" when all of a round trip
  * but its Sync was sent, STATEMENT being its last one; "SESSION: answers after STATEMENT" when the server has
  * responded and nothing was read; "SESSION: read after STATEMENT" when everything was read; "keyd: MESSAGE"
- * and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent". Round trips that happen only now and
+ * and "keyd: MESSAGE answered"; "reply STATUS" and "reply STATUS sent"; "rpc: sendTransaction" and "rpc:
+ * sendTransaction sent", which is before the answer. Round trips that happen only now and
  * then have statements of their own, so the points of the others keep their names and counts.
  */
 #include <ctype.h>
@@ -298,7 +299,7 @@ PGresult *PQgetResult(PGconn *conn)
     return result;
 }
 
-/* ---- the key process, and responses to clients */
+/* ---- the key process, responses to clients, and transactions to an RPC */
 
 static bool is_unix(int fd)
 {
@@ -319,14 +320,17 @@ static const char *message_of(const uint8_t *header, size_t len)
     return names[header[7]];
 }
 
-/* Names what the bytes begin: a message to keyd or the head of a response. False: neither. */
-static bool name_of(int fd, const void *data, size_t len, char name[static NAME_SIZE], bool *response)
+/* Names what the bytes begin: a message to keyd, the head of a response, or a whole call of an RPC. False:
+ * none of these. has_end: what follows it is a point, too. */
+static bool name_of(int fd, const void *data, size_t len, char name[static NAME_SIZE], bool *has_end)
 {
     const char *message = is_unix(fd) ? message_of(data, len) : NULL;
     int status;
-    *response = message == NULL;
+    *has_end = message == NULL;
     if (message != NULL)
         snprintf(name, NAME_SIZE, "keyd: %s", message);
+    else if (len > 5 && memcmp(data, "POST ", 5) == 0 && memmem(data, len, "\"sendTransaction\"", 17) != NULL)
+        snprintf(name, NAME_SIZE, "rpc: sendTransaction");
     else if (len > 12 && memcmp(data, "HTTP/1.1 ", 9) == 0 &&
              sscanf((const char *)data + 9, "%3d", &status) == 1)
         snprintf(name, NAME_SIZE, "reply %d", status);
@@ -335,7 +339,7 @@ static bool name_of(int fd, const void *data, size_t len, char name[static NAME_
     return true;
 }
 
-static void after_response(int fd, char name[static NAME_SIZE])
+static void after_sending(int fd, char name[static NAME_SIZE])
 {
     strcat(name, " sent");
     act(pass(name), fd);
@@ -344,13 +348,13 @@ static void after_response(int fd, char name[static NAME_SIZE])
 ssize_t send(int fd, const void *data, size_t len, int flags)
 {
     char name[NAME_SIZE];
-    bool response;
-    if (!name_of(fd, data, len, name, &response))
+    bool has_end;
+    if (!name_of(fd, data, len, name, &has_end))
         return NEXT(send)(fd, data, len, flags);
     act(pass(name), fd);
     ssize_t sent = NEXT(send)(fd, data, len, flags);
-    if (response)
-        after_response(fd, name);
+    if (has_end)
+        after_sending(fd, name);
     return sent;
 }
 
@@ -358,14 +362,14 @@ ssize_t send(int fd, const void *data, size_t len, int flags)
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     char name[NAME_SIZE];
-    bool response;
+    bool has_end;
     if (message->msg_iovlen == 0 ||
-        !name_of(fd, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, name, &response))
+        !name_of(fd, message->msg_iov[0].iov_base, message->msg_iov[0].iov_len, name, &has_end))
         return NEXT(sendmsg)(fd, message, flags);
     act(pass(name), fd);
     ssize_t sent = NEXT(sendmsg)(fd, message, flags);
-    if (response)
-        after_response(fd, name);
+    if (has_end)
+        after_sending(fd, name);
     return sent;
 }
 

@@ -54,14 +54,11 @@ export class Stop {
   }
 }
 
-/** The points of the last ledger transaction among all that were recorded; with 2, from the transaction before it on. */
-export function ledgerTransaction(all, transactions = 1) {
-  const mine = all.filter(line => line.startsWith('fairway ingest: '));
+/** The points of the last ledger transaction among all that were recorded, without those of a balance, which only some ledgers write. */
+export function ledgerTransaction(all) {
+  const mine = all.filter(line => line.startsWith('fairway ingest: ') && !line.includes('write_funds'));
   const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
-  let begin = commit;
-  for (let n = 0; n < transactions; n++)
-    begin = mine.findLastIndex((line, i) => i < begin && line.includes(': BEGIN'));
-  return mine.slice(begin, commit + 4);
+  return mine.slice(mine.findLastIndex((line, i) => i < commit && line.includes(': BEGIN')), commit + 4);
 }
 
 /** Whether the point is before a statement, which can fail. */

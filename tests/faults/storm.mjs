@@ -9,7 +9,7 @@ import { sleep, startWorld, until } from '../e2e/harness.mjs';
 import { proxyRpc } from '../e2e/rpc-proxy.mjs';
 import { startHistory } from '../oracle/history.mjs';
 import { judge } from '../oracle/judge.mjs';
-import { contests, keys } from '../oracle/report.mjs';
+import { contests, keys, submissions } from '../oracle/report.mjs';
 import { watchWal } from '../oracle/wal.mjs';
 import { Contest } from './contest.mjs';
 import { Faults } from './faults.mjs';
@@ -27,15 +27,16 @@ const postgres = path.join(new URL('.', import.meta.url).pathname, '../integrati
 export class Storm {
   /**
    * accounts: the size of the pool; `inUse`: the share of it to keep leased. leases: number of settled leases before the start. keyed:
-   * the share of requests with an Idempotency-Key. thinkMs: the mean pause of a client between two requests.
+   * the share of requests with an Idempotency-Key; relayed: of the leases that fairway sends. thinkMs: the mean pause of a client between
+   * two requests.
    */
-  static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, thinkMs = 1000, ledgerMs = 1000 }) {
+  static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, relayed = 0.5, thinkMs = 1000, ledgerMs = 1000 }) {
     const storm = new Storm();
     Object.assign(storm, { seed, accounts, inUse, begun: Date.now(), contests: 0 });
     try {
       await storm.#startServers(ledgerMs);
       const keypairs = await storm.#makeUsers(users);
-      await storm.#startFleet(processes, keypairs, leases, { keyed, thinkMs });
+      await storm.#startFleet(processes, keypairs, leases, { keyed, relayed, thinkMs });
     } catch (error) {
       await storm.stop();
       throw error;
@@ -46,6 +47,7 @@ export class Storm {
   async #startServers(ledgerMs) {
     this.network = await startNetwork(ledgerMs);
     this.world = await startWorld({ accounts: 0, localnet: this.network });
+    this.world.env.LEDGER_SECONDS = `${ledgerMs}ms`;
     this.history = await startHistory(path.join(this.world.folder, 'history'));
     this.data = path.join(this.world.folder, 'postgres');
     this.sql = text => this.world.sql(text);
@@ -84,14 +86,16 @@ export class Storm {
   }
 
   /** Appends a ledger of the network to the history. */
-  #record({ sequence, closeTime, changed, removed, transactions }) {
-    this.history.append('ledger', sequence, closeTime);
+  #record({ sequence, closeTime, changed, removed, transactions, queued }) {
+    this.history.append('ledger', sequence, closeTime, new Date());
     for (const [account, after] of changed)
       this.history.append('consumption', sequence, account, after);
     for (const account of removed)
       this.history.append('removal', sequence, account);
-    for (const { hash, success } of transactions)
-      this.history.append('inclusion', sequence, hash, success);
+    for (const { hash, success, bid, charged } of transactions)
+      this.history.append('inclusion', sequence, hash, success, bid, charged);
+    for (const row of queued)
+      this.history.append('queued', sequence, ...row);
   }
 
   /** Injects faults, {ms, gapMs, databaseMs, enough} as in Faults.run(), with an operator's command about every commandMs. */
@@ -160,8 +164,8 @@ export class Storm {
     const [[signatures]] = await history.query('SELECT count(*) FROM signature');
     const [[terms]] = await history.query('SELECT max(term) FROM cursor_change');
     return { drained, broken, results, leases: Number(leases), signatures: Number(signatures), terms: Number(terms), kills: this.fleet.kills,
-      inUse: this.governor.report(), keys: await keys(history), contests: await contests(history), oldLeases: this.oldLeases.count,
-      faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
+      inUse: this.governor.report(), keys: await keys(history), submissions: await submissions(history), contests: await contests(history),
+      oldLeases: this.oldLeases.count, faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
       clients: { ...this.requests.count, ...this.swarm.count }, refusals: this.requests.refusals,
       seconds: Math.round((Date.now() - this.begun) / 1000), secondsToFinish: Math.round((Date.now() - begun) / 1000),
       wrong: [...asserted, ...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
@@ -181,6 +185,7 @@ export class Storm {
       LEFT JOIN fairway.lease_results r USING (hash, granted_at) WHERE l.request_id <> 'history'`));
     append('final_key', await this.sql(`SELECT client, key, encode(lease_hash, 'hex') FROM fairway.idempotency_keys
       WHERE key NOT LIKE 'history-%'`));
+    append('final_submission', await this.sql("SELECT encode(lease_hash, 'hex') FROM fairway.submissions"));
     append('final_account', await this.sql(
       "SELECT public_key, state, sequence, encode(lease_hash, 'hex') FROM fairway.channel_accounts"));
     append('final_cursor', await this.sql('SELECT sequence, term FROM fairway.cursor'));

@@ -129,19 +129,38 @@ static void build_transaction(struct script *script, struct buf *out, uint64_t n
     }
 }
 
+/* The bid of the answer is the fee bump of the lease that was signed, or there is none. */
+static void check_bid(const struct talk *talk, int64_t fee, int64_t resource_fee)
+{
+    struct xdr_reader answer = xdr_reader(buf_bytes(&talk->answer));
+    struct envelope bid, leased;
+    struct bytes span;
+    answer.at += 4 + 32 + 64 + 32;
+    RULE(wire_get_bytes(&answer, &span) == ERR_OK && (span.len > 0) == (fee != 0));
+    if (fee == 0)
+        return;
+    RULE(fee > 0 && fee <= BUMP_FEE_MAX + resource_fee);
+    RULE(envelope_decode(span, &bid, NULL) == ERR_OK && bid.form == ENVELOPE_FEE_BUMP);
+    RULE(envelope_decode(buf_bytes(&talk->lease), &leased, NULL) == ERR_OK);
+    RULE(bytes_equal(bid.body, leased.body) && bytes_equal(bid.signature_list, leased.signature_list));
+}
+
 static void lease(struct talk *talk, struct script *script)
 {
     CLEANUP(buf_free) struct buf message = {0}, transaction = {0};
     const uint64_t now_s = own_clock_latest_s() - 200 + take(script, 1);
-    bool broken = take(script, 1) == 1;
+    const uint8_t how = (uint8_t)take(script, 1);
+    const bool broken = how == 1;
+    const int64_t bid = how < 2 ? 0 : (int64_t)take(script, 4);
     build_transaction(script, &transaction, now_s);
     buf_add_u64(&message, now_s);
     buf_add_u32(&message, 1);
     buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
     put_account(&message, broken);
+    buf_add_u64(&message, (uint64_t)bid);
     wire_put_bytes(&message, buf_bytes(&transaction));
     RULE(handle(talk, handle_leases, buf_bytes(&message)));
-    RULE(talk->answer.len == 4 + 32 + 64);
+    RULE(talk->answer.len >= 4 + 32 + 64 + 32 + 4);
     const uint8_t *answer = talk->answer.data;
     struct signature signature;
     struct hash hash;
@@ -149,6 +168,7 @@ static void lease(struct talk *talk, struct script *script)
     memcpy(signature.bytes, answer + 36, sizeof signature.bytes);
     if (be32_get(answer) != ERR_OK) {
         RULE(is_zero(signature.bytes, sizeof signature.bytes));
+        RULE(talk->answer.len == 4 + 32 + 64 + 32 + 4); /* no bid */
         return;
     }
     /* what was signed is a lease by the rules of the front, and not valid for longer than keyd's clock allows
@@ -164,6 +184,7 @@ static void lease(struct talk *talk, struct script *script)
     talk->signatures++;
     buf_clear(&talk->lease);
     envelope_build(buf_bytes(&transaction), &account.public_key, &signature, 1, &talk->lease);
+    check_bid(talk, bid, view.resource_fee_stroops);
 }
 
 static void fee_bump(struct talk *talk, struct script *script)

@@ -26,8 +26,12 @@ static enum wire_type type_of(unsigned call)
 
 static enum err call_leases(struct keyd *keyd)
 {
-    struct lease_signing items[2] = {{.transaction = {(const uint8_t *)"abcd", 4}}, {.result = ERR_OK}};
-    return keyd_sign_leases(keyd, 1, 0, items, ARRAY_LEN(items));
+    CLEANUP(buf_free) struct buf bid = {0};
+    struct lease_signing items[2] = {{.transaction = {(const uint8_t *)"abcd", 4}},
+        {.bid_fee_stroops = 5, .bid_envelope = &bid, .result = ERR_INTERNAL}};
+    enum err e = keyd_sign_leases(keyd, 1, 0, items, ARRAY_LEN(items));
+    RULE(e != ERR_OK || (bid.len > 0) == (items[1].result == ERR_OK));
+    return e;
 }
 
 static enum err call_bumps(struct keyd *keyd)

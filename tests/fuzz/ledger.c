@@ -2,6 +2,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/xdr_mutator.h"
 #include "stellar/ledger.h"
+#include "stellar/return_value.h"
 #include "xdr/xdr.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
@@ -18,16 +19,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     xdr_count_arms(XDR_LedgerCloseMeta, data, size);
     enum err e = ledger_decode(xdr, &network, &ledger, &detail);
     if (e != ERR_OK) {
-        RULE(ledger.transactions == NULL && ledger.accounts == NULL);
+        RULE(ledger.transactions == NULL && ledger.operations == NULL);
         return 0;
     }
     RULE(xdr_check(XDR_LedgerCloseMeta, xdr) == ERR_OK);
-    for (size_t i = 1; i < ledger.account_count; i++)
-        RULE(public_key_compare(&ledger.accounts[i - 1].key, &ledger.accounts[i].key) < 0);
-    for (size_t i = 0; i < ledger.account_count; i++)
-        RULE(ledger_account(&ledger, &ledger.accounts[i].key) == &ledger.accounts[i]);
-    for (size_t i = 0; i < ledger.transaction_count; i++)
-        RULE(ledger.set_proved || !ledger.transactions[i].consumed);
+    for (size_t i = 0; i < ledger.transaction_count; i++) {
+        const struct ledger_transaction *transaction = &ledger.transactions[i];
+        RULE(ledger.set_proved || !transaction->consumed);
+        RULE(xdr_check(XDR_TransactionResult, transaction->result) == ERR_OK);
+        const struct bytes value = return_value(transaction->result, transaction->meta);
+        RULE(value.len == 0 || xdr_check(XDR_ScVal, value) == ERR_OK);
+    }
+    for (size_t i = 0; i < ledger.operation_count; i++)
+        RULE(ledger.operations[i].transaction < ledger.transaction_count);
     ledger_free(&ledger);
     return 0;
 }

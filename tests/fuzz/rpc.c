@@ -2,9 +2,11 @@
  * The answers of Stellar RPC. The first byte of the input chooses the call, and whether the rest is the whole
  * answer or only its result. This file takes the place of rpc/transport.c.
  */
+#include <jansson.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "fuzz/fuzz.h"
 #include "rpc/rpc.h"
 #include "rpc/transport.h"
@@ -26,6 +28,14 @@ void transport_free(struct transport *transport)
     free(transport);
 }
 
+struct buf transport_take(struct transport *transport)
+{
+    const struct buf body = answer;
+    (void)transport;
+    answer = (struct buf){0};
+    return body;
+}
+
 enum err transport_pause(const struct transport *transport, int ms)
 {
     (void)transport, (void)ms;
@@ -44,16 +54,32 @@ enum err transport_post(struct transport *transport, const char *json, size_t ma
     return ERR_OK;
 }
 
+/* The metadata is what a parser of JSON finds in the response. */
+static void compare(const struct rpc_ledgers *ledgers, struct bytes text)
+{
+    json_t *root = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *items = json_object_get(json_object_get(root, "result"), "ledgers");
+    RULE(json_array_size(items) == ledgers->count);
+    for (size_t i = 0; i < ledgers->count; i++) {
+        const json_t *value = json_object_get(json_array_get(items, i), "metadataXdr");
+        CLEANUP(buf_free) struct buf meta = {0};
+        RULE(json_is_string(value) &&
+             base64_decode(json_string_value(value), json_string_length(value), &meta) == ERR_OK &&
+             bytes_equal(ledgers->items[i].meta, buf_bytes(&meta)));
+    }
+    json_decref(root);
+}
+
 static void ask_ledgers(struct rpc *rpc)
 {
     struct rpc_ledgers ledgers;
     struct detail detail;
+    CLEANUP(buf_free) struct buf text = {0};
+    buf_add_bytes(&text, buf_bytes(&answer));
     enum err e = rpc_ledgers(rpc, 100, 5, &ledgers, &detail);
     RULE(e != ERR_OK || (ledgers.count > 0 && ledgers.count <= 5));
-    for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
-        RULE(ledgers.items[i].meta.data >= ledgers.storage.data &&
-             ledgers.items[i].meta.data + ledgers.items[i].meta.len <=
-                 ledgers.storage.data + ledgers.storage.len);
+    if (e == ERR_OK)
+        compare(&ledgers, buf_bytes(&text));
     rpc_ledgers_free(&ledgers);
 }
 

@@ -9,8 +9,7 @@ enum {
     ARMS_MAX = 8192,
     PARTS_MAX = 8192,
     DEPTH_MAX = 200,
-    MADE_DEPTH = 12, /* from here on, made values are as flat as possible */
-    MADE_BYTES = 1 << 14
+    MADE_DEPTH = 12 /* from here on, made values are as flat as possible */
 };
 
 /* ---- union arms, for libFuzzer */
@@ -166,7 +165,7 @@ void xdr_count_arms(enum xdr_type type, const uint8_t *data, size_t size)
 
 struct maker {
     uint64_t random;
-    uint8_t out[MADE_BYTES];
+    uint8_t out[XDR_MADE_MAX];
     size_t len;
 };
 
@@ -180,8 +179,8 @@ static uint32_t below(struct maker *maker, uint32_t limit)
 
 static void add(struct maker *maker, const void *data, size_t len)
 {
-    if (len > MADE_BYTES - maker->len)
-        len = MADE_BYTES - maker->len;
+    if (len > XDR_MADE_MAX - maker->len)
+        len = XDR_MADE_MAX - maker->len;
     if (len > 0)
         memcpy(maker->out + maker->len, data, len);
     maker->len += len;
@@ -223,7 +222,7 @@ static void make_type(struct maker *maker, uint32_t type, unsigned depth);
 
 static uint32_t how_many(struct maker *maker, const struct xdr_step *step, unsigned depth)
 {
-    if (depth >= MADE_DEPTH || maker->len > MADE_BYTES / 2)
+    if (depth >= MADE_DEPTH || maker->len > XDR_MADE_MAX / 2)
         return 0;
     if (step->op == XDR_OP_OPTION)
         return below(maker, 2);
@@ -273,6 +272,17 @@ static void make_type(struct maker *maker, uint32_t type, unsigned depth)
 {
     for (const struct xdr_step *step = xdr_types[type].steps; step->op != XDR_OP_END; step++)
         make_step(maker, step, depth);
+}
+
+size_t xdr_make(enum xdr_type type, uint8_t out[XDR_MADE_MAX], unsigned seed)
+{
+    static struct maker maker;
+    prepare();
+    maker.random = seed * 0x9e3779b97f4a7c15u + 1;
+    maker.len = 0;
+    make_type(&maker, type, 0);
+    memcpy(out, maker.out, maker.len);
+    return maker.len;
 }
 
 /* ---- mutation */

@@ -16,4 +16,9 @@ void xdr_count_arms(enum xdr_type type, const uint8_t *data, size_t size);
  * changes bytes regardless of the schema. */
 size_t xdr_mutate(enum xdr_type type, uint8_t *data, size_t size, size_t max, unsigned seed);
 
+/* Makes a value of the type, at most XDR_MADE_MAX bytes; returns its size. One of exactly that size may be
+ * cut. */
+#define XDR_MADE_MAX ((size_t)1 << 14)
+size_t xdr_make(enum xdr_type type, uint8_t out[XDR_MADE_MAX], unsigned seed);
+
 #endif

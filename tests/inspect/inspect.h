@@ -10,7 +10,7 @@
 
 /* Both return the exit code: 0; 65 data that does not decode, or whose hashes do not match; 66 a file that
  * cannot be read. network NULL: what needs the network's id is not computed. */
-int inspect_ledgers(const struct network_id *network, bool framed, char **files);
+int inspect_ledgers(const struct network_id *network, bool framed, bool results, char **files);
 int inspect_transaction(const struct network_id *network, const char *base64);
 
 /* Prints json as one line and frees it. */

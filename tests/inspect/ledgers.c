@@ -5,8 +5,13 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "changes.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "stellar/ledger.h"
+#include "stellar/result.h"
+#include "stellar/return_value.h"
+#include "xdr/xdr.h"
 
 /* Record marking, RFC 5531 section 11: the last fragment of a record. Stellar writes one fragment a record.
  */
@@ -29,34 +34,8 @@ static json_t *transactions_json(const struct ledger *ledger)
     return list;
 }
 
-struct named_account {
-    char address[ADDRESS_SIZE];
-    const struct ledger_account *account;
-};
-
-static int by_address(const void *a, const void *b)
-{
-    return strcmp(((const struct named_account *)a)->address, ((const struct named_account *)b)->address);
-}
-
-/* Sorted by the address text, whose order differs from that of the keys: base32 puts letters before digits,
- * ASCII digits before letters. */
-static json_t *accounts_json(const struct ledger *ledger)
-{
-    AUTO_FREE struct named_account *named = NEW_ARRAY(ledger->account_count, struct named_account);
-    for (size_t i = 0; i < ledger->account_count; i++) {
-        named[i].account = &ledger->accounts[i];
-        address_encode(&ledger->accounts[i].key, named[i].address);
-    }
-    qsort(named, ledger->account_count, sizeof *named, by_address);
-    json_t *accounts = json_object();
-    for (size_t i = 0; i < ledger->account_count; i++)
-        json_object_set_new(accounts, named[i].address,
-            named[i].account->removed ? json_null() : inspect_i64(named[i].account->sequence));
-    return accounts;
-}
-
-static json_t *ledger_json(const char *file, size_t index, const struct ledger *ledger)
+static json_t *ledger_json(
+    const char *file, size_t index, const struct ledger *ledger, struct changes *changes)
 {
     json_t *out = json_object(), *name = json_string(file);
     json_object_set_new(out, "file", name != NULL ? name : json_string("(not UTF-8)"));
@@ -68,8 +47,33 @@ static json_t *ledger_json(const char *file, size_t index, const struct ledger *
     json_object_set_new(out, "previousHash", inspect_hash(&ledger->previous_hash));
     json_object_set_new(out, "closeTime", inspect_u64(ledger->close_time_s));
     json_object_set_new(out, "transactions", transactions_json(ledger));
-    json_object_set_new(out, "accounts", accounts_json(ledger));
+    json_object_set_new(out, "accounts", changes_json(changes));
     return out;
+}
+
+static enum err add_operation(struct bytes result, void *context)
+{
+    const char *name = xdr_result_name(result);
+    json_array_append_new(context, name == NULL ? json_null() : json_string(name));
+    return ERR_OK;
+}
+
+/* What GET /v1/transactions/{hash} says of a result: a line for each transaction. */
+static void results_print(const struct ledger *ledger)
+{
+    for (size_t i = 0; i < ledger->transaction_count; i++) {
+        const struct ledger_transaction *transaction = &ledger->transactions[i];
+        struct xdr_reader in = xdr_reader(transaction->result);
+        json_t *out = json_object(), *operations = json_array();
+        json_object_set_new(out, "hash", inspect_hash(&transaction->hash));
+        json_object_set_new(out, "feeCharged", inspect_i64(result_fee_charged(transaction->result)));
+        (void)!xdr_each(&in, XDR_TransactionResult, XDR_OperationResult, add_operation, operations);
+        json_object_set_new(out, "operations", operations);
+        const struct bytes value = return_value(transaction->result, transaction->meta);
+        AUTO_FREE char *text = base64_encode(value);
+        json_object_set_new(out, "returnValue", value.len == 0 ? json_null() : json_string(text));
+        inspect_print(out);
+    }
 }
 
 /* A file of ledgers and the position in it. */
@@ -77,6 +81,7 @@ struct input {
     const char *path, *name;
     FILE *file;
     const struct network_id *network; /* NULL: the transaction set is not checked */
+    bool results;                     /* print these instead of the ledger */
     size_t offset, index;
     struct buf buf;
 };
@@ -94,8 +99,18 @@ static int ledger_print(const struct input *in)
     struct detail detail;
     if (ledger_decode(buf_bytes(&in->buf), in->network, &ledger, &detail) != ERR_OK)
         return refuse(in, detail.text);
+    if (in->results) {
+        results_print(&ledger);
+        ledger_free(&ledger);
+        return EX_OK;
+    }
+    struct changes changes = changes_of(buf_bytes(&in->buf));
+    const struct public_key *unexplained = ledger.set_proved ? changes_unexplained(&changes, &ledger) : NULL;
+    char address[ADDRESS_SIZE], why[100];
     int code = EX_OK;
-    inspect_print(ledger_json(in->name, in->index, &ledger));
+    if (unexplained != NULL)
+        address_encode(unexplained, address);
+    inspect_print(ledger_json(in->name, in->index, &ledger, &changes));
     if (!ledger.hash_proved)
         code = refuse(in, "its hash is not the SHA-256 of its header");
     if (code == EX_OK && !ledger.results_proved)
@@ -103,6 +118,16 @@ static int ledger_print(const struct input *in)
     if (code == EX_OK && in->network != NULL && !ledger.set_proved)
         code = refuse(in, "the txSetHash of its header is not the hash of its transactions, or they are not "
                           "those of its results");
+    if (code == EX_OK && in->network != NULL && ledger.value.has_signature &&
+        !stellar_value_verify(&ledger.value, in->network))
+        code = refuse(in, "the scpValue of its header does not have the signature of its node");
+    if (code == EX_OK && ledger.value.times_differ)
+        code = refuse(in, "its close time in seconds is not the one in milliseconds");
+    if (code == EX_OK && unexplained != NULL) {
+        snprintf(why, sizeof why, "no transaction explains a change of %s", address);
+        code = refuse(in, why);
+    }
+    changes_free(&changes);
     ledger_free(&ledger);
     return code;
 }
@@ -143,9 +168,9 @@ static int frames_print(struct input *in)
     }
 }
 
-static int file_print(const char *path, bool framed, const struct network_id *network)
+static int file_print(const char *path, bool framed, bool results, const struct network_id *network)
 {
-    struct input in = {.path = path, .name = basename(path), .network = network};
+    struct input in = {.path = path, .name = basename(path), .network = network, .results = results};
     in.file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (in.file == NULL) {
         fprintf(stderr, "inspect: %s: %s\n", path, strerror(errno));
@@ -159,11 +184,11 @@ static int file_print(const char *path, bool framed, const struct network_id *ne
     return code;
 }
 
-int inspect_ledgers(const struct network_id *network, bool framed, char **files)
+int inspect_ledgers(const struct network_id *network, bool framed, bool results, char **files)
 {
     int worst = EX_OK;
     for (; *files != NULL; files++) {
-        const int code = file_print(*files, framed, network);
+        const int code = file_print(*files, framed, results, network);
         worst = code != EX_OK ? code : worst;
     }
     return worst;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "support/engine_waiting.h"
 #include "support/fixture.h"
 #include "slowness.h"
 

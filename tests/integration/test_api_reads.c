@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "support/fixture.h"
 #include "slowness.h"
 
@@ -35,7 +36,8 @@ static void get_transaction(struct response *response, const struct hash *hash, 
 
 static void a_pending_transaction_has_no_ledger_yet(void **state)
 {
-    static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", NULL};
+    static const char *const members[] = {
+        "hash", "status", "channelAccount", "sequence", "maxTime", "bids", NULL};
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
     get_transaction(&response, &hash, "");
@@ -48,8 +50,8 @@ static void a_pending_transaction_has_no_ledger_yet(void **state)
 
 static void a_settled_transaction_has_ledger_close_time_and_result_code(void **state)
 {
-    static const char *const members[] = {
-        "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", "resultCode", NULL};
+    static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", "ledger",
+        "closedAt", "ledgerHash", "resultCode", "feeCharged", "operationResults", "resultXdr", NULL};
     static const struct {
         int32_t code;
         const char *status, *name;
@@ -64,6 +66,9 @@ static void a_settled_transaction_has_ledger_close_time_and_result_code(void **s
         assert_json_members(response.json, members);
         assert_string_equal(response_text(&response, "status"), cases[i].status);
         assert_string_equal(response_text(&response, "resultCode"), cases[i].name);
+        struct hash included = response_hash(&response, "ledgerHash");
+        assert_true(hash_equal(&included, &hash));
+        assert_int_equal(strtoll(response_text(&response, "feeCharged"), NULL, 10), SERVICE_FEE_CHARGED);
         assert_int_equal(json_integer_value(json_object_get(response.json, "ledger")),
             test_db_number(&service.db, "SELECT sequence FROM fairway.cursor"));
         assert_int_equal(strtoll(response_text(&response, "closedAt"), NULL, 10),
@@ -93,10 +98,52 @@ static void a_fee_bumps_hash_finds_its_lease(void **state)
     get_transaction(&pending, &outer, "");
     assert_string_equal(response_text(&pending, "hash"), response_text(&leased, "hash"));
     assert_string_equal(response_text(&pending, "status"), "pending");
+    const json_t *bids = json_object_get(pending.json, "bids"), *bid = json_array_get(bids, 0);
+    assert_int_equal(json_array_size(bids), 1);
+    assert_string_equal(json_string_value(json_object_get(bid, "hash")), response_text(&bumped, "hash"));
+    assert_string_equal(json_string_value(json_object_get(bid, "fee")), response_text(&bumped, "fee"));
     service_include(&service, &inner, &outer, 0);
     get_transaction(&ended, &outer, "");
     assert_string_equal(response_text(&ended, "status"), "confirmed");
     assert_string_equal(response_text(&ended, "hash"), response_text(&leased, "hash"));
+    assert_string_equal(response_text(&ended, "ledgerHash"), response_text(&bumped, "hash"));
+    assert_null(json_object_get(ended.json, "bids"));
+}
+
+/* Posts a payment with this member; the text is JSON. */
+static void post_with(struct response *response, const char *reference)
+{
+    struct sample sample = SAMPLE;
+    add_payment(&sample, PLAIN, 9);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
+    sample_wipe(&sample);
+    AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"reference\":%s}", xdr, reference);
+    service_post(&service, response, "/v1/transactions", json_loads(body, 0, NULL));
+}
+
+static void a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease(void **state)
+{
+    char longest[259];
+    snprintf(longest, sizeof longest, "\"%0256d\"", 7);
+    const char *const wrong[] = {"\"\"", "7", "[]", longest};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        AUTO_RESPONSE refused = {0};
+        post_with(&refused, wrong[i]);
+        assert_refused(&refused, 400, "INVALID_REQUEST");
+    }
+    assert_int_equal(service_leases(&service), 0);
+    snprintf(longest, sizeof longest, "\"%0255d\"", 7);
+    const char *const right[] = {"\"caf\xc3\xa9 \\u263a\"", "\"caf\xc3\xa9 \\u263a\"", longest};
+    for (size_t i = 0; i < ARRAY_LEN(right); i++) {
+        AUTO_RESPONSE leased = {0}, read = {0};
+        post_with(&leased, right[i]);
+        assert_int_equal(leased.status, 201);
+        const struct hash hash = response_hash(&leased, "hash");
+        get_transaction(&read, &hash, "");
+        assert_string_equal(response_text(&read, "reference"), response_text(&leased, "reference"));
+        assert_int_equal(strlen(response_text(&read, "reference")), i == 2 ? 255 : 9);
+    }
 }
 
 static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
@@ -337,6 +384,7 @@ int main(void)
         TEST(a_settled_transaction_has_ledger_close_time_and_result_code),
         TEST(an_expired_transaction_has_a_ledger_but_no_result_code),
         TEST(a_fee_bumps_hash_finds_its_lease),
+        TEST(a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease),
         TEST(an_unknown_hash_is_404_at_once_also_with_wait),
         TEST(DA8_another_clients_hash_is_unknown),
         TEST(a_hash_is_64_hexadecimal_digits_of_either_case),

@@ -103,8 +103,8 @@ static int64_t number(const struct response *response, const char *member)
 
 static void the_reply_is_a_lease_with_our_valid_signature(void **state)
 {
-    static const char *const members[] = {"hash", "transactionXdr", "channelAccount", "sequence",
-        "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
+    static const char *const members[] = {"hash", "status", "first", "transactionXdr", "channelAccount",
+        "sequence", "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
     post_sample(&response, &sample, NULL);

@@ -67,7 +67,7 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(feed, sequence);
-    return ledger_feed_commit(feed, lead, &named, &committed, &detail);
+    return ledger_commit(lead, &named, 1, NULL, &committed, &detail);
 }
 
 /* Opens a new session, which reads the cursor, as ingestion does after any error. */
@@ -83,7 +83,7 @@ static struct lead lead_at(const char *url)
     return (struct lead){.db = db_new(&(struct db_settings){.url = url, .name = "cut"}),
         .network = network,
         .locks = lock_numbers_of(&network),
-        .ledger_seconds = 5};
+        .ledger_ms = 5000};
 }
 
 static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
@@ -123,7 +123,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
                               " AND a.slot = l.ledger - 100"),
         count);
     printf("%u cuts at the COMMIT of a ledger, 0 mismatches\n", count);
-    db_free(lead.db);
+    lead_free(&lead);
     proxy_free(proxy);
     ledger_feed_free(feed);
     test_db_drop(&test);
@@ -208,7 +208,7 @@ static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_onc
     assert_int_equal(test_db_number(&test, "SELECT count(*) FROM fairway.channel_accounts"
                                            " WHERE state = 'quarantined' AND lease_hash IS NOT NULL"),
         ARRAY_LEN(faults));
-    db_free(lead.db);
+    lead_free(&lead);
     proxy_free(proxy);
     ledger_feed_free(feed);
     test_db_drop(&test);

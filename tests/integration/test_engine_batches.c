@@ -235,7 +235,7 @@ static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
 
 /* The first statement of its text goes out with COMMIT; the engine connects again and records the same rows
  * again. */
-static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void **state)
+static void repeat_a_COMMIT(const char *statement, bool submits)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -246,9 +246,11 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *through = mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(proxy), path);
     test_engine_start(&engine, through, 1);
-    proxy_arm(proxy, PROXY_SILENT_AFTER, "fairway.record_fee_bumps");
-    for (size_t i = 0; i < BUMPERS; i++)
+    proxy_arm(proxy, PROXY_SILENT_AFTER, statement);
+    for (size_t i = 0; i < BUMPERS; i++) {
+        bumpers[i].request.submits = submits;
         bump_submit(&engine, &bumpers[i]);
+    }
     for (size_t i = 0; i < BUMPERS; i++) {
         client_wait(&bumpers[i].bump, ENGINE_BUMP_ANSWER_MS + 500);
         bump_done(&bumpers[i]);
@@ -256,8 +258,36 @@ static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void *
             slower(ENGINE_BUMP_ANSWER_MS + 500));
     }
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS);
+    assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.submissions"), submits ? BUMPERS : 0);
     test_engine_stop(&engine);
     proxy_free(proxy);
+    close_all(&engine, bumpers);
+}
+
+static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void **state)
+{
+    repeat_a_COMMIT("fairway.record_fee_bumps", false);
+}
+
+static void DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time(void **state)
+{
+    repeat_a_COMMIT("fairway.record_bids", true);
+}
+
+/* The sum of the open bids stays below what the distribution account can spend. */
+static void DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee(void **state)
+{
+    struct test_engine engine;
+    struct bumper bumpers[BUMPERS];
+    open_all(&engine, bumpers, 1);
+    test_db_exec(&engine.pool.test, "SELECT fairway.write_funds(1, 0, 0, 0, 0, 250000)");
+    for (size_t i = 0; i < 4; i++) {
+        bumpers[i].request.submits = true;
+        bumpers[i].request.max_fee_stroops = 100000;
+        bump_submit(&engine, &bumpers[i]);
+        bump_done(&bumpers[i]);
+        assert_int_equal(bumpers[i].bump.ticket.bump.fee_stroops, i < 2 ? 100000 - SUBMIT_RAISES : 2 * FEE);
+    }
     close_all(&engine, bumpers);
 }
 
@@ -318,6 +348,8 @@ int main(void)
         cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
         cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
         cmocka_unit_test(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time),
+        cmocka_unit_test(DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time),
+        cmocka_unit_test(DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee),
         cmocka_unit_test(DX7_fee_bumps_wait_for_the_key_process_until_their_deadline),
         cmocka_unit_test(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded),
     };

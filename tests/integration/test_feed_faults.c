@@ -53,7 +53,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     struct ledger_committed committed;
     struct detail detail = {0};
     int64_t before = gap_fingerprint(world);
-    enum err e = ledger_feed_commit(world->feed, &world->lead, named, &committed, &detail);
+    enum err e = ledger_commit(&world->lead, named, 1, NULL, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
         fail_msg("%s: \"%s\" does not contain \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
@@ -63,7 +63,7 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    if (ledger_feed_commit(world->feed, &world->lead, named, &committed, &detail) != ERR_OK)
+    if (ledger_commit(&world->lead, named, 1, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -188,7 +188,7 @@ static struct ingest *start(struct gap_world *world)
         .feed = &feed,
         .network = world->network,
         .poll_ms = 20,
-        .ledger_seconds = 5,
+        .ledger_ms = 5000,
         .retention_s = 3600};
     assert_int_equal(ingest_start(&settings, &ingest, NULL), ERR_OK);
     return ingest;

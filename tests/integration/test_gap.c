@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
+#include "pool/lease_lookup.h"
 #include "support/gap.h"
 
 #define TX_SUCCESS 0
@@ -51,6 +52,17 @@ static bool is(struct gap_world *world, unsigned n, const char *what)
 
 #define IDLE "a.lease_hash IS NULL AND a.locked_at IS NULL AND a.locked_until IS NULL"
 
+/* How many leases a client reads that has read all ends up to this ledger. */
+static size_t ends_after(struct gap_world *world, int64_t ledger)
+{
+    struct lease_list list CLEANUP(lease_list_free) = {0};
+    struct db *db = test_db_open(&world->db);
+    enum err e = lease_list_read(db, "", LEASE_ENDS(ledger), 100, &list, NULL);
+    db_free(db);
+    assert_int_equal(e, ERR_OK);
+    return list.count;
+}
+
 static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed(void **state)
 {
     struct gap_world *world = *state;
@@ -73,6 +85,9 @@ static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed
     assert_true(is(world, 4, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"));
     assert_int_equal(world->settled.released, 3);
     assert_true(gap_grants_allowed(world));
+    assert_int_equal(ends_after(world, 100), 3);
+    assert_int_equal(ends_after(world, 112), 3); /* the ledger that ended them, not those that have them */
+    assert_int_equal(ends_after(world, 113), 0);
 }
 
 static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it(void **state)
@@ -199,7 +214,9 @@ static void DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice(void *
     recover(world);
     assert_int_equal(gap_cursor(world), 106); /* of the node that lags most */
     assert_int_equal(gap_count(world, "a.sequence_ledger > 106"), RPC_ENTRIES_MAX);
-    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger BETWEEN 105 AND 108"), 4);
+    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger BETWEEN 105 AND 108"
+                                      " AND l.fee_charged = 100 AND l.ledger_hash IS NULL"),
+        4);
     int64_t settled = gap_count(world, "l.settled_at IS NOT NULL");
     for (uint32_t ledger = 107; ledger <= 109; ledger++) {
         follow(world);

@@ -296,12 +296,13 @@ static void try_grant(void *context)
     struct idempotency_keys keys = {0};
     struct usage usage = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
-    static const struct grant_settings settings = {.ledger_seconds = 3600};
+    static const struct grant_settings settings = {.ledger_ms = 3600000};
     struct grant_claim claim = {.settings = &settings,
         .batch = &batch,
         .wanted = 1,
         .keys = &keys,
         .usage = &usage,
+        .bids = &(struct lease_bids){.count = 0},
         .accounts = &account,
         .members = members,
         .named = &nobody};

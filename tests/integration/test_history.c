@@ -13,7 +13,7 @@
 #include "pool/retention.h"
 #include "pool/settle.h"
 #include "support/pool_rows.h"
-#include "support/settle_honest.h"
+#include "support/settle_alone.h"
 #include "slowness.h"
 
 #define DAY INT64_C(86400)
@@ -49,8 +49,11 @@ static void seed_chunk(const struct test_db *db, int64_t from, int64_t end, cons
         "   SELECT sha256(n::text::bytea), a.public_key, n, '', decode(repeat(md5(n::text), 12), 'hex'),"
         "   1, 'r', %s FROM generate_series(%lld, %lld) n"
         "   JOIN fairway.channel_accounts a ON a.slot = n %% %d RETURNING *),"
-        " r AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"
-        "   SELECT l.hash, l.granted_at, 'confirmed', 'txSUCCESS', 1 FROM l)"
+        " r AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, client,"
+        "     ended_ledger, place)"
+        "   SELECT l.hash, l.granted_at, 'confirmed', 'txSUCCESS', 1, l.client, l.sequence / 100, l.sequence "
+        "%% 100"
+        "   FROM l)"
         " INSERT INTO fairway.idempotency_keys (client, key, digest, lease_hash, granted_at)"
         " SELECT '', l.sequence::text, l.hash, l.hash, l.granted_at FROM l",
         time, (long long)from, (long long)(from + CHUNK < end ? from + CHUNK : end) - 1, ACCOUNTS);
@@ -127,23 +130,21 @@ static const char sql_grant[] =
     " array_agg(a.sequence + 1), array_agg(1::bigint), array_agg(''::text), array_agg('\\x00'::bytea),"
     " array_agg(2000000000::bigint), array_agg(0::bigint), array_agg('r'::text),"
     " array_agg(a.slot || clock_timestamp()::text), array_agg(sha256(''::bytea)),"
-    " array_agg(0::bigint)) FROM fairway.channel_accounts a WHERE a.slot < $1";
+    " array_agg(0::bigint), array_agg(NULL::text), array_agg(NULL::bytea)) FROM fairway.channel_accounts a "
+    "WHERE a.slot < $1";
 
 static const char *const keys[] = {"77", "none"};
 
 static void settle(struct db *db, size_t count)
 {
     struct ledger_transaction *transactions AUTO_FREE = NEW_ARRAY(count, struct ledger_transaction);
-    struct ledger_account *accounts AUTO_FREE = NEW_ARRAY(count, struct ledger_account);
     struct settled settled = {0};
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
     const struct ledger ledger = {.sequence = 100000,
         .close_time_s = 1000000000,
         .transactions = transactions,
-        .transaction_count = count,
-        .accounts = accounts,
-        .account_count = count};
+        .transaction_count = count};
     assert_int_equal(
         db_query(db,
             DB_SQL("SELECT a.public_key, a.lease_sequence, a.lease_hash FROM fairway.channel_accounts a"
@@ -152,13 +153,11 @@ static void settle(struct db *db, size_t count)
             &rows, &detail),
         ERR_OK);
     for (size_t i = 0; i < count; i++) {
-        accounts[i] = (struct ledger_account){.sequence = db_i64(rows, i, 1), .own_authority = true};
-        assert_int_equal(address_decode(db_text(rows, i, 0), &accounts[i].key), ERR_OK);
-        transactions[i] = (struct ledger_transaction){
-            .source = accounts[i].key, .sequence = accounts[i].sequence, .consumed = true};
+        transactions[i] = (struct ledger_transaction){.sequence = db_i64(rows, i, 1), .consumed = true};
+        assert_int_equal(address_decode(db_text(rows, i, 0), &transactions[i].source), ERR_OK);
         memcpy(transactions[i].hash.bytes, db_bytea(rows, i, 2).data, sizeof transactions[i].hash.bytes);
     }
-    if (settle_honest(db, &ledger, &settled, &detail) != ERR_OK)
+    if (settle_alone(db, &ledger, NULL, &settled, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     assert_int_equal(settled.confirmed, count);
 }

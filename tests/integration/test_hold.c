@@ -10,12 +10,14 @@
 #include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
+#include "support/ledger_envelopes.h"
 #include "support/ledger_feed.h"
 #include "support/pool_seed.h"
 #include "support/take_lead.h"
 
 #define ACCOUNTS 3
-#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(5))
+#define LEDGER_MS 5000
+#define HELD_SECONDS (LEASE_SECONDS_MAX + 2 * grants_clock_slack_s(LEDGER_MS))
 
 /* A pool, and a network whose first ledger the leader has committed. */
 struct world {
@@ -34,7 +36,7 @@ static enum err commit(struct world *world)
 {
     struct ledger_committed committed;
     const struct rpc_ledger ledger = next_ledger(world);
-    enum err e = ledger_feed_commit(world->feed, &world->lead, &ledger, &committed, NULL);
+    enum err e = ledger_commit(&world->lead, &ledger, 1, NULL, &committed, NULL);
     world->next += e == ERR_OK;
     return e;
 }
@@ -49,7 +51,7 @@ static int set_up(void **state)
     world->lead = (struct lead){.db = test_db_open(&world->pool.test),
         .network = world->pool.settings.network,
         .locks = lock_numbers_of(&world->pool.settings.network),
-        .ledger_seconds = 5};
+        .ledger_ms = LEDGER_MS};
     take_lead(&world->lead);
     assert_int_equal(commit(world), ERR_OK);
     *state = world;
@@ -59,7 +61,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    db_free(world->lead.db);
+    lead_free(&world->lead);
     ledger_feed_free(world->feed);
     test_pool_close(&world->pool);
     free(world);
@@ -245,6 +247,86 @@ static void DR10_after_the_hold_unknown_transactions_quarantine_again(void **sta
     assert_int_equal(number(world, sql_quarantined), 1);
 }
 
+/* Has these accounts consume their next sequence numbers: the first by a transaction that is bumped, the
+ * others by plain ones. */
+static void consume(struct world *world, size_t count)
+{
+    const struct built_transaction bumped = {.has_inner = true, .inner_hash = built_foreign(1)};
+    struct built_account accounts[ACCOUNTS];
+    for (size_t i = 0; i < count; i++)
+        accounts[i] =
+            (struct built_account){.key = world->pool.accounts[i], .sequence = POOL_SEED_SEQUENCE + 1};
+    close_with(world,
+        &(struct built_ledger){
+            .transactions = &bumped, .transaction_count = 1, .accounts = accounts, .account_count = count});
+}
+
+/* From now on, the distribution account is the one that bumps transactions in built ledgers. */
+static void pay_for_bumps(struct world *world)
+{
+    const struct public_key payer = ENVELOPE_FEE_SOURCE;
+    char address[ADDRESS_SIZE];
+    address_encode(&payer, address);
+    AUTO_FREE char *sql = mem_format("UPDATE fairway.network SET distribution_account = '%s'", address);
+    test_db_exec(&world->pool.test, sql);
+}
+
+static void DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold(void **state)
+{
+    struct world *world = *state;
+    pay_for_bumps(world);
+    consume(world, 2);
+    assert_int_equal(number(world, sql_quarantined), 0);
+    assert_suspended(world, "set back");
+    const int64_t until_s = number(world, sql_held_until);
+    assert_true(number(world, "SELECT held_until - close_time FROM fairway.cursor") >= HELD_SECONDS - 5);
+    close_with(world, NULL);
+    assert_in_range(number(world, sql_held_until), until_s - 5, until_s);
+    shorten_to(world, 0);
+    close_with(world, NULL);
+    for (size_t i = 0; i < ACCOUNTS; i++) {
+        const struct lease lease = granted(world);
+        const bool used = !public_key_equal(&lease.account, &world->pool.accounts[2]);
+        assert_int_equal(lease.sequence, POOL_SEED_SEQUENCE + 1 + used);
+    }
+}
+
+static void DR10_a_transaction_that_another_account_has_bumped_is_foreign(void **state)
+{
+    struct world *world = *state;
+    consume(world, 1);
+    assert_int_equal(number(world, sql_quarantined), 1);
+    assert_int_equal(number(world, sql_held_until), 0);
+}
+
+static void DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold(void **state)
+{
+    struct world *world = *state;
+    struct asked asked;
+    pay_for_bumps(world);
+    ask(&world->pool, &asked);
+    assert_int_equal(test_pool_grant(&world->pool, &asked, 1, NULL), ERR_OK);
+    const struct lease *lease = &asked.grant.lease;
+    const struct built_transaction bumped = {
+        .has_inner = true, .inner_hash = lease->hash, .envelope = buf_bytes(&lease->envelope)};
+    close_with(world, &(struct built_ledger){.transactions = &bumped, .transaction_count = 1});
+    assert_int_equal(leased_accounts(&world->pool), 0);
+    assert_int_equal(number(world, sql_quarantined), 0);
+    assert_int_equal(number(world, sql_held_until), 0);
+    asked_wipe(&asked);
+}
+
+/* Until ingestion has put grants on hold. */
+static void DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it(void **state)
+{
+    struct world *world = *state;
+    _Atomic uint32_t seen = POOL_SEED_LEDGER + 1;
+    world->pool.settings.seen_ledger = &seen;
+    assert_suspended(world, "set back");
+    close_with(world, NULL);
+    granted(world);
+}
+
 static void DR10_a_synchronous_failover_needs_no_hold(void **state)
 {
     struct world *world = *state;
@@ -290,7 +372,7 @@ static void DR10_a_synchronous_failover_keeps_an_earlier_hold(void **state)
     struct world *world = *state;
     int64_t until_s;
     world->lead.synchronous = true;
-    assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_OK);
     go_back_in_time(world);
     take_again(world);
     assert_int_equal(number(world, sql_held_until), until_s);
@@ -311,11 +393,12 @@ static void DR10_a_hold_by_hand_never_shortens_an_earlier_one(void **state)
 {
     struct world *world = *state;
     int64_t until_s;
-    assert_int_equal(grants_hold_begin(world->pool.db, "the volume was copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(
+        grants_hold_begin(world->pool.db, "the volume was copied", LEDGER_MS, &until_s, NULL), ERR_OK);
     assert_suspended(world, "the volume was copied");
     test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET held_until = held_until + 1000");
     int64_t again_s;
-    assert_int_equal(grants_hold_begin(world->pool.db, "again", 5, &again_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "again", LEDGER_MS, &again_s, NULL), ERR_OK);
     assert_int_equal(again_s, until_s + 1000);
     assert_suspended(world, "the volume was copied");
 }
@@ -332,10 +415,10 @@ static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
             NULL),
         ERR_OK);
     assert_int_equal(
-        grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_DATABASE_UNAVAILABLE);
+        grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_DATABASE_UNAVAILABLE);
     db_rollback(in_flight);
     db_free(in_flight);
-    assert_int_equal(grants_hold_begin(world->pool.db, "copied", 5, &until_s, NULL), ERR_OK);
+    assert_int_equal(grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_OK);
 }
 
 static void DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers(void **state)
@@ -368,7 +451,7 @@ static void DR10_a_database_without_a_ledger_cannot_be_put_on_hold(void **state)
     struct world *world = *state;
     int64_t until_s;
     test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor");
-    assert_int_equal(grants_hold_begin(world->pool.db, "again", 5, &until_s, NULL), ERR_CONFIG);
+    assert_int_equal(grants_hold_begin(world->pool.db, "again", LEDGER_MS, &until_s, NULL), ERR_CONFIG);
 }
 
 static void DR10_a_leader_commits_nothing_into_another_database(void **state)
@@ -412,6 +495,10 @@ int main(void)
         TEST(DR10_a_quarantined_account_that_the_network_removed_is_retired),
         TEST(DR10_changed_signers_quarantine_during_a_hold_too),
         TEST(DR10_after_the_hold_unknown_transactions_quarantine_again),
+        TEST(DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold),
+        TEST(DR10_a_transaction_that_another_account_has_bumped_is_foreign),
+        TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold),
+        TEST(DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it),
         TEST(DR10_a_synchronous_failover_needs_no_hold),
         TEST(DR10_a_dump_restored_into_its_own_cluster_is_another_database),
         TEST(DR10_a_copy_puts_grants_on_hold_even_with_synchronous_failover),

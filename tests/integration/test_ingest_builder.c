@@ -33,11 +33,22 @@ static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(vo
         assert_true(hash_equal(&ledger.hash, &hash));
         assert_true(hash_equal(&ledger.previous_hash, &previous));
         assert_true(ledger.hash_proved && ledger.results_proved && ledger.set_proved);
+        assert_false(ledger.value.upgrades_config);
         ledger_free(&ledger);
     }
 }
 
-static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
+static void a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value(void **state)
+{
+    const struct public_key frozen = built_key(1);
+    struct hash hash;
+    struct ledger ledger =
+        decode(&(struct built_ledger){.meta_version = 2, .frozen = &frozen, .frozen_count = 1}, &hash);
+    assert_true(ledger.hash_proved && ledger.value.upgrades_config);
+    ledger_free(&ledger);
+}
+
+static void a_built_ledger_has_the_given_transactions_and_one_for_each_other_change(void **state)
 {
     const struct built_transaction transactions[] = {
         {.hash = built_hash(1), .code = 0},
@@ -49,7 +60,10 @@ static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
         {.key = built_key(2), .sequence = 12, .balance_stroops = 5},
         {.key = built_key(3), .removed = true},
         {.key = built_key(4), .sequence = 14, .foreign_signer = true},
+        {.key = built_key(5), .sequence = 15, .invented = true},
+        {.key = built_key(6), .sequence = 16},
     };
+    const enum ledger_deed deeds[] = {DEED_CREATED, DEED_MERGED, DEED_OTHER};
     for (uint32_t version = 0; version <= 2; version++)
         for (size_t count = 0; count <= ARRAY_LEN(transactions); count += ARRAY_LEN(transactions)) {
             struct hash hash;
@@ -62,7 +76,6 @@ static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
                 .account_count = ARRAY_LEN(accounts)};
             struct ledger ledger = decode(&built, &hash);
             assert_true(ledger.hash_proved && ledger.results_proved && ledger.set_proved);
-            assert_int_equal(ledger.transaction_count, count);
             if (count != 0) {
                 assert_true(hash_equal(&ledger.transactions[0].hash, &transactions[0].hash));
                 assert_int_equal(ledger.transactions[0].code, 0);
@@ -71,12 +84,17 @@ static void a_built_ledger_has_the_given_transactions_and_accounts(void **state)
                 assert_int_equal(ledger.transactions[1].inner_code, -1);
                 assert_int_equal(ledger.transactions[2].code, -5);
             }
-            assert_int_equal(ledger.account_count, ARRAY_LEN(accounts));
-            assert_int_equal(ledger_account(&ledger, &accounts[0].key)->sequence, 11);
-            assert_int_equal(ledger_account(&ledger, &accounts[1].key)->balance_stroops, 5);
-            assert_true(ledger_account(&ledger, &accounts[1].key)->own_authority);
-            assert_true(ledger_account(&ledger, &accounts[2].key)->removed);
-            assert_false(ledger_account(&ledger, &accounts[3].key)->own_authority);
+            assert_int_equal(ledger.transaction_count, count + (count > 0 ? 4 : 5));
+            size_t deed = 0, found = 0;
+            for (size_t i = 0; i < ledger.operation_count && deed < ARRAY_LEN(deeds); i++)
+                if (ledger.operations[i].deed == deeds[deed] &&
+                    public_key_equal(&ledger.operations[i].account, &accounts[deed + (deed > 0)].key))
+                    deed++;
+            assert_int_equal(deed, ARRAY_LEN(deeds));
+            for (size_t i = 0; i < ledger.transaction_count; i++)
+                found += ledger.transactions[i].consumed &&
+                         public_key_equal(&ledger.transactions[i].source, &accounts[5].key);
+            assert_int_equal(found, 1);
             ledger_free(&ledger);
         }
 }
@@ -85,7 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata),
-        cmocka_unit_test(a_built_ledger_has_the_given_transactions_and_accounts),
+        cmocka_unit_test(a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value),
+        cmocka_unit_test(a_built_ledger_has_the_given_transactions_and_one_for_each_other_change),
     };
     return cmocka_run_group_tests_name("ingest/builder", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static struct lead new_lead(const struct world *world)
     return (struct lead){.db = test_db_open(&world->db),
         .network = network,
         .locks = lock_numbers_of(&network),
-        .ledger_seconds = 5};
+        .ledger_ms = 5000};
 }
 
 static enum err commit(struct world *world, uint32_t sequence)
@@ -42,7 +42,7 @@ static enum err commit(struct world *world, uint32_t sequence)
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(world->feed, sequence);
-    return ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail);
+    return ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail);
 }
 
 static int set_up(void **state)
@@ -61,7 +61,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    db_free(world->lead.db);
+    lead_free(&world->lead);
     ledger_feed_free(world->feed);
     test_db_drop(&world->db);
     free(world);
@@ -276,19 +276,17 @@ static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **sta
     assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* not the next one */
     for (size_t i = 0; i < HASHED_BYTES; i++) {
         meta->data[i] ^= 0x40;
-        if (ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail) == ERR_OK)
+        if (ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail) == ERR_OK)
             fail_msg("a change of byte %zu is not noticed", i);
         meta->data[i] ^= 0x40;
     }
     for (size_t cut = 1; cut < meta->len; cut += 7) {
         struct rpc_ledger part = named;
         part.meta.len -= cut;
-        assert_int_not_equal(
-            ledger_feed_commit(world->feed, &world->lead, &part, &committed, &detail), ERR_OK);
+        assert_int_not_equal(ledger_commit(&world->lead, &part, 1, NULL, &committed, &detail), ERR_OK);
     }
     named.hash.bytes[0] ^= 1;
-    assert_int_equal(
-        ledger_feed_commit(world->feed, &world->lead, &named, &committed, &detail), ERR_LEDGER_MISMATCH);
+    assert_int_equal(ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail), ERR_LEDGER_MISMATCH);
     assert_int_equal(cursor(world), FIRST);
     assert_int_equal(leased(world), 1);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
@@ -313,11 +311,12 @@ static void DR7_only_the_newest_term_commits(void **state)
     world->lead = other;
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(settled(world), 1);
+    other = world->lead;
     world->lead = old;
     assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
     assert_int_equal(lead_take(&world->lead, NULL), ERR_NOT_LEADER);
     assert_int_equal(cursor(world), FIRST + 1);
-    db_free(other.db);
+    lead_free(&other);
 }
 
 static void DR7_a_raised_term_fences_a_session_that_still_has_the_lock(void **state)
@@ -437,7 +436,7 @@ static void a_second_first_ledger_is_refused(void **state)
     lead_drop(&world->lead);
     take_lead(&other);
     other.cursor = (struct cursor){0}; /* as if it had read an empty database */
-    world->lead = (db_free(world->lead.db), other);
+    world->lead = (lead_free(&world->lead), other);
     assert_int_equal(commit(world, FIRST), ERR_NOT_LEADER);
     assert_int_equal(ledgers(world), 1);
 }

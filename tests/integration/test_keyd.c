@@ -261,6 +261,52 @@ static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
     buf_free(&body);
 }
 
+/* In one message: the same bytes as of a fee bump that is asked for afterwards. */
+static void a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed(void **state)
+{
+    struct buf transaction = {0}, inner = {0}, outer = {0}, bids[2] = {{0}};
+    struct hash hash;
+    struct lease_signing items[2];
+    items[0] = items[1] = good_lease(0, &transaction);
+    items[0].bid_fee_stroops = 5000;
+    items[0].bid_envelope = &bids[0];
+    items[1].bid_envelope = &bids[1]; /* without a bid */
+    sign(items, 2);
+    assert_int_equal(items[0].result, ERR_OK);
+    assert_int_equal(items[1].result, ERR_OK);
+    assert_int_equal(bids[1].len, 0);
+    envelope_build(items[0].transaction, &items[0].signer, &items[0].signature, 1, &inner);
+    assert_int_equal(bump(&inner, 0, 5000, &outer, &hash), ERR_OK);
+    assert_true(hash_equal(&hash, &items[0].bid_hash));
+    assert_true(bytes_equal(buf_bytes(&outer), buf_bytes(&bids[0])));
+    buf_free(&transaction);
+    buf_free(&inner);
+    buf_free(&outer);
+    buf_free(&bids[0]);
+}
+
+static void with_a_bid_above_the_maximum_not_even_the_lease_is_signed(void **state)
+{
+    const int64_t most = keyd_test_settings().max_bump_fee_stroops;
+    const struct {
+        int64_t fee_stroops;
+        enum err expected;
+    } bids[] = {{most, ERR_OK}, {most + 1, ERR_FEE_EXCEEDS_MAXIMUM}, {-1, ERR_FEE_EXCEEDS_MAXIMUM},
+        {INT64_MAX, ERR_FEE_EXCEEDS_MAXIMUM}};
+    const struct signature none = {0};
+    for (size_t i = 0; i < ARRAY_LEN(bids); i++) {
+        struct buf transaction CLEANUP(buf_free) = {0}, bid CLEANUP(buf_free) = {0};
+        struct lease_signing item = good_lease(0, &transaction);
+        item.bid_fee_stroops = bids[i].fee_stroops;
+        item.bid_envelope = &bid;
+        sign(&item, 1);
+        assert_int_equal(item.result, bids[i].expected);
+        assert_int_equal(bid.len > 0, item.result == ERR_OK);
+        if (item.result != ERR_OK)
+            assert_memory_equal(&item.signature, &none, sizeof none);
+    }
+}
+
 /* More than one message takes, with items that are refused in between. */
 static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
 {
@@ -384,6 +430,8 @@ int main(void)
         cmocka_unit_test(a_batch_larger_than_one_message_is_signed),
         cmocka_unit_test(large_transactions_are_sent_in_several_messages),
         cmocka_unit_test(a_fee_bump_is_paid_by_the_distribution_account),
+        cmocka_unit_test(a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed),
+        cmocka_unit_test(with_a_bid_above_the_maximum_not_even_the_lease_is_signed),
         cmocka_unit_test(each_fee_bump_of_a_batch_has_its_own_result),
         cmocka_unit_test(creation_and_merge_carry_every_signature),
         cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),

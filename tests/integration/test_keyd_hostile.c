@@ -47,6 +47,10 @@ enum authority {
     CLIENTS,
     NOBODYS, /* no source: it acts for the channel account */
     OWN,     /* the channel account's */
+    /* A contract call without a source, and whose credentials its entry has: */
+    ENTRY_OF_CLIENT,
+    ENTRY_OF_SOURCE,
+    ENTRY_OF_OWN, /* of the channel account, by address */
 };
 
 struct attempt {
@@ -81,6 +85,8 @@ static const struct attempt attempts[] = {
     {ANY_LEASE, ERR_OK, LEASE, 0, 300, .fee = 100},
     {ANY_LEASE, ERR_OK, LEASE, 110, 410, .fee = 100},
     {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = LEASE_FEE},
+    {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = 100, .authority = ENTRY_OF_CLIENT},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .authority = ENTRY_OF_CLIENT},
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 410, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
@@ -105,6 +111,10 @@ static const struct attempt attempts[] = {
     {AUTHORITY, ERR_FORBIDDEN_SIGNER, LEASE, 0, 60, .fee = 100, .authority = OWN},
     {AUTHORITY, ERR_INVALID_OPERATION_STRUCTURE, BUMP, 0, 60, .fee = 1000, .authority = NOBODYS},
     {AUTHORITY, ERR_FORBIDDEN_SIGNER, BUMP, 0, 60, .fee = 1000, .authority = OWN},
+    {AUTHORITY, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, LEASE, 0, 60, .fee = 100, .authority = ENTRY_OF_SOURCE},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, LEASE, 0, 60, .fee = 100, .authority = ENTRY_OF_OWN},
+    {AUTHORITY, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, BUMP, 0, 60, .fee = 1000, .authority = ENTRY_OF_SOURCE},
+    {AUTHORITY, ERR_FORBIDDEN_SIGNER, BUMP, 0, 60, .fee = 1000, .authority = ENTRY_OF_OWN},
 
     {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = LEASE_FEE + 1},
     {HIGHER, ERR_FEE_EXCEEDS_MAXIMUM, LEASE, 0, 60, .fee = 100, .resource_fee = 1000001},
@@ -143,11 +153,18 @@ static void set_operation_source(struct buf *transaction, const struct public_ke
 static void build(const struct attempt *attempt, struct buf *out)
 {
     struct sample sample CLEANUP(sample_wipe) = SAMPLE;
+    struct buf auth CLEANUP(buf_free) = {0};
     const struct transaction_head head = {.source = accounts[0].public_key,
         .fee_stroops = attempt->form == LEASE ? (uint32_t)attempt->fee : 100,
         .sequence = FIRST_SEQUENCE + attempt->sequence,
         .max_time_s = time_of(attempt->max_time_s)};
-    if (attempt->resource_fee != 0)
+    if (attempt->authority == ENTRY_OF_SOURCE)
+        add_source_account_entry(&auth);
+    else
+        add_address_entry(&auth, 2, ACCOUNT, 3);
+    if (attempt->authority >= ENTRY_OF_CLIENT)
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    else if (attempt->resource_fee != 0)
         add_extend(&sample, PLAIN, 3);
     else
         add_payment(&sample, attempt->authority == NOBODYS ? NO_SOURCE : PLAIN, 3);
@@ -156,7 +173,7 @@ static void build(const struct attempt *attempt, struct buf *out)
     set_times(&sample, 0, 0); /* a max time of 0 is kept as PRECOND_TIME */
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     transaction_build(&sample.view, &head, out);
-    if (attempt->authority == OWN)
+    if (attempt->authority == OWN || attempt->authority == ENTRY_OF_OWN)
         set_operation_source(out, &accounts[0].public_key);
 }
 
@@ -396,6 +413,39 @@ static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
     keyd_stop(keyd);
 }
 
+/* A lease with a bid costs two signatures and the bid; what has not both is not signed at all, and costs
+ * nothing. */
+static void a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed(void **state)
+{
+    const struct attempt one = {"", ERR_OK, LEASE, 0, 60, .fee = 100},
+                         two = {"", ERR_OK, LEASE, 0, 60, .fee = 100, .sequence = 1};
+    const struct keyd_budget budget = {20, MAX_FEE + MAX_FEE / 2};
+    struct keyd *keyd = with_budget(&budget);
+    const struct signature none = {0};
+    const int64_t begun_ms = clock_ms();
+    struct buf transactions[2] = {{0}}, bid = {0};
+    struct lease_signing items[12];
+    build(&one, &transactions[0]);
+    build(&two, &transactions[1]);
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        items[i] = (struct lease_signing){.transaction = buf_bytes(&transactions[i == 1]),
+            .signer = accounts[0].public_key,
+            .sealed = accounts[0].sealed,
+            .bid_fee_stroops = MAX_FEE,
+            .bid_envelope = &bid};
+    assert_int_equal(keyd_sign_leases(keyd, time_of(0), 0, items, ARRAY_LEN(items)), ERR_OK);
+    assert_int_equal(items[0].result, ERR_OK);
+    assert_int_equal(items[1].result, ERR_KEYD_BUDGET); /* the second transaction's fee */
+    assert_memory_equal(&items[1].signature, &none, sizeof none);
+    assert_int_equal(items[10].result, ERR_OK); /* the tenth: 20 signatures, as the second took none */
+    if (clock_ms() - begun_ms < 40)             /* less than one signature was added */
+        assert_int_equal(items[11].result, ERR_KEYD_BUDGET);
+    for (size_t i = 0; i < ARRAY_LEN(transactions); i++)
+        buf_free(&transactions[i]);
+    buf_free(&bid);
+    keyd_stop(keyd);
+}
+
 /* The transaction of the attempt, signed by its channel account. */
 static void signed_inner(const struct attempt *attempt, struct buf *inner)
 {
@@ -514,6 +564,7 @@ int main(void)
         cmocka_unit_test(what_a_captured_fairway_can_and_cannot_have_signed),
         cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
         cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
+        cmocka_unit_test(a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed),
         cmocka_unit_test(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference),
         cmocka_unit_test(a_fee_bump_that_was_refused_is_charged_when_it_is_repeated),
         cmocka_unit_test(a_batch_of_fee_bumps_of_any_size_is_answered),

@@ -177,6 +177,7 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
     buf_add_u32(&message, 1);
     buf_add(&message, account.public_key.bytes, sizeof account.public_key.bytes);
     wire_put_sealed(&message, &account.sealed);
+    buf_add_u64(&message, 500); /* with a bid */
     wire_put_bytes(&message, buf_bytes(&transaction));
     raw_send(&child, WIRE_LEASES, &message);
     raw_receive(&child, WIRE_LEASES, &message);

@@ -42,14 +42,14 @@ static struct lead stopped_leader(struct ingest_world *world)
     struct ledger_committed committed;
     struct rpc_ledger first = ledger_feed_ledger(world->feed, FIRST);
     take_lead(&lead);
-    assert_int_equal(ledger_feed_commit(world->feed, &lead, &first, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&lead, &first, 1, NULL, &committed, NULL), ERR_OK);
     return lead;
 }
 
 static void free_lead(struct lead *lead)
 {
     lead_drop(lead);
-    db_free(lead->db);
+    lead_free(lead);
 }
 
 static int64_t term_of(const struct ingest_world *world)
@@ -79,7 +79,7 @@ static void H14_a_stopped_leader_is_replaced_and_its_session_is_ended(void **sta
     await_number(world, LEADERS("fairway ingest"), 1);
     struct ledger_committed committed;
     struct rpc_ledger late = ledger_feed_ledger(world->feed, FIRST + 1);
-    enum err e = ledger_feed_commit(world->feed, &stopped, &late, &committed, NULL);
+    enum err e = ledger_commit(&stopped, &late, 1, NULL, &committed, NULL);
     assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(lead_take(&stopped, NULL), ERR_NOT_LEADER);
     close_ledgers(world, 2);
@@ -135,14 +135,14 @@ static void H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_
     assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* of the stopped leader */
     close_ledgers(world, 2);
     struct rpc_ledger next = ledger_feed_ledger(world->feed, FIRST + 1);
-    assert_int_equal(ledger_feed_commit(world->feed, &successor, &next, &committed, NULL), ERR_OK);
-    assert_int_equal(ledger_feed_commit(world->feed, &stopped, &next, &committed, NULL), ERR_NOT_LEADER);
+    assert_int_equal(ledger_commit(&successor, &next, 1, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&stopped, &next, 1, NULL, &committed, NULL), ERR_NOT_LEADER);
     lead_drop(&successor);
     /* when it goes on, it still has the lock and leads by a newer term */
     take_lead(&stopped);
     assert_int_equal(stopped.term, 2);
     next = ledger_feed_ledger(world->feed, FIRST + 2);
-    assert_int_equal(ledger_feed_commit(world->feed, &stopped, &next, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&stopped, &next, 1, NULL, &committed, NULL), ERR_OK);
     free_lead(&stopped);
     free_lead(&successor);
     drop_another_role(world);
@@ -161,11 +161,11 @@ static enum err ledgers_unless_unavailable(
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "the RPC is unavailable");
 }
 
-static void a_leader_whose_rpc_stays_unavailable_lets_another_replica_lead(void **state)
+static void DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_whose_rpc_has_the_ledger(
+    void **state)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
-    settings.stale_ms = 10 * PATIENCE_MS; /* no replica takes over for this reason */
     rpc = world->source;
     struct feed first_rpc = rpc;
     first_rpc.ledgers = ledgers_unless_unavailable;
@@ -183,6 +183,84 @@ static void a_leader_whose_rpc_stays_unavailable_lets_another_replica_lead(void 
     await_not_ready(world->ingest, "the RPC is unavailable");
 }
 
+/* As with a full disk: the lead can be taken, but no ledger is written. */
+static void DR6_a_lead_that_no_replica_can_use_is_kept(void **state)
+{
+    struct ingest_world *world = *state;
+    world->ingest = ingest_world_start(world);
+    await_cursor(world, FIRST);
+    struct ingest *second = ingest_world_start(world);
+    await_ready(second);
+    test_db_exec(&world->db,
+        "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE disk_full USING MESSAGE = 'injected'; END $$;"
+        "CREATE TRIGGER fault BEFORE INSERT ON fairway.ledgers FOR EACH ROW EXECUTE FUNCTION public.fail()");
+    close_ledgers(world, 1);
+    await_not_ready(world->ingest, "injected");
+    for (int64_t end = clock_ms() + STALE_MS * 5 / 2; clock_left_ms(end) > 0; clock_sleep_ms(20))
+        assert_in_range(term_of(world), 0, 1); /* the second replica takes over once */
+    await_not_ready(world->ingest, "injected");
+    await_not_ready(second, "injected");
+    test_db_exec(&world->db, "DROP TRIGGER fault ON fairway.ledgers");
+    await_cursor(world, FIRST + 1);
+    await_ready(world->ingest);
+    await_ready(second);
+    ingest_stop(second);
+}
+
+/* A lead whose beginning has failed is no lead: what was forgotten must be on hold before a ledger is
+ * committed.
+ */
+static void DR10_a_leader_of_a_database_that_was_set_back_commits_nothing_before_grants_are_on_hold(
+    void **state)
+{
+    struct ingest_world *world = *state;
+    world->ingest = ingest_world_start(world);
+    await_cursor(world, FIRST);
+    close_ledgers(world, 3);
+    await_cursor(world, FIRST + 3);
+    test_db_execf(&world->db,
+        "ALTER FUNCTION fairway.hold_grants RENAME TO hold_grants_away;"
+        "UPDATE fairway.cursor c SET sequence = l.sequence, hash = l.hash, close_time = l.close_time"
+        " FROM fairway.ledgers l WHERE l.sequence = %1$d; DELETE FROM fairway.ledgers WHERE sequence > %1$d",
+        FIRST + 1);
+    close_ledgers(world, 1);
+    await_not_ready(world->ingest, "hold_grants");
+    for (int64_t end = clock_ms() + 30 * POLL_MS; clock_left_ms(end) > 0; clock_sleep_ms(10))
+        assert_int_equal(cursor_of(world), FIRST + 1);
+    test_db_exec(&world->db, "ALTER FUNCTION fairway.hold_grants_away RENAME TO hold_grants");
+    await_cursor(world, FIRST + 4);
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(*) FROM fairway.cursor WHERE held_until IS NOT NULL"), 1);
+}
+
+static bool check_passes;
+
+static enum err check(void *context, struct detail *detail)
+{
+    return __atomic_load_n(&check_passes, __ATOMIC_SEQ_CST)
+               ? ERR_OK
+               : detail_set(detail, ERR_CONFIG, "another network");
+}
+
+static void nothing_is_ingested_before_the_check_has_passed(void **state)
+{
+    struct ingest_world *world = *state;
+    struct ingest_settings settings = ingest_world_settings(world);
+    settings.check.run = check;
+    check_passes = false;
+    world->ingest = ingest_world_start_with(&settings);
+    await_not_ready(world->ingest, "ingestion stopped: another network");
+    close_ledgers(world, 2);
+    clock_sleep_ms(5 * POLL_MS);
+    assert_false(ingest_checked(world->ingest));
+    assert_int_equal(cursor_of(world), 0);
+    __atomic_store_n(&check_passes, true, __ATOMIC_SEQ_CST);
+    await_cursor(world, FIRST + 2);
+    await_ready(world->ingest);
+    assert_true(ingest_checked(world->ingest));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
@@ -191,7 +269,10 @@ int main(void)
         TEST(H14_a_stopped_leader_is_replaced_and_its_session_is_ended),
         TEST(H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead),
         TEST(H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone),
-        TEST(a_leader_whose_rpc_stays_unavailable_lets_another_replica_lead),
+        TEST(DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_whose_rpc_has_the_ledger),
+        TEST(DR6_a_lead_that_no_replica_can_use_is_kept),
+        TEST(DR10_a_leader_of_a_database_that_was_set_back_commits_nothing_before_grants_are_on_hold),
+        TEST(nothing_is_ingested_before_the_check_has_passed),
     };
     return cmocka_run_group_tests_name("leader", tests, test_pg_start, test_pg_stop);
 }

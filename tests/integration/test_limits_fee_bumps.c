@@ -252,6 +252,63 @@ static void DL8_a_session_whose_day_is_over_forgets_nothing_of_the_new_day(void 
     asked_wipe(&asked);
 }
 
+/* Ends the lease as the ledger transaction does. */
+static void end_lease(struct test_pool *pool, const struct lease *lease, const char *result, int fee)
+{
+    char address[ADDRESS_SIZE];
+    address_encode(&lease->account, address);
+    AUTO_FREE char *sql = mem_format(
+        "SELECT fairway.settle_accounts(ARRAY['%s'], ARRAY['active'], ARRAY[%lld], ARRAY[100], ARRAY[NULL],"
+        " ARRAY['%s'], ARRAY[NULL], ARRAY[100], ARRAY[NULL::bytea], ARRAY[%d], ARRAY[NULL::bytea],"
+        " ARRAY[NULL::bytea])",
+        address, (long long)lease->sequence, result, fee);
+    test_db_exec(&pool->test, sql);
+}
+
+static void DL8_a_lease_that_has_ended_counts_with_the_fee_that_was_charged_on_the_day_of_its_bids(
+    void **state)
+{
+    static const char sql_yesterday[] =
+        TEST_UNCHECKED("UPDATE fairway.fee_bumps SET signed_at = signed_at - interval '1 day'"
+                       " WHERE lease_hash = (SELECT lease_hash FROM fairway.fee_bumps"
+                       "   ORDER BY signed_at DESC LIMIT 1);"
+                       " UPDATE fairway.client_fees SET stroops = stroops - 20000");
+    static const struct {
+        const char *result;
+        int charged;    /* 0: not known */
+        bool yesterday; /* the first bid, of 20,000, is of the day before */
+        int second;     /* bid of today; 0: none */
+        int counted;
+    } cases[] = {
+        {"failed", 200, false, 0, 200},
+        {"confirmed", 15000, false, 30000, 15000},
+        {"superseded", 0, false, 30000, 0},
+        {"consumed", 0, false, 0, 20000},
+        {"confirmed", 0, false, 0, 20000}, /* after a gap */
+        {"confirmed", 25000, true, 30000, 5000},
+        {"confirmed", 200, true, 30000, 0},
+        {"confirmed", 200, true, 0, 0},
+    };
+    struct test_pool *pool = *state;
+    struct asked asked[ARRAY_LEN(cases)];
+    int64_t spent = 0;
+    test_pool_grant_all(pool, asked, ARRAY_LEN(cases));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct lease *lease = &asked[i].grant.lease;
+        const int64_t number = 2 * (int64_t)i;
+        assert_int_equal(bump(pool, lease, number, 20000, DAY_MAX(1000000), LIMIT_NONE), ERR_OK);
+        if (cases[i].yesterday)
+            test_db_exec(&pool->test, sql_yesterday);
+        if (cases[i].second != 0)
+            assert_int_equal(
+                bump(pool, lease, number + 1, cases[i].second, DAY_MAX(1000000), LIMIT_NONE), ERR_OK);
+        end_lease(pool, lease, cases[i].result, cases[i].charged);
+        spent += cases[i].counted;
+        assert_int_equal(test_db_number(&pool->test, "SELECT stroops FROM fairway.client_fees"), spent);
+    }
+    asked_wipe_all(asked, ARRAY_LEN(cases));
+}
+
 int main(void)
 {
 #define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, test_pool_tear_down)
@@ -262,6 +319,7 @@ int main(void)
         LIMITS_TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit),
         LIMITS_TEST(DL8_batches_in_opposite_orders_record_all),
         LIMITS_TEST(DL8_a_session_whose_day_is_over_forgets_nothing_of_the_new_day),
+        LIMITS_TEST(DL8_a_lease_that_has_ended_counts_with_the_fee_that_was_charged_on_the_day_of_its_bids),
     };
     return cmocka_run_group_tests_name("limits on fee bumps", tests, test_pg_start, test_pg_stop);
 }

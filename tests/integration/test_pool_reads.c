@@ -66,6 +66,20 @@ static void each_account_is_counted_once_by_its_state(void **state)
     assert_pool((struct pool_counts){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
 }
 
+static void a_status_says_whether_any_account_is_active(void **state)
+{
+    struct pool_counts pool;
+    account_row(&database, 1, "retiring");
+    account_row(&database, 2, "quarantined");
+    assert_int_equal(pool_status_read(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool.active, 0);
+    account_row(&database, 3, "active");
+    account_row(&database, 4, "active");
+    assert_int_equal(pool_status_read(db, &pool, &detail), ERR_OK);
+    assert_int_equal(pool.active, 1);
+    assert_int_equal(pool.quarantined, 0);
+}
+
 static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **state)
 {
     struct pool_counts pool;
@@ -401,6 +415,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_empty_pool_has_no_accounts_and_no_cursor),
         TEST(each_account_is_counted_once_by_its_state),
+        TEST(a_status_says_whether_any_account_is_active),
         TEST(the_oldest_lease_counts_whatever_the_state_of_its_account),
         TEST(the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative),
         TEST(stopped_grants_and_a_hold_show_their_reasons),

@@ -2,6 +2,7 @@
  * by test_ingest_commit. */
 #include "check.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,12 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 #include "pool/settle.h"
+#include "stellar/policy.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
 #include "support/pool_rows.h"
 #include "slowness.h"
-#include "support/settle_honest.h"
+#include "support/settle_alone.h"
 
 #define NEXT (POOL_ROWS_LEDGER + 1)
 #define TX_SUCCESS 0
@@ -25,6 +27,7 @@ struct fixture {
     struct test_db test;
     struct db *db;
     struct settled settled;
+    struct settle_search *search; /* NULL: each ledger searches the pool */
 };
 
 static struct network_id network;
@@ -58,7 +61,8 @@ static enum err settle(struct db *db, void *context)
 {
     struct closing *closing = context;
     struct detail detail = {0};
-    enum err e = settle_honest(db, closing->ledger, &closing->fixture->settled, &detail);
+    enum err e =
+        settle_alone(db, closing->ledger, closing->fixture->search, &closing->fixture->settled, &detail);
     if (e != ERR_OK)
         print_error("settle_ledger: %s\n", detail.text);
     return e;
@@ -191,6 +195,24 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
 }
 
 /* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
+/* CAP-88: ledgers of 600 ms share a second now and then. */
+static void H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second(void **state)
+{
+    struct fixture *f = *state;
+    leased(f, 1);
+    leased(f, 2);
+    uint64_t max_time_s =
+        (uint64_t)test_db_number(&f->test, "SELECT min(max_time) FROM fairway.lease_history");
+    const struct built_transaction transaction = {.hash = built_hash(2), .code = 0};
+    const struct built_account account = {.key = built_key(2), .sequence = 51};
+    close_ledger(f, NEXT, max_time_s, NULL, 0, NULL, 0);
+    close_ledger(f, NEXT + 1, max_time_s, &transaction, 1, &account, 1);
+    assert_int_equal(f->settled.confirmed, 1);
+    assert_int_equal(f->settled.expired, 0);
+    close_ledger(f, NEXT + 2, max_time_s + 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1);
+}
+
 static void lease_many(struct fixture *f, unsigned n)
 {
     AUTO_FREE char *sql = NULL;
@@ -309,23 +331,54 @@ static void max_ledger_is_exclusive(void **state)
     assert_int_equal(f->settled.expired, 1); /* 103 may not */
 }
 
-/* The searches of test_settle's ledgers follow from each other, as in ingestion. */
-static void DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expire(void **state)
+/* Changes the max time of account n's lease, which was granted since the last search. */
+static void leased_until(struct fixture *f, unsigned n, uint64_t max_time_s)
+{
+    leased(f, n);
+    AUTO_FREE char *sql = mem_format(TEST_CHANGE_LEASES("max_time = %" PRIu64 " WHERE hash = (SELECT"
+                                                        " lease_hash FROM fairway.channel_accounts WHERE"
+                                                        " slot = %u)"),
+        max_time_s, n);
+    test_db_exec(&f->test, sql);
+}
+
+/* As ingestion does after the COMMIT of a ledger. Returns whether the pool was searched. */
+static bool search_ahead(struct fixture *f, uint32_t sequence, uint64_t close_time_s)
+{
+    const uint64_t until_s = f->search->until_s;
+    settle_search_ahead(
+        f->db, &(struct ledger){.sequence = sequence, .close_time_s = close_time_s}, f->search);
+    assert_true(f->search->until_s >= close_time_s + SETTLE_SEARCH_SECONDS);
+    return f->search->until_s != until_s;
+}
+
+static void DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t now = now_s(f);
+    struct settle_search search = {0};
+    const uint64_t now = now_s(f) + 60; /* the clock does not matter then */
+    f->search = &search;
+    leased_until(f, 1, now + 5);
     close_ledger(f, NEXT, now, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.search.until_s, now + SETTLE_SEARCH_SECONDS);
-    leased(f, 1); /* since the search */
-    test_db_exec(&f->test, TEST_CHANGE_LEASES("max_time = 1"));
-    close_ledger(f, NEXT + 1, now + SETTLE_SEARCH_SECONDS, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.expired, 0);
-    assert_int_equal(f->settled.search.until_s, now + SETTLE_SEARCH_SECONDS); /* it was not searched again */
-    leased(f, 2);
-    test_db_exec(&f->test, TEST_CHANGE_LEASES("max_ledger = 110"));
-    close_ledger(f, NEXT + 2, now + SETTLE_SEARCH_SECONDS + 1, NULL, 0, NULL, 0);
+    assert_int_equal(search.until_s, now + LEASE_SECONDS_MIN); /* the first ledger searches itself */
+    assert_false(search_ahead(f, NEXT, now));
+    leased_until(f, 2, 1);
+    close_ledger(f, NEXT + 1, now + 6, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 1);
-    assert_int_equal(f->settled.search.until_ledger, 108);
+    assert_true(search_ahead(f, NEXT + 1, now + SETTLE_SEARCH_SECONDS + 1));
+    close_ledger(f, NEXT + 2, now + SETTLE_SEARCH_SECONDS + 1, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1); /* the second one, which only the second search has seen */
+    leased_until(f, 3, now + 3600);
+    test_db_exec(&f->test, "UPDATE fairway.channel_accounts SET lease_max_ledger = 106 WHERE slot = 3");
+    assert_true(search_ahead(f, NEXT + 3, now + 3 * SETTLE_SEARCH_SECONDS));
+    close_ledger(f, NEXT + 3, now + 3 * SETTLE_SEARCH_SECONDS, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 0); /* ledger 105 may have it */
+    close_ledger(f, NEXT + 4, now + 3 * SETTLE_SEARCH_SECONDS, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1);
+    leased_until(f, 4, 1);
+    close_ledger(f, NEXT + 5, now + 3600, NULL, 0, NULL, 0);
+    assert_int_equal(f->settled.expired, 1); /* beyond what the search has seen, a ledger searches itself */
+    settle_search_free(&search);
 }
 
 static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines(
@@ -344,7 +397,6 @@ static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes
         1);
 }
 
-/* No hash of the ledger covers the removal, so the lease ends by time. */
 static void a_removed_account_is_quarantined_and_its_lease_stays_open(void **state)
 {
     struct fixture *f = *state;
@@ -475,11 +527,13 @@ static void the_assertions_find_what_breaks_a_rule(void **state)
         {"released, but its lease is open",
             "UPDATE fairway.channel_accounts SET " TEST_NO_LEASE " WHERE lease_hash IS NOT NULL"},
         {"ended, but its account is leased",
-            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger)"
-            " SELECT hash, granted_at, 'expired', 101 FROM fairway.leases"},
+            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger, client, ended_ledger, "
+            "place)"
+            " SELECT hash, granted_at, 'expired', 101, client, 101, 0 FROM fairway.leases"},
         {"ended, but there is no such lease",
-            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger)"
-            " SELECT sha256('no'), granted_at, 'expired', 101 FROM fairway.leases"},
+            "INSERT INTO fairway.lease_results (hash, granted_at, result, ledger, client, ended_ledger, "
+            "place)"
+            " SELECT sha256('no'), granted_at, 'expired', 101, client, 101, 0 FROM fairway.leases"},
         {"leased to nothing", NAMED_BY_ACCOUNT("sha256('no')", "now()")},
         {"leased to the lease of another account",
             NAMED_BY_ACCOUNT("(SELECT hash FROM fairway.leases)", "(SELECT granted_at FROM fairway.leases)")},
@@ -529,11 +583,12 @@ int main(void)
         TEST(a_ledger_without_our_transactions_changes_nothing),
         TEST(only_the_leases_whose_transactions_are_in_the_ledger_end),
         TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
+        TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second),
         TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order),
         TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
         TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
         TEST(max_ledger_is_exclusive),
-        TEST(DX9_a_pool_is_searched_for_expired_leases_when_the_next_one_may_expire),
+        TEST(DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them),
         TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines),
         TEST(a_removed_account_is_quarantined_and_its_lease_stays_open),
         TEST(a_changed_signer_quarantines_and_the_lease_stays_open),

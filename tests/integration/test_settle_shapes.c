@@ -161,31 +161,6 @@ static void DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_supers
     assert_int_equal(gap_count(world, "a.sequence = 60 AND a.sequence_ledger = 101"), 1);
 }
 
-static void DR3_a_frozen_account_is_quarantined_until_released_by_hand_and_its_lease_expires(void **state)
-{
-    struct gap_world *world = *state;
-    const struct public_key stranger = built_key(FOREIGN);
-    struct public_key frozen[] = {built_key(1), built_key(2), stranger};
-    gap_leased(world, 1);
-    gap_account(world, 2, "active");
-    gap_account(world, 3, "active");
-    const struct built_account touched = {.key = built_key(2), .sequence = 50};
-    commit(world, &(struct built_ledger){
-                      .frozen = frozen, .frozen_count = 3, .accounts = &touched, .account_count = 1});
-    assert_int_equal(world->settled.quarantined, 2);
-    assert_int_equal(world->settled.released, 0);
-    assert_int_equal(
-        gap_count(world, "a.state = 'quarantined' AND a.quarantine_reason = 'the network froze it'"), 2);
-    assert_int_equal(open_leases(world), 1);
-    assert_int_equal(gap_count(world, "a.sequence_ledger = 101"), 0);
-    commit(world, &(struct built_ledger){.frozen_changed = true});
-    assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 2); /* an operator releases them */
-    commit(world, &(struct built_ledger){.close_time_s = UINT32_MAX});
-    assert_int_equal(world->settled.expired, 1);
-    assert_int_equal(open_leases(world), 0);
-    assert_int_equal(gap_count(world, "a.state = 'active'"), 1);
-}
-
 /* The next transaction is built from this sequence number, so it must not be older than the release. */
 static void H5_one_update_writes_the_sequence_number_and_releases_the_account(void **state)
 {
@@ -246,7 +221,6 @@ int main(void)
         TEST(DR3_two_of_our_transactions_are_found_among_a_thousand),
         TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines),
         TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded),
-        TEST(DR3_a_frozen_account_is_quarantined_until_released_by_hand_and_its_lease_expires),
         TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds),
         TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account),
     };

@@ -102,6 +102,7 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
         .wanted = 1,
         .keys = &keys,
         .usage = &(struct usage){0},
+        .bids = &(struct lease_bids){.count = 0},
         .members = &(bool){false},
         .accounts = &account};
     struct db *late = db_new(&(struct db_settings){.url = pool->test.url, .name = "late holder"});

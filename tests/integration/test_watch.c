@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
+#include "stellar/result.h"
 #include "support/fee_bump.h"
 #include "grant/watch.h"
 #include "support/ledger_feed.h"
@@ -30,11 +32,15 @@ struct waiter {
     struct watch_ticket ticket; /* must be first: on_done casts it to the waiter */
     _Atomic int64_t answered_us;
     atomic_uint answers;
+    int64_t charged_stroops; /* by the status's result; 0: it has none */
 };
 
 static void on_done(struct watch_ticket *ticket)
 {
     struct waiter *waiter = (struct waiter *)ticket;
+    struct lease_status owned = ticket->status;
+    waiter->charged_stroops = result_fee_charged(buf_bytes(&owned.result));
+    lease_status_free(&owned);
     atomic_store(&waiter->answered_us, clock_us());
     atomic_fetch_add(&waiter->answers, 1);
 }
@@ -88,6 +94,7 @@ static void stop_watch(void)
 {
     if (watch != NULL)
         watch_stop(watch);
+    watch_free(watch);
     watch = NULL;
 }
 
@@ -369,7 +376,7 @@ static void commit_next(struct chain *chain)
 {
     struct ledger_committed committed;
     struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
-    if (ledger_feed_commit(chain->feed, &chain->lead, &ledger, &committed, &detail) != ERR_OK)
+    if (ledger_commit(&chain->lead, &ledger, 1, NULL, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -379,18 +386,30 @@ static int compare_i64(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+static struct chain chain_new(void)
+{
+    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
+    struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
+    chain.lead =
+        (struct lead){.db = test_db_open(&database), .network = network, .locks = lock_numbers_of(&network)};
+    take_lead(&chain.lead);
+    commit_next(&chain);
+    return chain;
+}
+
+static void chain_free(struct chain *chain)
+{
+    lead_free(&chain->lead);
+    ledger_feed_free(chain->feed);
+}
+
 #define ROUNDS 40
 
 /* Measures from the return of the ledger's COMMIT to the end of the wait. */
 static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
 {
-    const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
+    struct chain chain = chain_new();
     int64_t took_us[ROUNDS];
-    chain.lead =
-        (struct lead){.db = test_db_open(&database), .network = network, .locks = lock_numbers_of(&network)};
-    take_lead(&chain.lead);
-    commit_next(&chain);
     for (unsigned i = 0; i < ROUNDS; i++) {
         const struct built_transaction transaction = {.hash = built_hash(10 + i)};
         const struct built_account after = {.key = built_key(10 + i), .sequence = 51};
@@ -415,8 +434,118 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     print_message("commit to answer: median %.2f ms, slowest %.2f ms\n", (double)took_us[ROUNDS / 2] / 1000,
         (double)took_us[ROUNDS - 1] / 1000);
     assert_true(took_us[ROUNDS / 2] < slower(50) * 1000);
-    db_free(chain.lead.db);
-    ledger_feed_free(chain.feed);
+    chain_free(&chain);
+}
+
+#define CROWD 1000
+
+/* What another session saw when the watch was told. */
+static int64_t told_us, told_ends;
+
+static void tell(void *context, const struct lease_ends *ends)
+{
+    told_us = clock_us();
+    told_ends = test_db_number(&database, "SELECT count(*) FROM fairway.lease_results");
+    watch_ended(context, ends);
+}
+
+static const char sql_crowd[] =
+    "WITH n AS (SELECT * FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS u (account, hash, ordinal)),"
+    " l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"
+    "   granted_at) SELECT n.hash, n.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r', now() "
+    "FROM n)"
+    " INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger,"
+    "   state, lease_hash, lease_client, lease_sequence, lease_max_time, locked_at, locked_until)"
+    " SELECT n.account, 10 + n.ordinal, decode(repeat('ab', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
+    "   'active', n.hash, '', 51, extract(epoch FROM now())::int8 + 60, now(), now() FROM n";
+
+/* The accounts 10 to 10 + CROWD, each with an open lease. */
+static void crowd_rows(void)
+{
+    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(CROWD, ADDRESS_SIZE);
+    const char **accounts AUTO_FREE = NEW_ARRAY(CROWD, const char *);
+    struct hash *hashes AUTO_FREE = NEW_ARRAY(CROWD, struct hash);
+    struct bytes *leases AUTO_FREE = NEW_ARRAY(CROWD, struct bytes);
+    struct db *db = test_db_open(&database);
+    for (unsigned i = 0; i < CROWD; i++) {
+        const struct public_key key = built_key(10 + i);
+        address_encode(&key, addresses[i]);
+        accounts[i] = addresses[i];
+        hashes[i] = built_hash(10 + i);
+        leases[i] = BYTES_OF(hashes[i].bytes);
+    }
+    assert_int_equal(
+        db_query(db, DB_SQL(sql_crowd, DB_TEXTS(accounts, CROWD), DB_BYTEAS(leases, CROWD)), NULL, &detail),
+        ERR_OK);
+    db_free(db);
+}
+
+/* Stops or continues the server's side of the watch's session. */
+static void signal_watch(int number)
+{
+    const int64_t pid = test_db_number(&database,
+        "SELECT pid::int8 FROM pg_stat_activity WHERE application_name = 'fairway watch'"
+        " AND datname = current_database()");
+    assert_int_equal(kill((pid_t)pid, number), 0);
+}
+
+/* Each lease of the ledger has a client that waits. told: by the ledger transaction, and by nobody else. */
+static void answer_a_crowd(bool told)
+{
+    struct chain chain = chain_new();
+    struct waiter *waiters AUTO_FREE = NEW_ARRAY(CROWD, struct waiter);
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(CROWD, struct built_transaction);
+    struct built_account *accounts AUTO_FREE = NEW_ARRAY(CROWD, struct built_account);
+    unsigned answers = 0;
+    int64_t last_us = 0;
+    crowd_rows();
+    for (unsigned i = 0; i < CROWD; i++) {
+        begin(&waiters[i], 10 + i, 60000);
+        transactions[i] = (struct built_transaction){.hash = built_hash(10 + i), .code = i % 2 == 0 ? 0 : -1};
+        accounts[i] = (struct built_account){.key = built_key(10 + i), .sequence = 51};
+    }
+    clock_sleep_ms(200);
+    if (told) {
+        chain.lead.listener = (struct lease_ends_listener){tell, watch};
+        signal_watch(SIGSTOP);
+    }
+    ledger_feed_close(chain.feed, &(struct built_ledger){.transactions = transactions,
+                                      .transaction_count = CROWD,
+                                      .accounts = accounts,
+                                      .account_count = CROWD});
+    commit_next(&chain);
+    const int64_t committed_us = told ? told_us : clock_us();
+    if (told) {
+        for (unsigned i = 0; i < CROWD; i++)
+            answers += answered(&waiters[i]);
+        signal_watch(SIGCONT);
+        assert_int_equal(answers, CROWD);
+        assert_int_equal(told_ends, CROWD);
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        assert_answer(&waiters[i], ERR_OK, i % 2 == 0 ? "confirmed" : "failed");
+        assert_string_equal(waiters[i].ticket.status.result_code, i % 2 == 0 ? "txSUCCESS" : "txFAILED");
+        assert_int_equal(waiters[i].ticket.status.ledger, chain.sequence - 1);
+        assert_true(waiters[i].ticket.status.closed_at_s > 0);
+        assert_true(hash_equal(&waiters[i].ticket.status.ledger_hash, &transactions[i].hash));
+        assert_int_equal(waiters[i].charged_stroops, 100);
+        if (atomic_load(&waiters[i].answered_us) > last_us)
+            last_us = atomic_load(&waiters[i].answered_us);
+    }
+    print_message(
+        "%d waits, commit to last answer: %.2f ms\n", CROWD, (double)(last_us - committed_us) / 1000);
+    assert_true(last_us - committed_us < slower(100) * 1000);
+    chain_free(&chain);
+}
+
+static void the_process_that_commits_a_ledger_answers_its_waits_after_the_commit(void **state)
+{
+    answer_a_crowd(true);
+}
+
+static void a_notification_answers_a_thousand_waits_at_once(void **state)
+{
+    answer_a_crowd(false);
 }
 
 static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back(void **state)
@@ -479,6 +608,8 @@ int main(void)
         WATCHED(without_waits_no_query_is_sent),
         WATCHED(without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back),
         WATCHED(a_committed_ledger_wakes_its_client_within_milliseconds),
+        WATCHED(the_process_that_commits_a_ledger_answers_its_waits_after_the_commit),
+        WATCHED(a_notification_answers_a_thousand_waits_at_once),
         WATCHED(DO1_a_drain_ends_waits_at_once_and_still_reports_known_results),
     };
     return cmocka_run_group_tests_name("watch", tests, test_pg_start_private, test_pg_stop);

@@ -3,9 +3,12 @@
 import { EventEmitter } from 'node:events';
 import { closeLedger } from './close.mjs';
 import { Faults } from './faults.mjs';
+import { earliestAfter } from './header.mjs';
 import { History, describeTransaction } from './history.mjs';
 import { Past } from './past.mjs';
-import { Queue, Status } from './queue.mjs';
+import { Status } from './queue.mjs';
+import { Queues } from './queues.mjs';
+import { phaseOf } from './transaction.mjs';
 import { selectTransactions } from './txset.mjs';
 import { Delayed } from './delayed.mjs';
 import { checkValid } from './validity.mjs';
@@ -14,10 +17,11 @@ import { decode } from './xdr.mjs';
 /** The target of a real network. Decides how early a transaction is refused as too late when ledgers are closed by hand. */
 const DEFAULT_TARGET_MS = 5_000;
 const FEE_LEDGERS = 50;
+const QUEUED_LEDGERS = 1_000;
 
 /**
- * Emits `nominating` before a ledger's transactions are chosen, and `closed` with `{header, items}` once it is durable and
- * served.
+ * Emits `nominating` before a ledger's transactions are chosen, and `closed` with `{header, items, queued}` once it is durable and
+ * served. `queued` is what `queued` was when they were chosen.
  */
 export class Chain extends EventEmitter {
   #network;
@@ -29,6 +33,8 @@ export class Chain extends EventEmitter {
   #faults;
   #delayed;
   #closing = Promise.resolve();
+  #upgrade;
+  #queuedAt = new Map();
 
   constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
     super();
@@ -36,12 +42,13 @@ export class Chain extends EventEmitter {
     this.#verifier = verifier;
     this.#store = store;
     this.#clock = clock;
-    this.#targetMs = targetMs || DEFAULT_TARGET_MS;
+    this.targetMs = targetMs;
     this.#retention = retention;
     this.#faults = faults;
     this.#delayed = new Delayed(faults);
     this.past = new Past();
-    this.queue = new Queue({ verifier, maxOperations: network.maxOperations });
+    const isFiltered = ({ innermost }) => faults.happensTo('filtered', innermost);
+    this.queue = new Queues({ verifier, maxOperations: network.maxOperations, isFiltered });
     /** `{classic, soroban}`: inclusion fee rates, in stroops per operation, of the transactions of the last ledgers. */
     this.recentFees = [];
   }
@@ -49,6 +56,8 @@ export class Chain extends EventEmitter {
   async open() {
     const { head, state, ledgers } = await this.#store.load(this.#network);
     this.head = head;
+    /** The newest protocol that the node understands: the first number of its version. */
+    this.supportedProtocol = head.header.ledgerVersion;
     this.state = state;
     this.history = new History({
       store: this.#store,
@@ -61,12 +70,41 @@ export class Chain extends EventEmitter {
     return this;
   }
 
+  /** The next ledger upgrades the network to `protocol`. */
+  upgrade(protocol) {
+    this.#upgrade = protocol;
+    this.supportedProtocol = Math.max(this.supportedProtocol, protocol);
+  }
+
+  set targetMs(ms) {
+    this.#targetMs = ms || DEFAULT_TARGET_MS;
+  }
+
   get closeTime() {
     return this.head.header.scpValue.closeTime;
   }
 
   now() {
     return BigInt(Math.floor(this.#clock() / 1000));
+  }
+
+  /** What waits for a ledger, as `{hash, innerHash, fee}`; without a fee bump both hashes are the same. What is delayed is marked. */
+  get queued() {
+    const describe = ({ hashHex, innermost, fee }) => ({ hash: hashHex, innerHash: innermost.hashHex, fee: String(fee) });
+    return [
+      ...this.queue.transactions.map(describe),
+      ...this.#delayed.transactions.map((transaction) => ({ ...describe(transaction), delayed: true })),
+    ];
+  }
+
+  /** What waited when the transactions of one of the last ledgers were chosen; undefined for others. */
+  queuedAt(sequence) {
+    return this.#queuedAt.get(sequence);
+  }
+
+  #remember(sequence, queued) {
+    this.#queuedAt.set(sequence, queued);
+    this.#queuedAt.delete(sequence - QUEUED_LEDGERS);
   }
 
   /** Submits to an up-to-date node. Returns `{status, outcome?}`, as the queue does. */
@@ -117,17 +155,22 @@ export class Chain extends EventEmitter {
 
   async #closeNow() {
     this.emit('nominating');
-    const closeTime = this.#closeTimeNow();
-    const { chosen, baseFee, isDropped } = this.#choose(this.#nextLedger(closeTime));
+    const queued = this.queued;
+    const closeTimeMs = this.#closeTimeMsNow();
+    const closeTime = closeTimeMs / 1000n;
+    const protocol = this.#upgrade;
+    this.#upgrade = undefined;
+    const { chosen, baseFees, isDropped } = this.#choose(this.#nextLedger(closeTime));
     const { header, hash, meta, layer, items } = await closeLedger({
       network: this.#network,
       verifier: this.#verifier,
       state: this.state,
       previous: this.head,
       transactions: chosen,
-      baseFee,
-      closeTime,
+      baseFees,
+      closeTimeMs,
       isDropped,
+      protocol,
     });
     const place = await this.#store.append(meta);
     this.past.add(header.ledgerSeq, layer.before());
@@ -137,17 +180,19 @@ export class Chain extends EventEmitter {
     this.#noteFees(items);
     this.queue.ledgerClosed(isDropped ? [] : chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
     await this.#store.trim(header, this.state, this.history.oldest);
-    this.emit('closed', { header, items });
+    this.#remember(header.ledgerSeq, queued);
+    this.emit('closed', { header, items, queued });
     return header;
   }
 
-  #closeTimeNow() {
+  #closeTimeMsNow() {
     const jump = this.#faults.happens('jump') ? BigInt(this.#faults.upTo('jumpSeconds')) : 0n;
-    const now = this.now() + jump;
-    return now > this.closeTime ? now : this.closeTime;
+    const now = BigInt(Math.floor(this.#clock())) + jump * 1000n;
+    const earliest = earliestAfter(this.head);
+    return now > earliest ? now : earliest;
   }
 
-  /** Chooses the transactions of the ledger: `{chosen, baseFee, isDropped}`. */
+  /** Chooses the transactions of the ledger: `{chosen, baseFees, isDropped}`. */
   #choose(ledger) {
     const nextCloseTime = ledger.closeTime + BigInt(Math.max(1, Math.ceil(this.#targetMs / 1000)));
     const arrived = this.#delayed.arrive(this.state, ledger, nextCloseTime, this.#verifier);
@@ -174,7 +219,7 @@ export class Chain extends EventEmitter {
   #noteFees(items) {
     const rates = { classic: [], soroban: [] };
     for (const { transaction, inclusionCharged } of items)
-      rates[transaction.isSoroban ? 'soroban' : 'classic'].push(
+      rates[phaseOf(transaction)].push(
         inclusionCharged / BigInt(Math.max(1, transaction.operationCount)),
       );
     this.recentFees.push(rates);

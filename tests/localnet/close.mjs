@@ -7,6 +7,7 @@ import { hashHeader, nextHeader } from './header.mjs';
 import { closeIds, openIds } from './ids.mjs';
 import { sha256 } from './network.mjs';
 import { Layer } from './state.mjs';
+import { phaseOf } from './transaction.mjs';
 import { buildTransactionSet, inApplyOrder } from './txset.mjs';
 import { encode } from './xdr.mjs';
 
@@ -45,11 +46,11 @@ const resultMeta = ({ transaction, outcome, feeChanges, meta, refundChanges }) =
   postTxApplyFeeProcessing: refundChanges,
 });
 
-const applyAll = async (transactions, layer, baseFee, verifier) => {
+const applyAll = async (transactions, layer, baseFees, verifier) => {
   const turn = takeTurns();
   const items = [];
   for (const transaction of transactions) {
-    const { outcome, inclusionCharged, changes } = chargeFee(transaction, layer, baseFee);
+    const { outcome, inclusionCharged, changes } = chargeFee(transaction, layer, baseFees[phaseOf(transaction)]);
     items.push({ transaction, outcome, inclusionCharged, feeChanges: changes });
     await turn();
   }
@@ -63,50 +64,58 @@ const applyAll = async (transactions, layer, baseFee, verifier) => {
   return items;
 };
 
-const ledgerCloseMeta = (entry, txSet, txProcessing) => ({
+const ledgerCloseMeta = (entry, txSet, txProcessing, upgrades) => ({
   v: 2,
   v2: {
     ext: EXTENSION,
     ledgerHeader: entry,
     txSet,
     txProcessing,
-    upgradesProcessing: [],
+    upgradesProcessing: upgrades.map((upgrade) => ({ upgrade, changes: [] })),
     scpInfo: [],
     totalByteSizeOfLiveSorobanState: 0n,
     evictedKeys: [],
   },
 });
 
+/** LEDGER_UPGRADE_VERSION to a protocol. */
+const versionUpgrade = (protocol) => ({ type: 1, newLedgerVersion: protocol });
+
 /**
- * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83). Returns the new `{header,
- * hash}`, the metadata as XDR, the layer to commit, and each transaction in apply order with its outcome and TransactionMeta.
+ * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83); one with a `protocol` upgrades the
+ * network to it. Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and each transaction in apply order with its
+ * outcome and TransactionMeta.
  */
-export const closeLedger = async ({ network, verifier, state, previous, transactions, baseFee, closeTime, isDropped }) => {
+export const closeLedger = async (options) => {
+  const { network, verifier, state, previous, transactions, baseFees, closeTimeMs, isDropped, protocol } = options;
   const ledger = {
     sequence: previous.header.ledgerSeq + 1,
-    closeTime,
+    closeTime: closeTimeMs / 1000n,
     baseFee: BigInt(previous.header.baseFee),
     baseReserve: BigInt(previous.header.baseReserve),
   };
   const layer = new Layer(state, ledger);
   openIds(layer, previous.header.idPool);
-  const agreed = buildTransactionSet(transactions, previous.hash, baseFee);
-  const set = isDropped ? buildTransactionSet([], previous.hash, baseFee) : agreed;
+  const agreed = buildTransactionSet(transactions, previous.hash, baseFees);
+  const set = isDropped ? buildTransactionSet([], previous.hash, baseFees) : agreed;
   const applied = isDropped ? [] : inApplyOrder(transactions, agreed.hash);
-  const items = await applyAll(applied, layer, baseFee, verifier);
+  const items = await applyAll(applied, layer, baseFees, verifier);
   const idPool = closeIds(layer);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
+  const upgrades = protocol ? [versionUpgrade(protocol)] : [];
   const header = nextHeader(network, previous, {
     txSetHash: agreed.hash,
     isDropped,
-    closeTime,
+    closeTimeMs,
+    protocol,
+    upgrades: upgrades.map((upgrade) => encode('LedgerUpgrade', upgrade)),
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
     idPool,
     feesCharged: items.reduce((sum, { outcome }) => sum + outcome.feeCharged, 0n),
   });
   const hash = hashHeader(header);
-  const meta = encode('LedgerCloseMeta', ledgerCloseMeta({ hash, header, ext: EXTENSION }, set.wire, txProcessing));
+  const meta = encode('LedgerCloseMeta', ledgerCloseMeta({ hash, header, ext: EXTENSION }, set.wire, txProcessing, upgrades));
   return { header, hash, meta, layer, items };
 };

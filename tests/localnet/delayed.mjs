@@ -12,8 +12,8 @@ export class Delayed {
     this.#faults = faults;
   }
 
-  get size() {
-    return this.#bySource.size;
+  get transactions() {
+    return [...this.#bySource.values()].map(({ transaction }) => transaction);
   }
 
   has({ fullHashHex, source }) {

@@ -1,6 +1,6 @@
 // Ledger headers: the first one, and the next one after any.
 
-import { PROTOCOL, TOTAL_COINS, sha256 } from './network.mjs';
+import { TOTAL_COINS, sha256 } from './network.mjs';
 import { encode, publicKey } from './xdr.mjs';
 
 const ZERO_HASH = Buffer.alloc(32);
@@ -14,7 +14,7 @@ export const hashHeader = (header) => sha256(encode('LedgerHeader', header));
 
 /** The genesis, in which the root account holds everything. It has no metadata; the first ledger served is the next one. */
 export const genesisHeader = (network) => ({
-  ledgerVersion: PROTOCOL,
+  ledgerVersion: network.protocol,
   previousLedgerHash: ZERO_HASH,
   scpValue: { txSetHash: ZERO_HASH, closeTime: 0n, upgrades: [], ext: { v: 0 } },
   txSetResultHash: ZERO_HASH,
@@ -53,48 +53,57 @@ const uint = (size, value) => {
   return bytes;
 };
 
-const signature = (network, txSetHash, closeTime) => ({
+/** From this protocol on, the value of a ledger has milliseconds: of the one after the upgrade (CAP-88). */
+const MS_PROTOCOL = 30;
+const hasMs = (previous) => previous.header.ledgerVersion >= MS_PROTOCOL;
+
+/** The close time in milliseconds, of a value with or without them. */
+export const closeTimeMsOf = ({ closeTime, ext }) =>
+  (ext.signedMsValue ?? ext.proposedMsValue)?.closeTimeMs ?? closeTime * 1000n;
+
+/** The earliest close time after a ledger. Those of whole seconds may share one here, so that tests need not wait. */
+export const earliestAfter = (previous) => {
+  const last = closeTimeMsOf(previous.header.scpValue);
+  return hasMs(previous) ? last + 1n : last;
+};
+
+const signature = (network, txSetHash, times) => ({
   nodeId: publicKey(network.validator.id),
   signature: network.validator.sign(
-    Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, uint(8, closeTime)]),
+    Buffer.concat([network.id, uint(4, ENVELOPE_TYPE_SCPVALUE), txSetHash, ...times.map((time) => uint(8, time))]),
   ),
 });
 
-const signedValue = (network, txSetHash, closeTime) => ({
-  txSetHash,
-  closeTime,
-  upgrades: [],
-  ext: { v: 1, lcValueSignature: signature(network, txSetHash, closeTime) },
-});
-
-/** The value of a ledger whose set was dropped (CAP-83): the set's hash moves to the extension. */
-const droppedValue = (network, previous, txSetHash, closeTime) => ({
-  txSetHash: ZERO_HASH,
-  closeTime,
-  upgrades: [],
-  ext: {
-    v: 2,
-    proposedValue: {
-      txSetHash,
-      previousLedgerHash: previous.hash,
-      previousLedgerVersion: previous.header.ledgerVersion,
-      lcValueSignature: signature(network, txSetHash, closeTime),
-    },
-  },
-});
+/** The value on which the validators agree. If the ledger drops its set, the set's hash moves to the extension (CAP-83). */
+const valueAfter = (network, previous, { txSetHash, closeTimeMs, isDropped, upgrades }) => {
+  const closeTime = closeTimeMs / 1000n;
+  const ms = hasMs(previous) ? { closeTimeMs } : {};
+  const lcValueSignature = signature(network, txSetHash, [closeTime, ...Object.values(ms)]);
+  const proposed = {
+    ...ms,
+    txSetHash,
+    previousLedgerHash: previous.hash,
+    previousLedgerVersion: previous.header.ledgerVersion,
+    lcValueSignature,
+  };
+  const ext = hasMs(previous)
+    ? { v: 3, signedMsValue: { ...ms, lcValueSignature } }
+    : { v: 1, lcValueSignature };
+  const droppedExt = hasMs(previous) ? { v: 4, proposedMsValue: proposed } : { v: 2, proposedValue: proposed };
+  return { txSetHash: isDropped ? ZERO_HASH : txSetHash, closeTime, upgrades, ext: isDropped ? droppedExt : ext };
+};
 
 /** The header after `previous`. Instead of a bucket list hash it has a running hash over all changes. */
 export const nextHeader = (network, previous, parts) => {
-  const { txSetHash, closeTime, isDropped = false, txSetResultHash, stateHash, idPool, feesCharged } = parts;
+  const { txSetHash, closeTimeMs, isDropped = false, protocol = previous.header.ledgerVersion, upgrades = [] } = parts;
+  const { txSetResultHash, stateHash, idPool, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
     ...previous.header,
-    ledgerVersion: PROTOCOL,
+    ledgerVersion: protocol,
     previousLedgerHash: previous.hash,
-    scpValue: isDropped
-      ? droppedValue(network, previous, txSetHash, closeTime)
-      : signedValue(network, txSetHash, closeTime),
+    scpValue: valueAfter(network, previous, { txSetHash, closeTimeMs, isDropped, upgrades }),
     txSetResultHash,
     bucketListHash,
     ledgerSeq,
@@ -104,28 +113,15 @@ export const nextHeader = (network, previous, parts) => {
   };
 };
 
-/** Where the value's extension begins in a LedgerHeaderHistoryEntry without upgrades: after hash, version, previous hash,
- * set hash, close time and the number of upgrades. */
-const VALUE_EXTENSION_OFFSET = 32 + 4 + 32 + 32 + 8 + 4;
-const DROPPED_EXTRA = 32 + 32 + 4;
+// The parts of a LedgerHeaderHistoryEntry, in bytes.
+const BEFORE_UPGRADES = 32 + 4 + 32 + 32 + 8; // hash, version, previous hash, set hash, close time
+const SIGNATURE = 4 + 32 + 4 + 64;
+const EXTENSIONS = [0, SIGNATURE, 68 + SIGNATURE, 8 + SIGNATURE, 76 + SIGNATURE];
+const AFTER_VALUE = 32 + 32 + 4 + 8 + 8 + 4 + 8 + 4 + 4 + 4 + 4 * 32 + 4 + 4; // from the result hash to both extensions
 
-/**
- * Extracts the LedgerHeaderHistoryEntry at the start of `xdr`; `signedLength` is its length in a ledger with a signed value. No
- * ledger of this network has upgrades; ledgers that dropped their set are longer.
- */
-export const cutHeaderEntry = (xdr, signedLength) =>
-  xdr.subarray(0, signedLength + (xdr.readUInt32BE(VALUE_EXTENSION_OFFSET) === 2 ? DROPPED_EXTRA : 0));
-
-/** The length of a LedgerHeaderHistoryEntry whose value is signed, which is the same for all of them. */
-export const headerEntryLength = (network, header) => {
-  const nothing = {
-    txSetHash: ZERO_HASH,
-    closeTime: 0n,
-    txSetResultHash: ZERO_HASH,
-    stateHash: ZERO_HASH,
-    idPool: 0n,
-    feesCharged: 0n,
-  };
-  const next = nextHeader(network, { header, hash: ZERO_HASH }, nothing);
-  return encode('LedgerHeaderHistoryEntry', { hash: ZERO_HASH, header: next, ext: { v: 0 } }).length;
+/** Extracts the LedgerHeaderHistoryEntry at the start of `xdr`. */
+export const cutHeaderEntry = (xdr) => {
+  let at = BEFORE_UPGRADES + 4;
+  for (let left = xdr.readUInt32BE(BEFORE_UPGRADES); left > 0; left--) at += 4 + 4 * Math.ceil(xdr.readUInt32BE(at) / 4);
+  return xdr.subarray(0, at + 4 + EXTENSIONS[xdr.readUInt32BE(at)] + AFTER_VALUE);
 };

@@ -1,7 +1,7 @@
 // The closed ledgers that are still served, and the ledger of each transaction in them.
 
 import { base64, decode, encode } from './xdr.mjs';
-import { cutHeaderEntry, headerEntryLength } from './header.mjs';
+import { cutHeaderEntry } from './header.mjs';
 import { hex } from './network.mjs';
 import { decodeTransaction } from './transaction.mjs';
 import { envelopesIn } from './txset.mjs';
@@ -25,20 +25,18 @@ export class History {
   #store;
   #network;
   #retention;
-  #headerLength;
 
   constructor({ store, network, retention, header }) {
     this.#store = store;
     this.#network = network;
     this.#retention = retention;
-    this.#headerLength = headerEntryLength(network, header);
     this.latest = header.ledgerSeq;
     this.oldest = header.ledgerSeq + 1;
   }
 
   /** Adds a ledger that is durable at `place`; decoded, if the caller has decoded it anyway. */
   add({ place, xdr, meta = null, decodedTransactions = null }) {
-    const headerXdr = cutHeaderEntry(xdr.subarray(HEADER_OFFSET), this.#headerLength);
+    const headerXdr = cutHeaderEntry(xdr.subarray(HEADER_OFFSET));
     const { header, hash } = meta ? headerOf(meta) : decode('LedgerHeaderHistoryEntry', headerXdr);
     const sequence = header.ledgerSeq;
     this.#ledgers.set(sequence, { sequence, hash: hex(hash), closeTime: header.scpValue.closeTime, place, hashes: [] });
@@ -62,7 +60,7 @@ export class History {
     const xdr = this.#store.read(ledger.place);
     return {
       ...this.summary(sequence),
-      headerXdr: cutHeaderEntry(xdr.subarray(HEADER_OFFSET), this.#headerLength),
+      headerXdr: cutHeaderEntry(xdr.subarray(HEADER_OFFSET)),
       metadataXdr: xdr,
     };
   }

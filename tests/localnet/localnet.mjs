@@ -21,7 +21,7 @@ const throwLater = (error) => {
 
 /**
  * Starts a network. Options: `listen` (an IPv4 address), `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
- * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `firstLedger`, `hideFriendbot` (getNetwork does not name
+ * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `firstLedger`, `protocol`, `hideFriendbot` (getNetwork does not name
  * it), `faults` (settings of faults.mjs), `log` (called with each line) and `onFatal` (called with an error after which no state can
  * be trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws UnusableData for a data directory that is not
  * its own.

@@ -14,7 +14,7 @@ const EX_SOFTWARE = 70;
 const EX_CONFIG = 78;
 
 const USAGE = `usage: main.mjs [--listen ADDRESS] [--port N] [--data DIR] [--ledger-ms N] [--passphrase TEXT] [--retention N]
-                [--max-operations N] [--first-ledger N] [--hide-friendbot] [--faults JSON]
+                [--max-operations N] [--first-ledger N] [--protocol N] [--hide-friendbot] [--faults JSON]
 
   --listen ADDRESS    IPv4 address (default ${DEFAULTS.listen}; 0.0.0.0 in a container)
   --port N            TCP port; 0 takes any free one (default ${DEFAULTS.port})
@@ -22,8 +22,9 @@ const USAGE = `usage: main.mjs [--listen ADDRESS] [--port N] [--data DIR] [--led
   --ledger-ms N       time between ledgers; 0 closes them on request only (default ${DEFAULTS.ledgerMs})
   --passphrase TEXT   network passphrase (default "${STANDALONE_PASSPHRASE}")
   --retention N       how many ledgers are served (default ${DEFAULTS.retention})
-  --max-operations N  how many operations fit into a ledger (default 10000)
+  --max-operations N  how many operations fit into each phase of a ledger (default 10000)
   --first-ledger N    number of the first ledger of a new network (default 2)
+  --protocol N        protocol of a new network (default 28; from 30 on, close times have milliseconds)
   --hide-friendbot    getNetwork does not name the friendbot, as an RPC without one
   --faults JSON       what goes wrong from the start, with its seed (see README.md)`;
 
@@ -57,6 +58,7 @@ const parseOptions = (args) => {
     retention: string,
     'max-operations': string,
     'first-ledger': string,
+    protocol: string,
     'hide-friendbot': { type: 'boolean' },
     faults: string,
   };
@@ -79,6 +81,7 @@ const parseOptions = (args) => {
     retention: integer(values, 'retention', { fallback: DEFAULTS.retention, min: 1, max: 10_000_000 }),
     maxOperations: integer(values, 'max-operations', { fallback: undefined, min: 1, max: 1_000_000 }),
     firstLedger: integer(values, 'first-ledger', { fallback: undefined, min: 2, max: 2_000_000_000 }),
+    protocol: integer(values, 'protocol', { fallback: undefined, min: 28, max: 30 }),
     hideFriendbot: values['hide-friendbot'] ?? false,
     faults: faultSettings(values.faults),
   };

@@ -44,6 +44,7 @@ export class Network {
     baseReserve = 5_000_000,
     maxOperations = 10_000,
     firstLedger = 2,
+    protocol = PROTOCOL,
   } = {}) {
     this.passphrase = passphrase;
     this.baseFee = BigInt(baseFee);
@@ -51,6 +52,8 @@ export class Network {
     this.maxOperations = maxOperations;
     /** The first ledger that is served: 2 on a new network, or another one, as on an RPC that started later. */
     this.firstLedger = firstLedger;
+    /** Of the first ledger; ledgers may upgrade it. */
+    this.protocol = protocol;
     this.id = sha256(passphrase);
     /** Holds every coin at first. Its seed is the network id, as in every standalone network. */
     this.root = new Signer(this.id);

@@ -28,6 +28,10 @@ export class LaggingNode {
     return this.#chain.headAt(this.#latest);
   }
 
+  get supportedProtocol() {
+    return this.#chain.supportedProtocol;
+  }
+
   get closeTime() {
     return this.history.summary(this.#latest).closeTime;
   }

@@ -26,6 +26,10 @@ const isBadFootprint = ({ readOnly, readWrite }) => {
   return names.size < keys.length || keys.some(({ type }) => !FOOTPRINT_TYPES.has(type));
 };
 
+/** Whether the transaction declares resources that no call may have. */
+export const hasBadResources = ({ sorobanData, xdr }) =>
+  sorobanData !== null && (exceedsLimits(sorobanData.resources, { xdr }) || isBadFootprint(sorobanData.resources.footprint));
+
 /** The transaction's result code, or null. The inner fee of a fee bump may be less than its resources cost. */
 export const sorobanError = (transaction, chargeFee) => {
   const { operations, sorobanData, resourceFee } = transaction;
@@ -33,8 +37,7 @@ export const sorobanError = (transaction, chargeFee) => {
   if (operations.length > 1 || !sorobanData) return Tx.MALFORMED;
   if (resourceFee < 0n || resourceFee > MAX_RESOURCE_FEE) return Tx.MALFORMED;
   if (transaction.hasMemo || transaction.hasMuxedSource) return Tx.SOROBAN_INVALID;
-  const { resources } = sorobanData;
-  if (exceedsLimits(resources, transaction) || isBadFootprint(resources.footprint)) return Tx.SOROBAN_INVALID;
+  if (hasBadResources(transaction)) return Tx.SOROBAN_INVALID;
   if (chargeFee && resourceFee > transaction.fee) return Tx.SOROBAN_INVALID;
-  return resourceFee < nonRefundableFee(resources, transaction.xdr.length) ? Tx.SOROBAN_INVALID : null;
+  return resourceFee < nonRefundableFee(sorobanData.resources, transaction.xdr.length) ? Tx.SOROBAN_INVALID : null;
 };

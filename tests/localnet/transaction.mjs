@@ -151,6 +151,9 @@ export const decodeTransaction = (bytes, network) => {
   return new Transaction(wire.type === ENVELOPE_TX_V0 ? v0ToV1(wire.v0) : wire, network);
 };
 
+/** The phase of a set, and the queue, to which a transaction belongs. */
+export const phaseOf = ({ isSoroban }) => (isSoroban ? 'soroban' : 'classic');
+
 /** Compares the inclusion fees of two transactions by what they pay per operation: negative if `a` pays less. */
 export const compareFeeRates = (a, b) => {
   const rates = [a.inclusionFee * BigInt(Math.max(1, b.operationCount)), b.inclusionFee * BigInt(Math.max(1, a.operationCount))];

@@ -1,16 +1,13 @@
 // The set of transactions that a ledger agrees on, and the order in which they are applied.
 
-import { compareFeeRates } from './transaction.mjs';
+import { compareFeeRates, phaseOf } from './transaction.mjs';
 import { sha256 } from './network.mjs';
 import { encode } from './xdr.mjs';
 
 const byFullHash = (a, b) => Buffer.compare(a.fullHash, b.fullHash);
 
-/**
- * Chooses from `candidates` (one per source account, all valid) what fits, best fee rate first. Returns the chosen ones and the
- * base fee that each of them pays per operation: more than the minimum only if some did not fit.
- */
-export const selectTransactions = (candidates, { baseFee, maxOperations }) => {
+/** What fits into one phase, and the base fee of that phase. */
+const selectPhase = (candidates, { baseFee, maxOperations }) => {
   const ranked = [...candidates].sort((a, b) => compareFeeRates(b, a) || byFullHash(a, b));
   const chosen = [];
   let operations = 0;
@@ -21,6 +18,17 @@ export const selectTransactions = (candidates, { baseFee, maxOperations }) => {
   }
   const surge = chosen.length > 0 && chosen.length < ranked.length;
   return { chosen, baseFee: surge ? lowestRate(chosen, baseFee) : baseFee };
+};
+
+/**
+ * Chooses from `candidates` (one per source account, all valid) what fits, best fee rate first. Each phase has room for
+ * `maxOperations`. Returns the chosen ones and for each phase the base fee that each of them pays per operation: more than the minimum
+ * only if some did not fit.
+ */
+export const selectTransactions = (candidates, limits) => {
+  const of = (phase) => selectPhase(candidates.filter((candidate) => phaseOf(candidate) === phase), limits);
+  const [classic, soroban] = [of('classic'), of('soroban')];
+  return { chosen: [...classic.chosen, ...soroban.chosen], baseFees: { classic: classic.baseFee, soroban: soroban.baseFee } };
 };
 
 const lowestRate = (transactions, baseFee) => {
@@ -37,11 +45,11 @@ const wiresOf = (transactions) => [...transactions].sort(byFullHash).map(({ wire
  * The GeneralizedTransactionSet with its hash; its transactions are in the order of their hashes. Contract calls are a separate
  * phase, which has one cluster here: one after the other.
  */
-export const buildTransactionSet = (transactions, previousLedgerHash, baseFee) => {
+export const buildTransactionSet = (transactions, previousLedgerHash, baseFees) => {
   const txs = wiresOf(transactions.filter(({ isSoroban }) => !isSoroban));
   const calls = wiresOf(transactions.filter(({ isSoroban }) => isSoroban));
-  const component = { type: 0, txsMaybeDiscountedFee: { baseFee, txs } };
-  const parallel = calls.length > 0 ? { baseFee, executionStages: [[calls]] } : { baseFee: null, executionStages: [] };
+  const component = { type: 0, txsMaybeDiscountedFee: { baseFee: baseFees.classic, txs } };
+  const parallel = calls.length > 0 ? { baseFee: baseFees.soroban, executionStages: [[calls]] } : { baseFee: null, executionStages: [] };
   const wire = {
     v: 1,
     v1TxSet: {

@@ -1,7 +1,8 @@
-// The SDK's XDR schemas. The network works on plain wire objects (`schema.decode` and `schema.encode`), not on the SDK's
+// The SDK's XDR schemas, with those of the next protocol. The network works on plain wire objects (`schema.decode` and `schema.encode`), not on the SDK's
 // classes, because it decodes and encodes thousands of them a second.
 
 import * as xdr from '@stellar/stellar-sdk/xdr';
+import '../xdr/next.mjs';
 
 export const { XdrString } = xdr;
 
@@ -26,6 +27,7 @@ export const schemas = Object.fromEntries(
     'LedgerHeader',
     'LedgerHeaderHistoryEntry',
     'LedgerKey',
+    'LedgerUpgrade',
     'ScVal',
     'SorobanAuthorizationEntry',
     'SorobanAuthorizedInvocation',

@@ -21,8 +21,8 @@ after(async () => {
 });
 
 const TABLES = ['wal_transaction', 'grant_made', 'lease_end', 'account_change', 'ledger_commit', 'cursor_change', 'bump_recorded',
-  'key_taken', 'history_change', 'signature', 'keyed_answer', 'contest_request', 'submission', 'ledger', 'consumption', 'removal', 'inclusion',
-  'final_pool', 'final_history', 'final_lease', 'final_key', 'final_account', 'final_cursor', 'final_network'];
+  'submission_change', 'key_taken', 'history_change', 'signature', 'keyed_answer', 'contest_request', 'asked', 'submission', 'ledger', 'queued',
+  'consumption', 'removal', 'inclusion', 'final_pool', 'final_history', 'final_lease', 'final_key', 'final_submission', 'final_account', 'final_cursor', 'final_network'];
 const at = second => `2026-01-01 00:00:${String(second).padStart(2, '0')}+00`;
 
 // Account A is at sequence 10. Lease h1 (sequence 11) is granted after ledger 100 and included in 101. Then h2 (12) is granted and never
@@ -35,17 +35,20 @@ const good = () => ({
     [6, 'A', 'active', 11, null]],
   ledger_commit: [[1, 100, 1000], [3, 101, 1005], [5, 102, 1020], [6, 103, 1021]],
   cursor_change: [[1, 100, 1], [3, 101, 1], [5, 102, 2], [6, 103, 2]],
-  bump_recorded: [[2, 'b1', 'h1']],
+  bump_recorded: [[2, 'b1', 'h1', 200]],
+  submission_change: [[2, 'INSERT', 'h1'], [3, 'DELETE', 'h1']],
+  asked: [['h1', 20_000], ['h1', 200_000]],
   signature: [[at(2), 'lease', 'h1', null, 'A', 11, 1020, 'e1', 'k1'], [at(5), 'fee bump', 'b1', 'h1', 'A', 11, 1020, '', null],
     [at(5), 'lease', 'h2', null, 'A', 12, 1020, 'e2', null]],
   key_taken: [[2, 'C', 'k1', 'h1'], [4, 'C', 'token:t2', 'h2']],
   keyed_answer: [['k1', 'd1'], ['k1', 'd1']],
   contest_request: [1, 2].flatMap(replica => [201, 201, 503].map(status => [1, replica, 10, status, null])),
   submission: [['h1', 'PENDING', null, 100, 100]],
-  ledger: [[100, 1000], [101, 1005], [102, 1020], [103, 1021]],
+  ledger: [[100, 1000, at(0)], [101, 1005, at(2)], [102, 1020, at(4)], [103, 1021, at(5)]],
+  queued: [[101, 'b1', 'h1', 200], [101, 'other', 'other', 9999]],
   consumption: [[100, 'A', 10], [101, 'A', 11]],
   removal: [[101, 'Z']],
-  inclusion: [[101, 'h1', true]],
+  inclusion: [[101, 'h1', true, 200, 100]],
   final_pool: [[1]],
   final_history: [[5, 5, 2, 2, 0, 0]],
   final_lease: [['h1', 'A', 'confirmed', 101], ['h2', 'A', 'expired', 103]],
@@ -117,7 +120,7 @@ fires('DR3 a lease that was included but is recorded as expired has a wrong resu
   observed.final_lease[0][2] = 'expired';
 });
 fires('DR3 a sequence that another transaction consumed supersedes the lease', ['wrong result'], observed => {
-  observed.inclusion = [[101, 'other', true]];
+  observed.inclusion = [[101, 'other', true, 100, 100]];
 });
 fires('DL1 H2 an account that changes to another lease without a ledger', ['account without lease', 'lease without account'], observed => {
   observed.account_change[1][4] = 'h9';
@@ -128,7 +131,7 @@ fires('DS1 a signature without a row', ['unrecorded signature'], observed => {
 fires('DS1 a signature returned before its row was committed', ['unrecorded signature'], observed => {
   observed.signature[0][0] = at(1);
 });
-fires('DS1 a fee bump without a row', ['unrecorded signature'], observed => {
+fires('DS1 a fee bump without a row', ['unrecorded signature', 'sent before it was recorded'], observed => {
   observed.bump_recorded = [];
 });
 fires('DS1 an envelope that differs from the recorded one', ['unrecorded signature'], observed => {
@@ -203,6 +206,67 @@ fires('DR8 H5 a sequence number that does not follow from the committed ledgers'
 fires('DR8 txBAD_SEQ from a node that has the ledger of the grant is our fault', ['bad sequence caused by us'], observed => {
   observed.submission.push(['h2', 'ERROR', -5, 101, 101]);
 });
+fires('DL16 a transaction that two ledgers have', ['included twice'], observed => {
+  observed.inclusion.push([102, 'h1', true, 200, 100]);
+});
+fires('DL16 a fee above the bid', ['charged above the bid'], observed => {
+  observed.inclusion[0][4] = 201;
+});
+fires('DL16 a bid above the highest cap that its client gave', ['bid above the cap'], observed => {
+  observed.bump_recorded[0][3] = 200_001;
+});
+fires('DL16 a bid in the node above the cap', ['bid above the cap'], observed => {
+  observed.queued[0][3] = 200_001;
+});
+fires('DL16 a bid that reaches the node before it is committed', ['sent before it was recorded'], observed => {
+  observed.bump_recorded[0][0] = 4; // after ledger 101 closed
+  observed.signature.splice(1, 1);
+});
+fires('DL16 a submission whose row outlives its lease', ['submission without its lease', 'open submission'], observed => {
+  observed.submission_change.pop();
+  observed.submission_change.push([4, 'INSERT', 'h1']);
+  observed.final_submission = [['h1']];
+});
+fires('DL16 a submission whose row goes before its lease ends', ['submission without its lease'], observed => {
+  observed.submission_change[1][0] = 2;
+});
+fires('DL16 a row of submissions that does not follow from the log', ['open submission'], observed => {
+  observed.final_submission = [['h1']];
+});
+
+/** Lease h2 is sent by fairway, and lives long enough for 16 ledgers, of which the node has a bid in those of `live`. */
+const sentIn = (live, cap = null) => observed => {
+  observed.grant_made[1][4] = observed.signature[2][6] = 9999;
+  observed.bump_recorded.push([4, 'b2', 'h2', 200]);
+  observed.submission_change.push([4, 'INSERT', 'h2'], [30, 'DELETE', 'h2']);
+  observed.asked.push(['h2', cap]);
+  for (let n = 0; n < 16; n++) {
+    observed.wal_transaction.push([7 + n, at(7 + n)]);
+    observed.ledger_commit.push([7 + n, 104 + n, 1022 + n]);
+    observed.cursor_change.push([7 + n, 104 + n, 2]);
+    observed.ledger.push([104 + n, 1022 + n, at(7 + n)]);
+    observed.queued.push(...live.includes(n) ? [[104 + n, 'b2', 'h2', 200]] : []);
+  }
+  observed.wal_transaction.push([30, at(30)]);
+  observed.ledger_commit.push([30, 120, 10_000]);
+  observed.cursor_change.push([30, 120, 2]);
+  observed.ledger.push([120, 10_000, at(30)]);
+  end(observed, 'h2')[0] = 30;
+  end(observed, 'h2')[3] = observed.final_lease[1][3] = 120;
+  observed.account_change.at(-1)[0] = 30;
+  observed.final_cursor = [[120, 2]];
+};
+fires('DL16 what fairway sends and no node has for too many ledgers', ['left unsent'], sentIn([0]));
+test('DL16 what a node has dropped may be missing for some ledgers, and longer when a low cap allows no raise', async () => {
+  assert.equal(describe(await verdict(sentIn([0, 1, 2, 3, 8, 9]))), '');
+  assert.equal(describe(await verdict(sentIn([0, 1, 2, 3], 20_000))), '');
+});
+test('DL16 ledgers that fairway does not follow do not count', async () => {
+  assert.equal(describe(await verdict(observed => {
+    sentIn([0])(observed);
+    observed.wal_transaction.slice(7, -1).forEach(row => (row[1] = at(29))); // RPC was away, or the leader stopped
+  })), '');
+});
 fires('DR4 a ledger that is skipped', ['ledgers', 'cursor'], observed => {
   observed.ledger_commit = observed.ledger_commit.filter(row => row[1] !== 102);
 });
@@ -251,7 +315,7 @@ fires('an account row that does not follow from the log', ['account rows', 'sequ
 test('DR9 only the ledger that was being committed at the grant may miss a bound', async () => {
   const late = ends => observed => {
     // h2 is granted when the network has already closed 103: it is due with the commit of 102, which may miss it, or of 103
-    observed.ledger[2] = [102, 1021];
+    observed.ledger[2] = [102, 1021, at(4)];
     observed.ledger_commit[2] = [5, 102, 1021];
     end(observed, 'h2')[0] = ends;
     end(observed, 'h2')[3] = ends === 5 ? 102 : 103;
@@ -287,6 +351,8 @@ const LINES = {
   "table fairway.ledgers: INSERT: sequence[bigint]:101 close_time[bigint]:1005",
   "table fairway.cursor: UPDATE: sequence[bigint]:101 term[bigint]:1"],
   bump: [`table fairway.fee_bumps_20261122: INSERT: hash[bytea]:'\\xff' lease_hash[bytea]:${HASH} fee[bigint]:200`],
+  submit: [`table fairway.submissions: INSERT: lease_hash[bytea]:${HASH} account[text]:'A'`, 'table fairway.submissions: UPDATE: bid[bigint]:1',
+    `table fairway.submissions: DELETE: lease_hash[bytea]:${HASH}`],
   housekeeping: ['table fairway.ledgers: DELETE: sequence[bigint]:1', "table fairway.housekeeping: UPDATE: one[boolean]:true"],
   change: [`table fairway.lease_results_20261122: UPDATE: hash[bytea]:${HASH} result[text]:'expired' ledger[bigint]:101`,
     `table fairway.leases_20261122: DELETE: hash[bytea]:${HASH}`,
@@ -308,7 +374,8 @@ test('the oracle reads rows of partitions in the write-ahead log', () => {
     ['key_taken', 7, 'C', "it's: [a] key", '0a1b'], ['account_change', 7, 'A', 'active', '11', '0a1b']]);
   assert.deepEqual(recorded(...LINES.settle), [['lease_end', 7, '0a1b', 'confirmed', '101'], ['ledger_commit', 7, '101', '1005'],
     ['cursor_change', 7, '101', '1'], ['account_change', 7, 'A', 'active', '12', null]]);
-  assert.deepEqual(recorded(...LINES.bump), [['bump_recorded', 7, 'ff', '0a1b']]);
+  assert.deepEqual(recorded(...LINES.bump), [['bump_recorded', 7, 'ff', '0a1b', '200']]);
+  assert.deepEqual(recorded(...LINES.submit), [['submission_change', 7, 'INSERT', '0a1b'], ['submission_change', 7, 'DELETE', '0a1b']]);
   assert.deepEqual(recorded(...LINES.housekeeping), []);
 });
 

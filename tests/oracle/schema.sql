@@ -11,7 +11,9 @@ CREATE TABLE lease_end (ordinal bigint NOT NULL, hash text NOT NULL, result text
 CREATE TABLE account_change (ordinal bigint NOT NULL, account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE ledger_commit (ordinal bigint NOT NULL, sequence bigint NOT NULL, close_time bigint NOT NULL);
 CREATE TABLE cursor_change (ordinal bigint NOT NULL, sequence bigint NOT NULL, term bigint NOT NULL);
-CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL);
+CREATE TABLE bump_recorded (ordinal bigint NOT NULL, hash text NOT NULL, lease text NOT NULL, fee bigint NOT NULL);
+-- A row of submissions that came or went: fairway sends the lease's transaction between the two.
+CREATE TABLE submission_change (ordinal bigint NOT NULL, kind text NOT NULL CHECK (kind IN ('INSERT', 'DELETE')), lease text NOT NULL);
 -- A key 'token:...' is made from the token of a request without an Idempotency-Key.
 CREATE TABLE key_taken (ordinal bigint NOT NULL, client text NOT NULL, idempotency_key text NOT NULL, lease text NOT NULL);
 -- A row of leases, results, fee bumps or keys that was changed or deleted. Such rows go only by dropping the partition of a day.
@@ -26,15 +28,19 @@ CREATE TABLE keyed_answer (idempotency_key text NOT NULL, digest text NOT NULL);
 -- Each request of a contest, in which all replicas run and accounts are scarce: the replica, how long its response took, and the
 -- response. No status: there was no response.
 CREATE TABLE contest_request (contest integer NOT NULL, replica integer NOT NULL, waited_ms integer NOT NULL, status integer, code text);
+-- What a client let fairway send, with its cap of the fee, if it had one: reported before it was asked.
+CREATE TABLE asked (lease text NOT NULL, max_fee bigint);
 CREATE TABLE submission (hash text NOT NULL, status text NOT NULL, code integer, node_ledger bigint NOT NULL,
     sequence_ledger bigint NOT NULL);
 
 -- Observed in the network itself. A consumption is an account's sequence number after a ledger that created it or changed the number;
--- a removal is the ledger in which an account was merged.
-CREATE TABLE ledger (sequence bigint PRIMARY KEY, close_time bigint NOT NULL);
+-- a removal is the ledger in which an account was merged. `queued` is what waited in the node when a ledger's transactions were chosen: lease
+-- is the hash of the innermost transaction.
+CREATE TABLE ledger (sequence bigint PRIMARY KEY, close_time bigint NOT NULL, closed_at timestamptz NOT NULL);
+CREATE TABLE queued (ledger bigint NOT NULL, hash text NOT NULL, lease text NOT NULL, fee bigint NOT NULL);
 CREATE TABLE consumption (ledger bigint NOT NULL, account text NOT NULL, sequence bigint NOT NULL);
 CREATE TABLE removal (ledger bigint NOT NULL, account text NOT NULL);
-CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success boolean NOT NULL);
+CREATE TABLE inclusion (ledger bigint NOT NULL, hash text NOT NULL, success boolean NOT NULL, bid bigint NOT NULL, charged bigint NOT NULL);
 
 -- Observed by the faults: what they killed.
 CREATE TABLE kill (at timestamptz NOT NULL, target text NOT NULL, how text NOT NULL);
@@ -48,6 +54,7 @@ CREATE TABLE final_history (seeded bigint NOT NULL, kept bigint NOT NULL, keys_s
     old_left bigint NOT NULL, old_keys_left bigint NOT NULL);
 CREATE TABLE final_lease (hash text NOT NULL, account text NOT NULL, result text, ledger bigint);
 CREATE TABLE final_key (client text NOT NULL, idempotency_key text NOT NULL, lease text NOT NULL);
+CREATE TABLE final_submission (lease text NOT NULL);
 CREATE TABLE final_account (account text NOT NULL, state text NOT NULL, sequence bigint, lease text);
 CREATE TABLE final_cursor (sequence bigint NOT NULL, term bigint NOT NULL);
 CREATE TABLE final_network (account text NOT NULL, sequence bigint NOT NULL);
@@ -80,12 +87,19 @@ CREATE INDEX ON ledger (close_time, sequence);
 CREATE INDEX ON consumption (account, sequence, ledger);
 CREATE INDEX ON consumption (account, ledger);
 CREATE INDEX ON inclusion (hash);
+CREATE INDEX ON queued (lease, ledger);
+CREATE INDEX ON submission_change (lease);
+CREATE INDEX ON asked (lease);
 
 -- Derived: how each lease must end, from the network's ledgers alone. `over` is the ledger that consumed its sequence number, or else
 -- the first that closed after its max time or was the last below its max ledger. When the network was ahead of the grant, the first
 -- ledger that was committed after the grant ends the lease. `dead` is the first ledger that cannot include the envelope.
 CREATE TABLE lease_life (ordinal bigint NOT NULL, hash text NOT NULL, account text NOT NULL, sequence bigint NOT NULL,
     cursor bigint, consumed bigint, bound bigint, dead bigint, over bigint, end_ordinal bigint, last_ordinal bigint, result text);
+
+-- Each ledger that could have included what fairway sends under a cap with room for raises: whether a bid of it waited in the node, and whether fairway had followed the
+-- network that far when it closed.
+CREATE TABLE sending (lease text NOT NULL, ledger bigint NOT NULL, live boolean NOT NULL, followed boolean NOT NULL);
 
 -- Lease intervals, in ordinals. The constraint refuses two overlapping leases of one account.
 CREATE TABLE lease_interval (hash text NOT NULL, account text NOT NULL, during int8range NOT NULL,

@@ -11,7 +11,7 @@ const SLOT = 'oracle';
 /** Their rows are inserted and never changed; a day of them goes as a whole, which is no change of rows. */
 const HISTORY = ['leases', 'lease_results', 'fee_bumps', 'idempotency_keys', 'leases_before_0010', 'fee_bumps_before_0010']
   .map(name => `fairway.${name}`);
-export const TABLES = [...HISTORY, ...['channel_accounts', 'ledgers', 'cursor'].map(name => `fairway.${name}`)];
+export const TABLES = [...HISTORY, ...['channel_accounts', 'ledgers', 'cursor', 'submissions'].map(name => `fairway.${name}`)];
 const hex = bytea => bytea === null ? null : bytea.slice(2);
 const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
@@ -29,9 +29,11 @@ export function record(history, ordinal, { committedAt, changes }) {
     else if (table === 'fairway.lease_results')
       history.append('lease_end', ordinal, hex(row.hash), row.result, row.ledger);
     else if (table === 'fairway.fee_bumps')
-      history.append('bump_recorded', ordinal, hex(row.hash), hex(row.lease_hash));
+      history.append('bump_recorded', ordinal, hex(row.hash), hex(row.lease_hash), row.fee);
     else if (table === 'fairway.idempotency_keys')
       history.append('key_taken', ordinal, row.client, row.key, hex(row.lease_hash));
+    else if (table === 'fairway.submissions' && kind !== 'UPDATE')
+      history.append('submission_change', ordinal, kind, hex(row.lease_hash));
     else if (table === 'fairway.channel_accounts' && kind !== 'DELETE') // the rules compare the final rows
       accounts.set(row.public_key, row);
     else if (table === 'fairway.ledgers' && kind === 'INSERT') // housekeeping deletes old ones

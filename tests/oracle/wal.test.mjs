@@ -52,7 +52,8 @@ test('DS1 the oracle sees each change and deletion of a row of history, whatever
 
 test('the oracle sees new rows of history in their partitions, and a dropped partition is no change', async () => {
   const of = `FROM fairway.leases WHERE hash = '\\x${leaseHash(1)}'`;
-  assert.deepEqual(await recorded(`INSERT INTO fairway.lease_results SELECT sha256(hash), granted_at, now(), 'expired', NULL, 5 ${of}`),
+  assert.deepEqual(await recorded(`INSERT INTO fairway.lease_results (hash, granted_at, result, ledger, client, ended_ledger, place)
+    SELECT sha256(hash), granted_at, 'expired', 5, client, 5, 0 ${of}`),
     [['lease_end', crypto.createHash('sha256').update(leaseHash(1), 'hex').digest('hex'), 'expired', '5']]);
   assert.deepEqual(await recorded(`INSERT INTO fairway.idempotency_keys SELECT 'C', 'it''s: [a] key', sha256(hash), hash, granted_at ${of}`),
     [['key_taken', 'C', "it's: [a] key", leaseHash(1)]]);

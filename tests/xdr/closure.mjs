@@ -1,5 +1,7 @@
-// The XDR types that fairway decodes: everything reachable from the roots, as run-time schemas of the SDK.
+// The XDR types that fairway decodes: everything reachable from the roots, as run-time schemas of the SDK, with what
+// next.mjs adds to them.
 import * as xdr from '@stellar/stellar-sdk/xdr';
+import './next.mjs';
 
 const roots = [
   'DiagnosticEvent',

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { inspector, root } from './judge.mjs';
+import * as xdr from '@stellar/stellar-sdk/xdr';
+import { base64, inspector, root } from './judge.mjs';
 
 const ledgers = process.env.FAIRWAY_LEDGERS ?? join(root, '../shared/ledgers');
 const skip = existsSync(ledgers) ? false : `no ledgers at ${ledgers}: put some there or set FAIRWAY_LEDGERS`;
@@ -57,6 +58,52 @@ test("the test suites' ledgers of stellar-core give the expected values", { skip
 
 test('the ledgers of the public network give the expected values', { skip }, (t) => {
   t.diagnostic(`${compare(prepare('pubnet'), checked('pubnet'))} ledgers`);
+});
+
+/** "paymentUnderfunded" as it is in the .x files. */
+const constant = (name) => name.replace(/(?<=[a-z])[A-Z]/g, '_$&').toUpperCase().replace(/^OP_/, 'op');
+const nameOf = (type, code) => constant(xdr[type].schema.nameByValue.get(code));
+
+function operationName({ code, tr }) {
+  if (code !== 0) return nameOf('OperationResultCode', code);
+  const [[key, inner]] = Object.entries(tr).filter(([name]) => name !== 'type');
+  const type = `${key[0].toUpperCase()}${key.slice(1)}Code`;
+  return nameOf(type.replace('CreatePassive', 'Manage'), inner.code);
+}
+
+/** What the SDK reads from one element of txProcessing, in the form of inspect --results. */
+function resultsOf({ result: { transactionHash, result }, txApplyProcessing }) {
+  const operations = (result.result.innerResultPair?.result ?? result).result.results ?? [];
+  const value = Object.values(txApplyProcessing).find((meta) => meta?.sorobanMeta)?.sorobanMeta.returnValue;
+  const isCall = operations[0]?.tr?.invokeHostFunctionResult?.success !== undefined;
+  return {
+    hash: Buffer.from(transactionHash).toString('hex'),
+    feeCharged: String(result.feeCharged),
+    operations: operations.map(operationName),
+    returnValue: isCall ? base64(xdr.ScVal.schema.encode(value)) : null,
+  };
+}
+
+test('the fees, the codes of operations and the return values of the public network are those that the SDK reads; each value proves itself', { skip }, (t) => {
+  const { paths } = prepare('pubnet');
+  const { status, lines } = inspect(['--results', ...paths]);
+  assert.equal(status, 0);
+  const expected = paths.flatMap((path) => {
+    const meta = Object.values(xdr.LedgerCloseMeta.schema.decode(readFileSync(path))).find(({ txProcessing }) => txProcessing);
+    return meta.txProcessing.map(resultsOf);
+  });
+  assert.deepEqual(lines.map((line) => JSON.parse(line)), expected);
+  const values = expected.filter(({ returnValue }) => returnValue !== null).length;
+  assert.ok(values > 0);
+  t.diagnostic(`${expected.length} results, ${new Set(expected.flatMap(({ operations }) => operations)).size} codes, ${values} return values`);
+});
+
+test('the return value of each call in the ledgers of stellar-core proves itself', { skip }, (t) => {
+  const { lines } = inspect(['--framed', '--results', ...prepare('core').paths]);
+  const calls = lines.map((line) => JSON.parse(line)).filter(({ operations }) => operations.includes('INVOKE_HOST_FUNCTION_SUCCESS'));
+  assert.ok(calls.length > 500);
+  assert.deepEqual(calls.filter(({ returnValue }) => returnValue === null), []);
+  t.diagnostic(`${calls.length} calls`);
 });
 
 function someLedger() {

@@ -24,6 +24,7 @@ void test_engine_stop(struct test_engine *engine)
         return;
     watch_stop(engine->watch);
     engine_stop(engine->engine);
+    watch_free(engine->watch);
     engine->engine = NULL;
 }
 

@@ -3,6 +3,7 @@
 #define FAIRWAY_TESTS_ENGINE_H
 
 #include "pool.h"
+#include "engine_waiting.h"
 #include "grant/engine.h"
 #include "grant/watch.h"
 

@@ -18,14 +18,14 @@ struct gap_world *gap_world_new(void)
         .db = test_db_open(&world->db), .network = world->network, .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
     take_lead(&world->lead);
-    assert_int_equal(ledger_feed_commit(world->feed, &world->lead, &first, &committed, NULL), ERR_OK);
+    assert_int_equal(ledger_commit(&world->lead, &first, 1, NULL, &committed, NULL), ERR_OK);
     return world;
 }
 
 void gap_world_free(struct gap_world *world)
 {
     settle_notes_free(&world->lead.unsure);
-    db_free(world->lead.db);
+    lead_free(&world->lead);
     ledger_feed_free(world->feed);
     test_db_drop(&world->db);
     free(world);
@@ -110,7 +110,7 @@ enum err gap_world_follow(struct gap_world *world)
 {
     struct ledger_committed committed;
     struct rpc_ledger next = ledger_feed_ledger(world->feed, world->lead.cursor.sequence + 1);
-    enum err e = ledger_feed_commit(world->feed, &world->lead, &next, &committed, &world->detail);
+    enum err e = ledger_commit(&world->lead, &next, 1, NULL, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }

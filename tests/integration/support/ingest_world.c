@@ -40,7 +40,7 @@ struct ingest_settings ingest_world_settings(const struct ingest_world *world)
         .feed = &world->source,
         .network = network_id_of(BUILT_PASSPHRASE),
         .poll_ms = POLL_MS,
-        .ledger_seconds = 5,
+        .ledger_ms = 5000,
         .stale_ms = STALE_MS,
         .retention_s = 3600};
 }

@@ -1,5 +1,8 @@
 #include "ledger_builder.h"
 
+#include <sodium.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "ledger_envelopes.h"
 
@@ -111,18 +114,65 @@ static void add_meta(struct buf *out, uint32_t ledger_meta_version, const struct
 
 /* ---- the transaction set */
 
-/* The envelope of transaction i as submitted; the hashes of *transaction become those of the envelope. */
-static void add_envelope(struct buf *out, const struct built_ledger *ledger, size_t i,
-    const struct network_id *network, struct built_transaction *transaction)
+/* A transaction of the set, and the account that it changes; NULL: none. */
+struct member {
+    struct built_transaction transaction;
+    const struct built_account *changes;
+};
+
+static const struct hash *inner_hash_of(const struct built_transaction *transaction)
 {
-    struct buf inner = {0};
+    return transaction->has_inner ? &transaction->inner_hash : &transaction->hash;
+}
+
+static bool is_known(const struct built_transaction *transaction)
+{
+    struct buf found = {0};
+    const bool known = transaction->envelope.len != 0 || envelope_find(inner_hash_of(transaction), &found);
+    buf_free(&found);
+    return known;
+}
+
+/* The operation without which an account does not change so. Its source is another account's transaction. */
+static bool add_operation(struct buf *out, const struct built_account *account)
+{
+    const struct public_key heir = built_key(UINT64_MAX);
+    if (!account->created && !account->removed && !account->foreign_signer)
+        return false;
+    buf_add_u32(out, !account->created); /* has a source of its own */
+    if (account->created) {
+        buf_add_u32(out, 0); /* CREATE_ACCOUNT */
+        add_account_id(out, &account->key);
+        buf_add_u64(out, 1);
+        return true;
+    }
+    add_account_id(out, &account->key);
+    buf_add_u32(out, account->removed ? 8 : 5); /* ACCOUNT_MERGE, SET_OPTIONS */
+    if (account->removed)
+        add_account_id(out, &heir);
+    else
+        add_zeros(out, 9);
+    return true;
+}
+
+/* The envelope of a transaction as submitted. Its hashes become those of the envelope. */
+static void add_envelope(struct buf *out, const struct network_id *network, struct member *member)
+{
+    struct buf inner = {0}, operation = {0};
+    struct built_transaction *transaction = &member->transaction;
     struct hash *hash = transaction->has_inner ? &transaction->inner_hash : &transaction->hash;
     if (transaction->envelope.len != 0) {
         buf_add_bytes(&inner, transaction->envelope);
     } else if (!envelope_find(hash, &inner)) {
-        const struct built_account changed =
-            i < ledger->account_count ? ledger->accounts[i] : (struct built_account){.sequence = 1};
-        envelope_make(&changed.key, changed.sequence, hash, &inner);
+        struct public_key source = {{0}};
+        int64_t sequence = 1;
+        if (member->changes != NULL && add_operation(&operation, member->changes))
+            memcpy(source.bytes, hash->bytes, sizeof source.bytes);
+        else if (member->changes != NULL) {
+            source = member->changes->key;
+            sequence = member->changes->sequence;
+        }
+        envelope_make(&source, sequence, hash, buf_bytes(&operation), &inner);
         *hash = envelope_hash_of(network, buf_bytes(&inner));
     }
     size_t start = out->len;
@@ -133,20 +183,49 @@ static void add_envelope(struct buf *out, const struct built_ledger *ledger, siz
     if (transaction->has_inner)
         transaction->hash = envelope_hash_of(network, (struct bytes){out->data + start, out->len - start});
     buf_free(&inner);
+    buf_free(&operation);
+}
+
+/* A transaction of its own for a change that no other one explains. */
+static struct member explanation(const struct built_ledger *ledger, const struct built_account *account)
+{
+    uint8_t number[4];
+    be32_put(number, ledger->sequence);
+    const struct bytes parts[] = {BYTES_OF(account->key.bytes), BYTES_OF(number)};
+    return (struct member){.transaction = {.hash = sha256_parts(parts, 2)}, .changes = account};
+}
+
+static size_t members_of(const struct built_ledger *ledger, struct member members[])
+{
+    size_t count = ledger->transaction_count;
+    for (size_t i = 0; i < count; i++) {
+        members[i] = (struct member){.transaction = ledger->transactions[i]};
+        if (i < ledger->account_count && !ledger->accounts[i].invented)
+            members[i].changes = &ledger->accounts[i];
+    }
+    for (size_t i = 0; i < ledger->account_count; i++) {
+        const struct built_account *account = &ledger->accounts[i];
+        const bool needs_operation = account->created || account->removed || account->foreign_signer,
+                   explained = i < ledger->transaction_count &&
+                               !(needs_operation && is_known(&ledger->transactions[i]));
+        if (!account->invented && !explained)
+            members[count++] = explanation(ledger, account);
+    }
+    return count;
 }
 
 /* A classic phase with one component, or a TransactionSet. The hash of the latter leaves out the count. */
 static struct buf build_set(
-    const struct built_ledger *ledger, struct built_transaction *transactions, struct hash *hash)
+    const struct built_ledger *ledger, struct member members[], size_t count, struct hash *hash)
 {
     const struct network_id tests = network_id_of(BUILT_PASSPHRASE);
     const struct network_id *network = ledger->network != NULL ? ledger->network : &tests;
     struct buf set = {0}, envelopes = {0};
-    for (size_t i = 0; i < ledger->transaction_count; i++)
-        add_envelope(&envelopes, ledger, i, network, &transactions[i]);
+    for (size_t i = 0; i < count; i++)
+        add_envelope(&envelopes, network, &members[i]);
     if (ledger->meta_version > 0)
         buf_add_u32(&set, 1); /* GeneralizedTransactionSet V1 */
-    add_hash(&set, &ledger->previous_hash);
+    add_hash(&set, ledger->set_previous != NULL ? ledger->set_previous : &ledger->previous_hash);
     if (ledger->meta_version > 0) {
         buf_add_u32(&set, 1);
         add_zeros(&set, 1); /* V0 components */
@@ -156,7 +235,7 @@ static struct buf build_set(
     const struct bytes head = {set.data, set.len};
     if (ledger->meta_version == 0)
         *hash = sha256_parts((const struct bytes[]){head, buf_bytes(&envelopes)}, 2);
-    buf_add_u32(&set, (uint32_t)ledger->transaction_count);
+    buf_add_u32(&set, (uint32_t)count);
     buf_add_bytes(&set, buf_bytes(&envelopes));
     if (ledger->meta_version > 0)
         *hash = sha256(buf_bytes(&set));
@@ -179,7 +258,10 @@ static void add_transactions(struct buf *out, const struct built_ledger *ledger)
             buf_add_u32(out, 0);
         add_result_pair(out, &ledger->transactions[i]);
         buf_add_u32(out, 0); /* feeProcessing */
-        add_meta(out, ledger->meta_version, ledger->accounts + next, mine, ledger->sequence);
+        if (mine == 0 && ledger->meta_count > 0)
+            buf_add_bytes(out, ledger->metas[i % ledger->meta_count]);
+        else
+            add_meta(out, ledger->meta_version, ledger->accounts + next, mine, ledger->sequence);
         if (ledger->meta_version == 2)
             buf_add_u32(out, 0); /* postTxApplyFeeProcessing */
         next += mine;
@@ -197,16 +279,96 @@ static struct hash result_set_hash(const struct built_ledger *ledger)
     return hash;
 }
 
+struct validator {
+    struct public_key key;
+    uint8_t secret[crypto_sign_SECRETKEYBYTES];
+};
+
+static struct validator validator(void)
+{
+    static const uint8_t seed[crypto_sign_SEEDBYTES] = {7};
+    struct validator out;
+    crypto_sign_seed_keypair(out.key.bytes, out.secret, seed);
+    return out;
+}
+
+struct public_key built_validator(void)
+{
+    return validator().key;
+}
+
+static void add_close_time(struct buf *out, const struct built_ledger *ledger)
+{
+    buf_add_u64(out, ledger->close_time_s * 1000 + ledger->close_ms);
+}
+
+/* LedgerCloseValueSignature */
+static void add_signature(struct buf *out, const struct built_ledger *ledger, const struct hash *set_hash)
+{
+    const struct network_id tests = network_id_of(BUILT_PASSPHRASE), *network = ledger->network;
+    const struct validator node = validator();
+    uint8_t signature[crypto_sign_BYTES];
+    struct buf payload = {0};
+    buf_add(&payload, network != NULL ? network->bytes : tests.bytes, sizeof tests.bytes);
+    buf_add_u32(&payload, 4); /* ENVELOPE_TYPE_SCPVALUE */
+    add_hash(&payload, set_hash);
+    buf_add_u64(&payload, ledger->close_time_s);
+    if (ledger->close_ms != 0)
+        add_close_time(&payload, ledger);
+    if (ledger->badly_signed)
+        buf_add_u32(&payload, 0);
+    crypto_sign_detached(signature, NULL, payload.data, payload.len, node.secret);
+    buf_free(&payload);
+    add_account_id(out, &node.key);
+    buf_add_u32(out, sizeof signature);
+    buf_add(out, signature, sizeof signature);
+}
+
+static bool freezes(const struct built_ledger *ledger)
+{
+    return ledger->frozen_changed || ledger->frozen_count > 0;
+}
+
+/* StellarValue.upgrades: LEDGER_UPGRADE_CONFIG in its opaque, or none. */
+static void add_upgrade(struct buf *out, const struct built_ledger *ledger)
+{
+    buf_add_u32(out, freezes(ledger));
+    if (!freezes(ledger))
+        return;
+    buf_add_u32(out, 4 + 64);
+    buf_add_u32(out, 6);
+    add_zeros(out, 16); /* ConfigUpgradeSetKey */
+}
+
+/* StellarValue */
+static void add_value(struct buf *out, const struct built_ledger *ledger, const struct hash *set_hash)
+{
+    static const struct hash none;
+    add_hash(out, ledger->set_dropped ? &none : set_hash);
+    buf_add_u64(out, ledger->close_time_s);
+    add_upgrade(out, ledger);
+    buf_add_u32(out, ledger->value_unsigned ? 0 : ledger->set_dropped ? 2 : ledger->close_ms != 0 ? 3 : 1);
+    if (ledger->value_unsigned)
+        return;
+    if (ledger->set_dropped) { /* StellarValueProposedValue */
+        add_hash(out, set_hash);
+        add_hash(out, &ledger->previous_hash);
+        buf_add_u32(out, BUILT_PROTOCOL);
+    }
+    if (ledger->close_ms != 0)
+        add_close_time(out, ledger);
+    add_signature(out, ledger, set_hash);
+}
+
 static void add_header(
     struct buf *out, const struct built_ledger *ledger, const struct hash *set_hash, struct hash *hash)
 {
+    const struct hash replaced = {{9}};
     struct buf header = {0};
     struct hash results = result_set_hash(ledger);
     buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : BUILT_PROTOCOL);
     add_hash(&header, &ledger->previous_hash);
-    add_hash(&header, set_hash);
-    buf_add_u64(&header, ledger->close_time_s);
-    add_zeros(&header, 2); /* upgrades, ext: STELLAR_VALUE_BASIC */
+    add_value(&header, ledger, ledger->set_replaced ? &replaced : set_hash);
     add_hash(&header, &results);
     add_zeros(&header, 8); /* bucketListHash */
     buf_add_u32(&header, ledger->sequence);
@@ -244,14 +406,13 @@ static void add_freeze(struct buf *out, const struct built_ledger *ledger)
 static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
 {
     bool needed = ledger->transaction_count == 0 && ledger->account_count > 0;
-    bool freezes = ledger->frozen_changed || ledger->frozen_count > 0;
-    buf_add_u32(out, (uint32_t)needed + freezes);
+    buf_add_u32(out, (uint32_t)needed + freezes(ledger));
     if (needed) {
         buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
         buf_add_u32(out, BUILT_PROTOCOL);
         add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
     }
-    if (freezes)
+    if (freezes(ledger))
         add_freeze(out, ledger);
 }
 
@@ -274,15 +435,17 @@ static void build(const struct built_ledger *ledger, struct bytes set, const str
 
 void ledger_build(const struct built_ledger *ledger, struct buf *out, struct hash *hash)
 {
-    struct built_ledger hashed = *ledger;
-    struct built_transaction *transactions AUTO_FREE =
-        NEW_ARRAY(ledger->transaction_count, struct built_transaction);
-    for (size_t i = 0; i < ledger->transaction_count; i++)
-        transactions[i] = ledger->transactions[i];
+    struct built_ledger whole = *ledger;
+    const size_t most = ledger->transaction_count + ledger->account_count;
+    struct member *members AUTO_FREE = NEW_ARRAY(most, struct member);
+    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(most, struct built_transaction);
     struct hash set_hash;
-    struct buf set = build_set(ledger, transactions, &set_hash);
-    hashed.transactions = transactions;
-    build(&hashed, buf_bytes(&set), &set_hash, out, hash);
+    whole.transaction_count = members_of(ledger, members);
+    struct buf set = build_set(ledger, members, whole.transaction_count, &set_hash);
+    for (size_t i = 0; i < whole.transaction_count; i++)
+        transactions[i] = members[i].transaction;
+    whole.transactions = transactions;
+    build(&whole, buf_bytes(&set), &set_hash, out, hash);
     buf_free(&set);
 }
 
@@ -313,7 +476,7 @@ struct hash built_hash(uint64_t number)
     const struct public_key source = built_key(number);
     const struct hash salt = hash_of_number(number);
     struct buf envelope = {0};
-    envelope_make(&source, BUILT_SEQUENCE, &salt, &envelope);
+    envelope_make(&source, BUILT_SEQUENCE, &salt, (struct bytes){0}, &envelope);
     const struct hash hash = envelope_hash_of(&network, buf_bytes(&envelope));
     envelope_add(&hash, buf_bytes(&envelope));
     buf_free(&envelope);

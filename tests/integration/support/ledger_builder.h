@@ -16,7 +16,8 @@
  * A processed transaction. With has_inner it is a fee bump, and code is the inner transaction's. If hash (of
  * a fee bump, inner_hash) is that of a known envelope, the set has that envelope, and the hash of a fee bump
  * is computed. Else the set has a made one, with another hash: its source is the account that the transaction
- * changes, and it consumes the sequence number that the account has afterwards.
+ * changes, and it consumes the sequence number that the account has afterwards; or it is another account's,
+ * and has an operation that creates, removes or changes that account.
  */
 struct built_transaction {
     struct hash hash;
@@ -30,10 +31,10 @@ struct built_transaction {
 struct built_account {
     struct public_key key;
     int64_t sequence;
-    bool created;        /* LEDGER_ENTRY_CREATED instead of UPDATED */
-    bool removed;        /* LEDGER_ENTRY_REMOVED: sequence is not used */
+    bool created;
+    bool removed;        /* sequence is not used */
     bool foreign_signer; /* it has a second signer */
-    bool invented;       /* the metadata lies: the network has no such change */
+    bool invented;       /* the metadata lies: the network has no such change, and no transaction makes it */
     int64_t balance_stroops;
 };
 
@@ -45,19 +46,28 @@ struct built_ledger {
     const struct network_id *network; /* NULL: of BUILT_PASSPHRASE */
     struct hash previous_hash;
     uint64_t close_time_s;
+    uint32_t close_ms;   /* not 0: the value has milliseconds (CAP-88), these after close_time_s */
+    bool value_unsigned; /* else built_validator has signed it */
+    bool badly_signed;   /* its signature is one over something else */
+    bool
+        set_dropped; /* the value names no set (CAP-83): what is signed is the hash of one that nobody sees */
+    bool set_replaced;               /* the value names another set than the ledger has */
+    const struct hash *set_previous; /* not NULL: the ledger for which the set was made */
     const struct built_transaction *transactions;
     size_t transaction_count;
-    /* Transaction i changes account i; the last one changes the rest. Without transactions, an upgrade
-     * changes them. */
+    /* Transaction i changes account i. For each change that no transaction makes, one is added. In the
+     * metadata, the last transaction has the rest; if there is none, an upgrade. */
     const struct built_account *accounts;
     size_t account_count;
+    /* The TransactionMeta of the transactions that change no account, again and again; 0: an empty one. */
+    const struct bytes *metas;
+    size_t meta_count;
     /* If the list is not empty, or frozen_changed is set, an upgrade freezes exactly these accounts (CAP-77);
      * an empty list unfreezes all. */
     const struct public_key *frozen;
     size_t frozen_count;
     bool frozen_changed;
-    bool frozen_invented; /* the metadata lies about the list */
-    bool invented;        /* another set than the header names */
+    bool invented; /* another set than the header names */
 };
 
 /* Appends the XDR LedgerCloseMeta; *hash is the hash of its header. */
@@ -65,6 +75,8 @@ void ledger_build(const struct built_ledger *ledger, struct buf *out, struct has
 
 /* A public key for each number. Nobody has the secret key. */
 struct public_key built_key(uint64_t number);
+/* The node whose signature the values of ledgers have. */
+struct public_key built_validator(void);
 /* The hash of a known transaction of built_key(number), which consumes this sequence number. */
 #define BUILT_SEQUENCE 51
 struct hash built_hash(uint64_t number);

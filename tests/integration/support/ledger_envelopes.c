@@ -61,8 +61,8 @@ static void add_source(struct buf *out, const struct public_key *source)
     buf_add(out, source->bytes, sizeof source->bytes);
 }
 
-void envelope_make(
-    const struct public_key *source, int64_t sequence, const struct hash *salt, struct buf *out)
+void envelope_make(const struct public_key *source, int64_t sequence, const struct hash *salt,
+    struct bytes operation, struct buf *out)
 {
     buf_add_u32(out, TX);
     add_source(out, source);
@@ -71,14 +71,15 @@ void envelope_make(
     buf_add_u32(out, 0); /* PRECOND_NONE */
     buf_add_u32(out, 3); /* MEMO_HASH */
     buf_add(out, salt->bytes, sizeof salt->bytes);
-    buf_add_u32(out, 0); /* operations */
+    buf_add_u32(out, operation.len != 0);
+    buf_add_bytes(out, operation);
     buf_add_u32(out, 0); /* ext */
     buf_add_u32(out, 0); /* signatures */
 }
 
 void envelope_wrap(struct bytes inner, struct buf *out)
 {
-    const struct public_key fee_source = {{0xfe}};
+    const struct public_key fee_source = ENVELOPE_FEE_SOURCE;
     buf_add_u32(out, FEE_BUMP);
     add_source(out, &fee_source);
     buf_add_u64(out, 400); /* fee */

@@ -14,11 +14,13 @@ void envelope_add(const struct hash *hash, struct bytes envelope);
 /* Appends the known envelope with this hash, and returns true. */
 bool envelope_find(const struct hash *hash, struct buf *out);
 
-/* Appends an envelope without operations and signatures. salt makes its hash differ from that of others. */
-void envelope_make(
-    const struct public_key *source, int64_t sequence, const struct hash *salt, struct buf *out);
+/* Appends an envelope with this operation (empty: none) and no signatures. salt makes its hash differ from
+ * that of others. */
+void envelope_make(const struct public_key *source, int64_t sequence, const struct hash *salt,
+    struct bytes operation, struct buf *out);
 
-/* Appends the fee bump of a V1 envelope. */
+/* Appends the fee bump of a V1 envelope, by ENVELOPE_FEE_SOURCE. */
+#define ENVELOPE_FEE_SOURCE ((struct public_key){{0xfe}})
 void envelope_wrap(struct bytes inner, struct buf *out);
 
 /* The hash of an envelope made by these functions, or of any V1 envelope that envelope_find returned. */

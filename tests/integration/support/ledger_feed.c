@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/deadlines.h"
 #include "base/mem.h"
 
 #define LEDGERS_MAX 10000
@@ -50,7 +49,6 @@ struct ledger_feed {
     uint32_t most; /* ledgers at once; 0: any number */
     void (*hook)(void *context);
     void *hook_context;
-    struct confirm confirm;
     struct kept kept[LEDGERS_MAX]; /* must not move: ledger_feed_ledger returns pointers into it */
 };
 
@@ -61,8 +59,6 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     feed->first = feed->oldest = first;
     feed->passphrase = BUILT_PASSPHRASE;
     feed->protocol = BUILT_PROTOCOL;
-    feed->confirm.outage.limit_ms = CONFIRM_GIVE_UP_MS;
-    feed->confirm.reread_every_ms = CONFIRM_REREAD_MS;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -90,9 +86,9 @@ static void add_history(struct ledger_feed *feed, const struct built_ledger *led
     for (size_t i = 0; i < ledger->account_count; i++)
         if (!ledger->accounts[i].invented)
             add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
-    for (size_t i = 0; i < ledger->frozen_count && !ledger->frozen_invented; i++)
+    for (size_t i = 0; i < ledger->frozen_count; i++)
         add_event(feed, &(struct event){ledger->sequence, true, {.key = ledger->frozen[i]}});
-    if ((ledger->frozen_count > 0 && !ledger->frozen_invented) || ledger->frozen_changed) {
+    if (ledger->frozen_count > 0 || ledger->frozen_changed) {
         feed->frozen_from = mem_grow(feed->frozen_from, feed->frozen_count + 1, sizeof feed->frozen_from[0]);
         feed->frozen_from[feed->frozen_count++] = ledger->sequence;
     }
@@ -132,7 +128,7 @@ struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence)
 struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence)
 {
     const struct kept *kept = &feed->kept[sequence - feed->first];
-    return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta)};
+    return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta), 1};
 }
 
 static uint32_t latest_of(const struct ledger_feed *feed)
@@ -287,6 +283,8 @@ static enum err transaction(
         out->status = included->transaction.code == 0 ? RPC_TRANSACTION_SUCCESS : RPC_TRANSACTION_FAILED;
         out->code = included->transaction.code;
         out->ledger = included->ledger;
+        out->result = (struct result_kept){20, {[7] = 100}};
+        be32_put(out->result.bytes + 8, (uint32_t)out->code);
     }
     pthread_mutex_unlock(&feed->mutex);
     return with_detail(detail, e);
@@ -294,21 +292,7 @@ static enum err transaction(
 
 struct feed ledger_feed_source(struct ledger_feed *feed)
 {
-    return (struct feed){ledgers, network, accounts, frozen, transaction, NULL, feed};
-}
-
-enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
-    struct ledger_committed *out, struct detail *detail)
-{
-    feed->confirm.feed = ledger_feed_source(feed);
-    return ledger_commit(lead, &feed->confirm, named, NULL, out, detail);
-}
-
-void ledger_feed_give_up(struct ledger_feed *feed, int ms, int reread_every_ms)
-{
-    feed->confirm.outage.limit_ms = ms;
-    feed->confirm.reread_every_ms = reread_every_ms;
-    feed->confirm.reread_ms = 0;
+    return (struct feed){ledgers, network, accounts, frozen, transaction, feed};
 }
 
 void ledger_feed_fail_once(struct ledger_feed *feed, unsigned nth, enum err e)

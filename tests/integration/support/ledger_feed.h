@@ -5,7 +5,7 @@
 #ifndef FAIRWAY_TESTS_LEDGER_FEED_H
 #define FAIRWAY_TESTS_LEDGER_FEED_H
 
-#include "../../../src/ingest/feed.h"
+#include "upkeep/snapshot.h"
 #include "../../../src/ingest/ledger_commit.h"
 #include "ingest/ingest.h"
 #include "ledger_builder.h"
@@ -27,14 +27,6 @@ uint32_t ledger_feed_latest(struct ledger_feed *feed);
 struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence);
 /* The ledger's metadata, which the test may change. */
 struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence);
-
-/* Commits a ledger with ledger_commit, which confirms by reads from the feed. */
-enum err ledger_feed_commit(struct ledger_feed *feed, struct lead *lead, const struct rpc_ledger *named,
-    struct ledger_committed *out, struct detail *detail);
-
-/* How long ledger_feed_commit waits for a read, and after how long it reads unread accounts again; at first
- * CONFIRM_GIVE_UP_MS and CONFIRM_REREAD_MS. */
-void ledger_feed_give_up(struct ledger_feed *feed, int ms, int reread_every_ms);
 
 /* The feed as the interface that ingestion reads. */
 struct feed ledger_feed_source(struct ledger_feed *feed);

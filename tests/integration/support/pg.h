@@ -62,11 +62,13 @@ size_t test_db_broken_rules(struct db *db);
     " fairway.record_leases(ARRAY[" hash "], ARRAY[" account "]::text[], ARRAY[" sequence "],"               \
     " ARRAY[NULL::bigint], ARRAY[" client "], ARRAY[''::bytea],"                                             \
     " ARRAY[floor(extract(epoch FROM now()))::bigint + 60], ARRAY[0], ARRAY['r'], ARRAY[NULL],"              \
-    " ARRAY[NULL::bytea], ARRAY[0])"
+    " ARRAY[NULL::bytea], ARRAY[0], ARRAY[NULL], ARRAY[NULL::bytea])"
 /* Ends the open leases of accounts a; the result and its code are SQL. */
 #define TEST_END_LEASES(result, code, ledger, where)                                                         \
-    "WITH ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger)"       \
-    " SELECT a.lease_hash, a.locked_at, " result ", " code ", " ledger " FROM fairway.channel_accounts a"    \
+    "WITH ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger,"       \
+    "   client, ended_ledger, place)"                                                                        \
+    " SELECT a.lease_hash, a.locked_at, " result ", " code ", l.n, a.lease_client, l.n, a.slot"              \
+    " FROM fairway.channel_accounts a, (SELECT " ledger "::int8 AS n) l"                                     \
     " WHERE a.lease_hash IS NOT NULL AND " where ")"                                                         \
     " UPDATE fairway.channel_accounts a SET " TEST_NO_LEASE " WHERE a.lease_hash IS NOT NULL AND " where
 /* Returns the one number (int8) of a query. It runs in a connection that stays open until the next

@@ -9,7 +9,7 @@
 #include "keyd.h"
 #include "ledger_envelopes.h"
 #include "pool_seed.h"
-#include "settle_honest.h"
+#include "settle_alone.h"
 
 static void must(enum err e, const struct detail *detail, const char *doing)
 {
@@ -28,7 +28,7 @@ void test_pool_open(struct test_pool *pool, size_t accounts)
         .settings = {.network = known.network,
             .limits = known.limits,
             .max_lease_fee_stroops = known.max_lease_fee_stroops,
-            .ledger_seconds = 5}};
+            .ledger_ms = 5000}};
     pool->db = test_db_open(&pool->test);
     struct keyd *provision = keyd_loaded(KEYD_PROVISION);
     must(pool_seed_network(pool->db, KEYD_TEST_PASSPHRASE, &distribution, &detail), &detail, "network");
@@ -107,6 +107,22 @@ void test_find_keys(struct db *db, const char *const texts[], size_t count)
     must(db_query(db, statements[1], NULL, &detail), &detail, "keys");
 }
 
+void test_find_call(struct db *db, struct hash natural_key)
+{
+    struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+    struct lease_request *request AUTO_FREE = NEW(struct lease_request);
+    struct grant grant = {.request = request}, *const grants[] = {&grant};
+    struct db_statement statements[IDEMPOTENCY_STATEMENTS];
+    struct detail detail = {0};
+    AUTO_ROWS rows = NULL;
+    request->has_natural_key = true;
+    request->natural_key = natural_key;
+    idempotency_init(keys, grants, 1);
+    idempotency_statements(keys, statements);
+    must(db_query(db, statements[2], &rows, &detail), &detail, "call");
+    assert_int_equal(db_count(rows), 1);
+}
+
 void test_lock_key(struct db *db)
 {
     assert_int_equal(
@@ -160,7 +176,7 @@ static enum err commit(struct db *db, void *context)
                           close_time = DB_I64((int64_t)ledger->close_time_s);
     enum err e = db_query(db, DB_SQL(sql_move, sequence, hash, close_time), NULL, &detail);
     if (e == ERR_OK)
-        e = settle_honest(db, ledger, &closing->settled, &detail);
+        e = settle_alone(db, ledger, NULL, &closing->settled, &detail);
     if (e != ERR_OK)
         print_error("ledger: %s %s\n", err_code(e), detail.text);
     return e;

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "keyd.h"
-#include "settle_honest.h"
+#include "settle_alone.h"
 #include "pool/master_keys.h"
 #include "pool/settle.h"
 #include "unit/http/client.h"
@@ -96,7 +96,7 @@ static void start_engine(struct service *service)
                 .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
             .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
             .funds = service_funds,
-            .ledger_seconds = 5},
+            .ledger_ms = 5000},
         .keyd = service->keyd};
     service->engine = engine_start(&engine);
     must(watch_start(service->db.serve_url, service->engine, &service->watch, &detail), &detail, "watch");
@@ -125,10 +125,11 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .network = service->network,
         .distribution = service->distribution,
         .limits = *limits,
+        .resource_margin_percent = 15,
         .funds = service_funds,
         .synchronous_failover = service->synchronous_failover,
         .max_body = SERVICE_MAX_BODY,
-        .ledger_seconds = 5,
+        .ledger_ms = 5000,
         .reports_each_second = UINT32_MAX,
         .ingest_ready = ingest_ready,
         .ingest_context = service};
@@ -190,6 +191,7 @@ void service_stop(struct service *service)
     watch_stop(service->watch);
     engine_stop(service->engine);
     http_server_free(service->http);
+    watch_free(service->watch);
     api_free(service->api);
     fake_stop((void **)&service->rpc);
     keyd_stop(service->keyd);
@@ -234,8 +236,26 @@ static void commit_ledger(struct service *service, struct ledger *ledger)
         &detail, "cursor");
     ledger->sequence = (uint32_t)db_i64(cursor, 0, 0);
     ledger->close_time_s = (uint64_t)db_i64(cursor, 0, 1);
-    must(settle_honest(service->sql, ledger, &settled, &detail), &detail, "settle");
+    must(settle_alone(service->sql, ledger, NULL, &settled, &detail), &detail, "settle");
     must(db_commit(service->sql, &detail), &detail, "commit");
+}
+
+/* A TransactionResult without operations; outer_code: of the fee bump, if there is one. */
+static struct buf result_of(const struct hash *inner, int32_t outer_code, int32_t code)
+{
+    struct buf result = {0};
+    buf_add_u64(&result, SERVICE_FEE_CHARGED);
+    if (inner != NULL) {
+        buf_add_u32(&result, (uint32_t)outer_code);
+        buf_add(&result, inner->bytes, sizeof inner->bytes);
+        buf_add_u64(&result, 0);
+    }
+    buf_add_u32(&result, (uint32_t)code);
+    if (code == 0 || code == -1)
+        buf_add_u32(&result, 0);
+    for (int extensions = inner != NULL ? 2 : 1; extensions > 0; extensions--)
+        buf_add_u32(&result, 0);
+    return result;
 }
 
 void service_include(
@@ -248,8 +268,6 @@ void service_include(
                  DB_BYTEA(BYTES_OF(lease->bytes))),
              &rows, &detail),
         &detail, "lease");
-    struct ledger_account account = {.sequence = db_i64(rows, 0, 1), .own_authority = true};
-    must(address_decode(db_text(rows, 0, 0), &account.key), &detail, "account");
     struct ledger_transaction transaction = {.hash = *lease, .code = result_code};
     if (fee_bump != NULL)
         transaction = (struct ledger_transaction){.hash = *fee_bump,
@@ -257,12 +275,13 @@ void service_include(
             .fee_bump = true,
             .inner_hash = *lease,
             .inner_code = result_code};
-    transaction.source = account.key;
-    transaction.sequence = account.sequence;
+    must(address_decode(db_text(rows, 0, 0), &transaction.source), &detail, "account");
+    transaction.sequence = db_i64(rows, 0, 1);
     transaction.consumed = true;
-    commit_ledger(service,
-        &(struct ledger){
-            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
+    struct buf result CLEANUP(buf_free) =
+        result_of(fee_bump == NULL ? NULL : lease, transaction.code, result_code);
+    transaction.result = buf_bytes(&result);
+    commit_ledger(service, &(struct ledger){.transactions = &transaction, .transaction_count = 1});
 }
 
 void service_close_ledger(struct service *service)

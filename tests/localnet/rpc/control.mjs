@@ -16,6 +16,8 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
     running: closing.isRunning,
     rootSecret: network.root.secret,
     rootAccount: network.root.publicKey,
+    protocol: chain.head.header.ledgerVersion,
+    validator: network.validator.publicKey,
   });
   return {
     localnet_status: status,
@@ -28,6 +30,14 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
       return status();
     },
 
+    /** The next ledger upgrades the network to `protocol`; or the RPC only names one. A ledger closes every `ledgerMs` from now on. */
+    localnet_upgrade({ protocol, supportedProtocol, ledgerMs }) {
+      if (protocol) chain.upgrade(protocol);
+      if (supportedProtocol) chain.supportedProtocol = supportedProtocol;
+      if (ledgerMs) chain.targetMs = closing.ledgerMs = ledgerMs;
+      return status();
+    },
+
     /** Changes settings of faults.mjs; returns all settings, and how often each fault has happened. */
     localnet_faults(params) {
       try {
@@ -37,6 +47,14 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
         throw error;
       }
       return { settings: faults.settings, fired: faults.fired };
+    },
+
+    /** What waits for a ledger; or, with `ledger`, what waited when its transactions were chosen. */
+    localnet_queue(params) {
+      const ledger = uint32(params, 'ledger');
+      const queued = ledger === 0 ? chain.queued : chain.queuedAt(ledger);
+      if (!queued) throw invalidParams(`the queue before ledger ${ledger} is not known`);
+      return { queued };
     },
 
     localnet_pause() {

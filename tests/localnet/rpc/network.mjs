@@ -1,7 +1,6 @@
 // getHealth, getNetwork, getVersionInfo, getLatestLedger, getFeeStats: the state of the network.
 
 import { base64, encode } from '../xdr.mjs';
-import { PROTOCOL } from '../network.mjs';
 import { codes, internalError } from './error.mjs';
 
 const MAX_HEALTHY_LATENCY_S = 30;
@@ -55,15 +54,15 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
 
   getNetwork() {
     const url = friendbotUrl();
-    return { ...(url && { friendbotUrl: url }), passphrase: network.passphrase, protocolVersion: PROTOCOL };
+    return { ...(url && { friendbotUrl: url }), passphrase: network.passphrase, protocolVersion: chain.head.header.ledgerVersion };
   },
 
   getVersionInfo: () => ({
     version: 'localnet',
     commitHash: '',
     buildTimestamp: '',
-    captiveCoreVersion: 'localnet',
-    protocolVersion: PROTOCOL,
+    captiveCoreVersion: `stellar-core ${chain.supportedProtocol}.0.0 (localnet)`,
+    protocolVersion: chain.head.header.ledgerVersion,
   }),
 
   getLatestLedger() {

@@ -54,7 +54,7 @@ test('txSOROBAN_INVALID and txMALFORMED: contract calls that no ledger can inclu
   const byMuxed = Operation.invokeHostFunction({ func: call.body.value.hostFunction, auth: result.auth, source: muxed });
   assert.equal(await code(undefined, { operations: [byMuxed] }), Tx.SOROBAN_INVALID, 'a muxed operation source');
   const resourceFee = Number(minResourceFee);
-  assert.equal(await code(undefined, { total: resourceFee - 1 }), Tx.SOROBAN_INVALID, 'more than the fee');
+  assert.equal(await code(undefined, { total: resourceFee - 1 }), Tx.MALFORMED, 'more than the fee');
   assert.equal(await code((data) => data.setResourceFee('100')), Tx.SOROBAN_INVALID, 'less than is always due');
   assert.equal(await code(resources({ instructions: 400_000_001 })), Tx.SOROBAN_INVALID);
   assert.equal(await code(resources({ diskReadBytes: 200_001 })), Tx.SOROBAN_INVALID);

@@ -82,8 +82,8 @@ const replay = async (path, network, verifier) => {
         hash: Buffer.from(header.previousLedgerHash),
       },
       transactions,
-      baseFee: component?.baseFee ?? 100n,
-      closeTime: header.scpValue.closeTime,
+      baseFees: { classic: component?.baseFee ?? 100n },
+      closeTimeMs: header.scpValue.closeTime * 1000n,
     });
     const where = `${path.split('/').at(-1)} ledger ${header.ledgerSeq}`;
     const ours = decode('LedgerCloseMeta', closed.meta).v2;

@@ -56,11 +56,11 @@ test('a fee bump with at least ten times the fee rate replaces the queued transa
   assert.equal(client.net.chain.history.transactions(client.net.chain.head.header.ledgerSeq).length, 1);
 });
 
-test('an applied transaction is banned for ten ledgers: TRY_AGAIN_LATER, then txBAD_SEQ', async (t) => {
+test('an applied transaction is banned for nine ledgers: TRY_AGAIN_LATER, then txBAD_SEQ', async (t) => {
   const { client, alice, bob } = await start(t);
   const transaction = client.build(alice, [payment(bob)]);
   await client.include(transaction);
-  for (let ledger = 0; ledger < 10; ledger++) {
+  for (let ledger = 0; ledger < 9; ledger++) {
     assert.equal(await status(client, transaction), 'TRY_AGAIN_LATER');
     await client.close();
   }
@@ -170,14 +170,131 @@ test('a merged source does not affect the queue of others; its own next transact
   assert.equal((await client.send(client.build(alice, [payment(bob)], { sequence: 1n }))).code, Tx.NO_ACCOUNT);
 });
 
-test('TRY_AGAIN_LATER: a transaction with more operations than a ledger takes', async (t) => {
+test('a transaction larger than a ledger is PENDING and ages out; one larger than the queue gets TRY_AGAIN_LATER', async (t) => {
   const { client, alice, bob, payer } = await start(t, { maxOperations: 3 });
   const payments = (count) => Array.from({ length: count }, () => payment(bob));
-  const large = client.build(alice, payments(4));
-  assert.equal(await status(client, large), 'TRY_AGAIN_LATER');
+  const larger = client.build(alice, payments(7));
+  assert.equal(await status(client, larger), 'TRY_AGAIN_LATER');
   assert.equal(client.net.chain.queue.size, 0);
-  assert.equal(await status(client, large), 'TRY_AGAIN_LATER');
-  const inner = client.build(alice, payments(3));
+  assert.equal(await status(client, larger), 'TRY_AGAIN_LATER');
+  const inner = client.build(alice, payments(6));
   assert.equal(await status(client, client.bump(payer, inner, 1_000)), 'TRY_AGAIN_LATER', 'a fee bump counts as one more');
-  assert.equal(await status(client, inner), 'PENDING');
+  const large = client.build(alice, payments(4));
+  for (let ledger = 0; ledger < 4; ledger++) {
+    assert.equal(await status(client, large), ledger === 0 ? 'PENDING' : 'DUPLICATE');
+    await client.close();
+  }
+  assert.equal(await status(client, large), 'TRY_AGAIN_LATER');
+  assert.equal((await client.result(Buffer.from(large.hash()).toString('hex'))).status, 'NOT_FOUND');
+});
+
+test('a replacement keeps the age of what it replaces', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  client.net.faults.configure({ emptyLedger: 1 });
+  const inner = client.build(alice, [payment(bob)]);
+  await client.send(inner);
+  for (let ledger = 0; ledger < 3; ledger++) await client.close();
+  const bump = client.bump(payer, inner, 2000);
+  assert.equal(await status(client, bump), 'PENDING');
+  await client.close();
+  assert.equal(await status(client, bump), 'TRY_AGAIN_LATER', 'gone four ledgers after the first one');
+  assert.equal(await status(client, client.bump(payer, inner, 2002)), 'PENDING', 'another hash is not banned, and starts again');
+  for (let ledger = 0; ledger < 3; ledger++) await client.close();
+  assert.equal(client.net.chain.queue.size, 1);
+});
+
+test('until the next ledger, newcomers must offer more than what was evicted, even if there is room', async (t) => {
+  const client = await Client.start(t, { maxOperations: 2 });
+  const keys = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) keys.push(...(await client.create([name])));
+  const [sink, ...sources] = keys;
+  const pay = (index, fee, count = 1) => client.build(sources[index], Array(count).fill(payment(sink)), { fee });
+  for (const transaction of [pay(0, '150', 2), pay(1, '200'), pay(2, '200')])
+    assert.equal(await status(client, transaction), 'PENDING');
+  assert.equal(await status(client, pay(3, '300')), 'PENDING', 'evicts two operations at 150, so there is room for one');
+  const cheap = pay(4, '150');
+  const refused = await client.send(cheap);
+  assert.deepEqual([refused.status, refused.code, refused.feeCharged], ['ERROR', Tx.INSUFFICIENT_FEE, 151n]);
+  assert.equal(await status(client, cheap), 'TRY_AGAIN_LATER', 'banned at once');
+  await client.close();
+  assert.equal(await status(client, pay(4, '100')), 'PENDING');
+});
+
+test('no room for a replacement if what it replaces is the cheapest: TRY_AGAIN_LATER', async (t) => {
+  const client = await Client.start(t, { maxOperations: 1 });
+  const keys = [];
+  for (const name of ['a', 'b', 'c', 'd']) keys.push(...(await client.create([name])));
+  const [sink, payer, first, second] = keys;
+  const inner = client.build(first, [payment(sink)]);
+  await client.send(inner);
+  await client.send(client.build(second, [payment(sink)], { fee: '200' }));
+  assert.equal(await status(client, client.bump(payer, inner, 8_000)), 'TRY_AGAIN_LATER');
+  assert.equal(await status(client, inner), 'DUPLICATE', 'the queued one stays');
+});
+
+test('FILTERED by the node: an RPC error; it is neither queued nor banned', async (t) => {
+  const { client, alice, bob } = await start(t);
+  client.net.faults.configure({ filtered: 1 });
+  const transaction = client.build(alice, [payment(bob)]);
+  const { error } = await client.send(transaction);
+  assert.deepEqual(error, { code: -32603, message: 'invalid status from stellar-core' });
+  assert.equal(client.net.chain.queue.size, 0);
+  client.net.faults.configure({ filtered: 0 });
+  assert.equal(await status(client, transaction), 'PENDING');
+});
+
+test('of several reasons to refuse the first one decides', async (t) => {
+  const client = await Client.start(t, { maxOperations: 2 });
+  const keys = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e']) keys.push(...(await client.create([name])));
+  const [poor] = await client.create(['poor'], '1.0000300');
+  const [sink, payer, first, second, third] = keys;
+  const answer = async (transaction) => {
+    const { error, status: name, code, inner, feeCharged } = await client.send(transaction);
+    return [error?.message ?? name, code, inner, feeCharged].filter((part) => part !== undefined);
+  };
+  const pay = (source, options) => client.build(source, [payment(sink)], options);
+  const applied = pay(first);
+  await client.include(applied);
+  client.net.faults.configure({ filtered: 1 });
+  assert.deepEqual(await answer(applied), ['TRY_AGAIN_LATER'], 'banned, then filtered');
+  client.net.faults.configure({ filtered: 0 });
+
+  assert.deepEqual(await answer(client.bump(poor, pay(first), 200)), ['PENDING']);
+  const unpaid = client.bump(poor, pay(second, { sequence: 1n }), 200);
+  assert.deepEqual(await answer(unpaid), ['ERROR', Tx.FEE_BUMP_INNER_FAILED, Tx.BAD_SEQ, 200n], 'invalid, then unpaid');
+  assert.deepEqual(await answer(client.bump(payer, pay(third), 2_000)), ['PENDING']);
+  const invalid = pay(second, { sequence: 1n });
+  assert.deepEqual(await answer(invalid), ['ERROR', Tx.INSUFFICIENT_FEE, 101n], 'no room, then invalid');
+  for (const attempt of ['too little to replace, then no room', 'and not banned'])
+    assert.deepEqual(await answer(client.bump(payer, pay(third), 19_998)), ['ERROR', Tx.INSUFFICIENT_FEE, 20_000n], attempt);
+});
+
+test('what was queued when the transactions of a ledger were chosen, and what is queued now', async (t) => {
+  const { client, alice, bob, payer } = await start(t);
+  const plain = client.build(alice, [payment(bob)]);
+  const inner = client.build(bob, [payment(alice)]);
+  const bump = client.bump(payer, inner, 400);
+  const hashOf = (transaction) => Buffer.from(transaction.hash()).toString('hex');
+  const waiting = [
+    { hash: hashOf(plain), innerHash: hashOf(plain), fee: '100' },
+    { hash: hashOf(bump), innerHash: hashOf(inner), fee: '400' },
+  ];
+  const events = [];
+  client.net.chain.on('closed', ({ queued }) => events.push(queued));
+  await client.send(plain);
+  await client.send(bump);
+  const queue = async (ledger) => (await client.call('localnet_queue', { ledger })).result.queued;
+  assert.deepEqual(await queue(), waiting);
+  client.net.faults.configure({ emptyLedger: 1 });
+  await client.close();
+  client.net.faults.configure({ emptyLedger: 0, delayLedgers: 100 });
+  const late = client.build(payer, [payment(bob)]);
+  await client.send(late);
+  await client.close();
+  const latest = client.net.chain.history.latest;
+  const delayed = { hash: hashOf(late), innerHash: hashOf(late), fee: '100', delayed: true };
+  assert.deepEqual([await queue(latest - 1), await queue(latest), await queue()], [waiting, [...waiting, delayed], [delayed]]);
+  assert.deepEqual(events, [waiting, [...waiting, delayed]]);
+  assert.equal((await client.call('localnet_queue', { ledger: latest + 1 })).error.code, -32602);
 });

@@ -90,6 +90,7 @@ static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **sta
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     await_begun(ARRAY_LEN(jobs));
     db_workers_stop(workers);
+    db_workers_free(workers);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         assert_int_equal(jobs[i].runs, 1);
         assert_int_equal(jobs[i].place, i + 1);
@@ -111,6 +112,7 @@ static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
     set_gate(false);
     await_begun(4);
     db_workers_stop(workers);
+    db_workers_free(workers);
 }
 
 static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **state)
@@ -127,6 +129,7 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
     assert_int_equal(submit(workers, &first), ERR_OK); /* there is room again */
     await_begun(2 + DB_WORKERS_QUEUE_MAX);
     db_workers_stop(workers);
+    db_workers_free(workers);
     assert_int_equal(beyond.runs, 0);
 }
 
@@ -149,6 +152,7 @@ static void DX7_work_with_too_little_time_left_is_not_begun(void **state)
     assert_int_equal(late.e, ERR_OVERLOADED);
     assert_false(late.had_db);
     db_workers_stop(workers);
+    db_workers_free(workers);
     assert_int_equal(late.runs, 1);
 }
 
@@ -179,11 +183,13 @@ static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void 
     await_run(&patient);
     assert_int_equal(patient.e, ERR_OK);
     db_workers_stop(workers);
+    db_workers_free(workers);
 }
 
 static void *stop(void *workers)
 {
     db_workers_stop(workers);
+    db_workers_free(workers);
     return NULL;
 }
 

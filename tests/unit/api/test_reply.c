@@ -50,7 +50,9 @@ static void read_transaction(struct http_request *request, void *context)
     struct buf xdr CLEANUP(buf_free) = {0};
     struct detail detail = {0};
     const size_t len = http_body(request).len;
-    const enum err e = api_read_transaction(request, names, ARRAY_LEN(names), &body, &xdr, &detail);
+    enum err e = api_read_body(request, names, ARRAY_LEN(names), &body, &detail);
+    if (e == ERR_OK)
+        e = api_read_envelope(body, &xdr, &detail);
     struct json_write object = {0};
     json_write_begin(&object, 64);
     json_write_number(&object, "body", (int64_t)len);

@@ -172,6 +172,7 @@ static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **s
     replace_clients(1);
     reload();
     assert_int_equal(auth_check_body(auth, &client, (struct bytes){0}, NULL), ERR_UNAUTHORIZED);
+    assert_true(client.reason_hidden);
 }
 
 static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)

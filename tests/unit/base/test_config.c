@@ -16,6 +16,7 @@ static const struct config_option options[] = {
     {"AUDIENCE", CONFIG_SWITCH, "on", "whether", 0, 0},
     {"DRY_RUN", CONFIG_FLAG_SWITCH, NULL, "changes nothing", 0, 0},
     {"RPC_URL", CONFIG_URL, NULL, "where", 0, 0},
+    {"PERIOD", CONFIG_DURATION, "6", "how long", 100, 60000},
 };
 
 static enum err load(struct config **config, struct detail *detail, int argc, char **argv)
@@ -86,6 +87,37 @@ static void a_switch_is_on_or_off_and_nothing_else(void **state)
     setenv("AUDIENCE", "nope", 1);
     assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
     assert_string_equal(detail.text, "AUDIENCE must be on or off, not \"nope\"");
+}
+
+static void a_duration_is_in_seconds_with_decimals_or_in_milliseconds(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } durations[] = {{"6", 6000}, {"0.6", 600}, {"600ms", 600}, {"0.125", 125}, {"1.5", 1500}, {"60", 60000},
+        {"60000ms", 60000}, {"0.1", 100}};
+    static const char *const wrong[] = {"0.099", "99ms", "61", "60.001", "60001ms", "0", "-1", "1.", ".6",
+        "0.1234", "0.6ms", "6s", "ms", "1e1", " 6", "6 ", "99999999999999999999"};
+    struct config *config;
+    struct detail detail;
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+    assert_int_equal(config_ms(config, "PERIOD"), 6000);
+    config_free(config);
+    for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
+        setenv("PERIOD", durations[i].text, 1);
+        assert_int_equal(LOAD(&config, &detail, "--"), ERR_OK);
+        assert_int_equal(config_ms(config, "PERIOD"), durations[i].ms);
+        config_free(config);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        setenv("PERIOD", wrong[i], 1);
+        if (LOAD(&config, &detail, "--") != ERR_CONFIG)
+            fail_msg("\"%s\" is accepted", wrong[i]);
+    }
+    setenv("PERIOD", "0.05", 1);
+    assert_int_equal(LOAD(&config, &detail, "--"), ERR_CONFIG);
+    assert_string_equal(
+        detail.text, "PERIOD must be from 0.1 to 60 seconds, or in milliseconds (600ms), not \"0.05\"");
 }
 
 static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign(void **state)
@@ -181,6 +213,7 @@ int main(void)
         cmocka_unit_test_setup(a_flag_overrides_the_environment, clean_environment),
         cmocka_unit_test_setup(a_flag_only_option_has_no_environment_variable, clean_environment),
         cmocka_unit_test_setup(a_switch_is_on_or_off_and_nothing_else, clean_environment),
+        cmocka_unit_test_setup(a_duration_is_in_seconds_with_decimals_or_in_milliseconds, clean_environment),
         cmocka_unit_test_setup(
             a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign, clean_environment),
         cmocka_unit_test_setup(

@@ -16,6 +16,9 @@ static void base64_round_trips_every_length(void **state)
         assert_int_equal(base64_decode(text, strlen(text), &out), ERR_OK);
         assert_true(bytes_equal(buf_bytes(&out), (struct bytes){data, len}));
         buf_free(&out);
+        size_t in_place;
+        assert_int_equal(base64_decode_to(text, strlen(text), (uint8_t *)text, &in_place), ERR_OK);
+        assert_true(bytes_equal((struct bytes){(uint8_t *)text, in_place}, (struct bytes){data, len}));
     }
 }
 

@@ -71,7 +71,9 @@ static void DR4_a_ledger_with_another_number_is_refused(void **state)
 
 static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
 {
-    struct fixture header = good(), results = good(), set = good(), answer = good();
+    struct fixture header = good(), results = good(), set = good(), answer = good(), times = good();
+    times.ledger.value.times_differ = true;
+    assert_refused(&times, "milliseconds");
     header.ledger.hash_proved = false;
     assert_refused(&header, "header");
     results.ledger.results_proved = false;
@@ -96,7 +98,7 @@ static void DR4_a_ledger_with_an_earlier_close_time_or_an_older_protocol_is_refu
     assert_refused(&time, "closed before");
     protocol.ledger.protocol = 26;
     assert_refused(&protocol, "protocol");
-    time.ledger.close_time_s = 100; /* CAP-88: two ledgers may close in one second */
+    time.ledger.close_time_s = 100; /* CAP-88: several ledgers may close in one second */
     protocol.ledger.protocol = 28;
     assert_int_equal(cursor_check(&time.cursor, &time.received, &time.ledger, NULL), ERR_OK);
     assert_int_equal(cursor_check(&protocol.cursor, &protocol.received, &protocol.ledger, NULL), ERR_OK);
@@ -159,6 +161,27 @@ static void DR4_an_rpc_may_lag_by_some_ledgers_but_not_far(void **state)
     assert_int_equal(cursor_check_latest(&low, 3, NULL), ERR_OK); /* a young network */
 }
 
+static void DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back(void **state)
+{
+    const struct cursor_snapshot seen = {.known = true, .sequence = 9, .term = 4, .hash = hash_of(1)},
+                                 none = {.known = false};
+    struct cursor_snapshot same = seen, later = seen, back[] = {seen, seen, seen};
+    later.sequence = 10;
+    later.hash = hash_of(2);
+    later.term = 5;
+    assert_false(cursor_went_back(&seen, &same));
+    assert_false(cursor_went_back(&seen, &later));
+    assert_false(cursor_went_back(&none, &seen));
+    assert_false(cursor_went_back(&seen, &none));
+    back[0].sequence = 8;
+    back[1].term = 3;
+    back[2].hash = hash_of(2);
+    for (size_t i = 0; i < ARRAY_LEN(back); i++)
+        assert_true(cursor_went_back(&seen, &back[i]));
+    later.term = 3; /* caught up since */
+    assert_true(cursor_went_back(&seen, &later));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +193,7 @@ int main(void)
         cmocka_unit_test(the_first_ledger_needs_no_link_but_the_right_hashes),
         cmocka_unit_test(DR4_after_a_gap_everything_but_the_link_is_checked),
         cmocka_unit_test(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far),
+        cmocka_unit_test(DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back),
     };
     return cmocka_run_group_tests_name("ingest/cursor", tests, NULL, NULL);
 }

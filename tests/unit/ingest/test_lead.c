@@ -44,6 +44,17 @@ static void a_leader_that_recovers_from_a_gap_gets_more_time(void **state)
     assert_true(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10001));
 }
 
+static void where_this_replica_has_led_itself_a_leader_gets_more_time(void **state)
+{
+    struct leader_watch watch = {.stale_ms = 1000, .led = 100};
+    assert_false(note(&watch, 100, 1));
+    assert_false(leader_watch_decide(&watch, ERR_OK, 3000));
+    assert_true(leader_watch_decide(&watch, ERR_OK, 3001));
+    assert_false(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10000));
+    assert_false(note(&watch, 101, 10000));
+    assert_true(leader_watch_decide(&watch, ERR_OK, 11000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -51,6 +62,7 @@ int main(void)
         cmocka_unit_test(a_leader_of_an_empty_database_is_left_alone),
         cmocka_unit_test(a_leader_is_left_alone_unless_a_ledger_is_due),
         cmocka_unit_test(a_leader_that_recovers_from_a_gap_gets_more_time),
+        cmocka_unit_test(where_this_replica_has_led_itself_a_leader_gets_more_time),
     };
     return cmocka_run_group_tests_name("ingest/lead", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "status.h"
 
-#define LEDGER_SECONDS 5
+#define LEDGER_MS 5000
 
 static void assert_not_ready(struct status *status, const char *word)
 {
@@ -19,17 +19,22 @@ static void assert_not_ready(struct status *status, const char *word)
 static struct status status_at(int64_t lag_s)
 {
     struct status status;
-    status_init(&status, LEDGER_SECONDS);
-    status_cursor(&status, &(struct cursor_snapshot){true, 7, lag_s});
+    status_init(&status, LEDGER_MS);
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = lag_s});
     return status;
 }
 
 static void it_is_not_ready_before_the_first_ledger(void **state)
 {
     struct status status;
-    status_init(&status, LEDGER_SECONDS);
+    status_init(&status, LEDGER_MS);
+    assert_not_ready(&status, "has not read the database");
+    status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
+    assert_not_ready(&status, "connection refused");
+    status_idle(&status, ERR_NOT_LEADER);
+    status_cursor(&status, &(struct cursor_snapshot){.known = false, .sequence = 0, .lag_s = 0});
     assert_not_ready(&status, "no ledger");
-    status_cursor(&status, &(struct cursor_snapshot){true, 7, 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7});
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -45,7 +50,18 @@ static void it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirt
     status_wipe(&late);
 }
 
-static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success(void **state)
+static void a_cursor_that_stands_still_has_its_reason(void **state)
+{
+    struct status status = status_at(36);
+    assert_not_ready(&status, "Stellar RPC has returned no later one");
+    status_idle(&status, ERR_NOT_LEADER);
+    assert_not_ready(&status, "another process leads");
+    status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
+    assert_not_ready(&status, "7, closed 36 s ago: connection refused");
+    status_wipe(&status);
+}
+
+static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger(void **state)
 {
     struct status status = status_at(0);
     const struct detail detail = {"connection refused"};
@@ -53,9 +69,46 @@ static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success(
         status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
         assert_true(status_ready(&status, NULL));
     }
+    status_idle(&status, ERR_LEDGER_AHEAD); /* they were no outage */
+    for (int i = 0; i < 2; i++)
+        status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
+    assert_true(status_ready(&status, NULL));
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
     assert_not_ready(&status, "connection refused");
-    status_ok(&status);
+    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
+    assert_true(status_ready(&status, NULL));
+    status_wipe(&status);
+}
+
+/* Otherwise it would be ready for a moment whenever the lead changes, or the RPC answers once. */
+static void nothing_but_a_ledger_makes_it_ready_again(void **state)
+{
+    struct status status = status_at(0);
+    for (int i = 0; i < 3; i++)
+        status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
+    status_idle(&status, ERR_NOT_LEADER);
+    status_idle(&status, ERR_LEDGER_AHEAD);
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
+    assert_not_ready(&status, "disk full");
+    status_cursor(
+        &status, &(struct cursor_snapshot){
+                     .known = true, .sequence = 8, .lag_s = 0}); /* another replica has committed it */
+    assert_true(status_ready(&status, NULL));
+    status_wipe(&status);
+}
+
+static void the_first_look_at_the_cursor_ends_no_outage(void **state)
+{
+    struct status status;
+    status_init(&status, LEDGER_MS);
+    for (int i = 0; i < 3; i++)
+        status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
+    assert_not_ready(&status, "disk full");
+    status_cursor(&status,
+        &(struct cursor_snapshot){.known = true, .sequence = 6, .lag_s = 0}); /* of a restored database */
+    assert_not_ready(&status, "disk full");
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -65,7 +118,7 @@ static void it_is_not_ready_as_soon_as_it_is_stopped(void **state)
     struct status status = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
     assert_not_ready(&status, "stopped: ledger 8 is due");
-    status_ok(&status);
+    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -96,7 +149,7 @@ static void the_same_problem_with_other_numbers_is_not_logged_again(void **state
     status.log_again_ms = 0; /* as if a minute had passed */
     status_failed(&status, ERR_RPC_REFUSED, true, &(struct detail){"timeout after 0 ms"});
     assert_true(status.log_again_ms != 0);
-    status_ok(&status);
+    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
     assert_true(is_logged(&status, ERR_RPC_REFUSED, false, "timeout after 12 ms"));
     status_wipe(&status);
 }
@@ -106,7 +159,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_not_ready_before_the_first_ledger),
         cmocka_unit_test(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds),
-        cmocka_unit_test(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_success),
+        cmocka_unit_test(a_cursor_that_stands_still_has_its_reason),
+        cmocka_unit_test(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger),
+        cmocka_unit_test(nothing_but_a_ledger_makes_it_ready_again),
+        cmocka_unit_test(the_first_look_at_the_cursor_ends_no_outage),
         cmocka_unit_test(it_is_not_ready_as_soon_as_it_is_stopped),
         cmocka_unit_test(the_same_problem_with_other_numbers_is_not_logged_again),
     };

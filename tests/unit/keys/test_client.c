@@ -193,6 +193,8 @@ static struct buf lease_answer(uint8_t first)
     buf_add_u32(&answer, ERR_OK);
     buf_add(&answer, (struct hash){{first}}.bytes, sizeof(struct hash));
     buf_add(&answer, (struct signature){0}.bytes, sizeof(struct signature));
+    buf_add(&answer, (struct hash){0}.bytes, sizeof(struct hash));
+    buf_add_u32(&answer, 0); /* no bid */
     return answer;
 }
 

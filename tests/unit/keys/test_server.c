@@ -149,8 +149,10 @@ static void record_signing(void)
     provisioning_tx_build(&lease, &transaction);
     struct lease_signing leases[3];
     for (size_t i = 0; i < ARRAY_LEN(leases); i++)
-        leases[i] = (struct lease_signing){
-            .transaction = buf_bytes(&transaction), .signer = account.public_key, .sealed = account.sealed};
+        leases[i] = (struct lease_signing){.transaction = buf_bytes(&transaction),
+            .signer = account.public_key,
+            .sealed = account.sealed,
+            .bid_fee_stroops = i == 1 ? 500 : 0};
     struct keyd *keyd = deaf(&other_end);
     assert_int_equal(keyd_sign_leases(keyd, 50, 0, leases, ARRAY_LEN(leases)), ERR_KEYD_UNAVAILABLE);
     record(keyd, other_end, &frames[LEASES]);

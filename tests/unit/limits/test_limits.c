@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "limits/limits.h"
 
-#define LEDGER_S 6
+#define LEDGER_MS 5600
 #define MIDNIGHT_S INT64_C(1795478400) /* 2026-11-24 00:00 UTC */
 
 static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again(void **state)
@@ -17,8 +17,8 @@ static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_aga
         enum err error;
         int after_s;
     } cases[] = {
-        {"openLeases", LIMIT_OPEN_LEASES, ERR_LIMIT_EXCEEDED, LEDGER_S},
-        {"poolPercent", LIMIT_POOL_PERCENT, ERR_LIMIT_EXCEEDED, LEDGER_S},
+        {"openLeases", LIMIT_OPEN_LEASES, ERR_LIMIT_EXCEEDED, 6},
+        {"poolPercent", LIMIT_POOL_PERCENT, ERR_LIMIT_EXCEEDED, 6},
         {"requestsPerSecond", LIMIT_REQUESTS_PER_SECOND, ERR_LIMIT_EXCEEDED, 1},
         {"requestsInFlight", LIMIT_REQUESTS_IN_FLIGHT, ERR_LIMIT_EXCEEDED, 1},
         {"waits", LIMIT_WAITS, ERR_LIMIT_EXCEEDED, 1},
@@ -36,10 +36,11 @@ static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_aga
         assert_int_equal(limit_refuse(limit, &limits, &detail), cases[i].error);
         assert_ptr_equal(strstr(detail.text, cases[i].name), detail.text);
         assert_non_null(strstr(detail.text, ": this client may have 77 "));
-        assert_int_equal(limit_retry_after_s(limit, MIDNIGHT_S - 3600, LEDGER_S), cases[i].after_s);
+        assert_int_equal(limit_retry_after_s(limit, MIDNIGHT_S - 3600, LEDGER_MS), cases[i].after_s);
     }
-    assert_int_equal(limit_retry_after_s(LIMIT_STROOPS_PER_DAY, MIDNIGHT_S, LEDGER_S), 86400);
-    assert_int_equal(limit_retry_after_s(LIMIT_STROOPS_PER_DAY, MIDNIGHT_S - 1, LEDGER_S), 1);
+    assert_int_equal(limit_retry_after_s(LIMIT_STROOPS_PER_DAY, MIDNIGHT_S, LEDGER_MS), 86400);
+    assert_int_equal(limit_retry_after_s(LIMIT_STROOPS_PER_DAY, MIDNIGHT_S - 1, LEDGER_MS), 1);
+    assert_int_equal(limit_retry_after_s(LIMIT_OPEN_LEASES, 0, 600), 1);
     assert_int_equal(limit_of(""), LIMIT_NONE);
     assert_int_equal(limit_refuse(LIMIT_NONE, &limits_default, NULL), ERR_OK);
 }

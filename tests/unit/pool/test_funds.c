@@ -9,11 +9,11 @@ static const struct funds_limits limits = {
 
 static int64_t spendable(int64_t balance, int64_t reserves, int64_t base_reserve, int64_t selling)
 {
-    return funds_spendable(&(struct funds){.known = true,
-        .balance_stroops = balance,
-        .reserves = reserves,
-        .base_reserve_stroops = base_reserve,
-        .selling_stroops = selling});
+    const struct account_entry read = {
+        .balance_stroops = balance, .reserves = reserves, .selling_stroops = selling};
+    struct funds funds = {.bound = true};
+    assert_true(funds_take(&funds, &read, 1, base_reserve));
+    return funds.spendable_stroops;
 }
 
 static void reserves_and_selling_liabilities_cannot_be_spent(void **state)
@@ -75,6 +75,29 @@ static void a_fee_bump_is_refused_only_if_the_account_cannot_pay_it(void **state
     assert_int_equal(funds_check_bump(FUNDS_NOT_KNOWN, INT64_MAX, &detail), ERR_OK);
 }
 
+static void the_last_read_of_the_account_counts(void **state)
+{
+    const struct public_key ours = {{1}}, other = {{2}};
+    const struct account_entry rich = {.key = ours,
+                                   .balance_stroops = 90000000,
+                                   .reserves = 4,
+                                   .selling_stroops = 7},
+                               merged = {.key = ours, .removed = true}, foreign = {.key = other};
+    struct funds funds = {.bound = true, .account = ours}, unbound = {.bound = false};
+    assert_true(funds_take(&funds, &rich, UINT32_MAX, 5000000));
+    assert_true(funds.known);
+    assert_int_equal(funds.ledger, UINT32_MAX);
+    assert_int_equal(funds.balance_stroops, 90000000);
+    assert_int_equal(funds.spendable_stroops, 90000000 - 4 * 5000000 - 7);
+    assert_false(funds_take(&funds, &foreign, 101, 5000000));
+    assert_int_equal(funds.balance_stroops, 90000000);
+    assert_true(funds_take(&funds, &merged, 100, 5000000)); /* the read before named a wrong ledger */
+    assert_int_equal(funds.ledger, 100);
+    assert_int_equal(funds.spendable_stroops, 0);
+    assert_false(funds_take(&unbound, &rich, 100, 5000000));
+    assert_false(unbound.known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +106,7 @@ int main(void)
         cmocka_unit_test(the_limits_separate_the_levels),
         cmocka_unit_test(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown),
         cmocka_unit_test(a_fee_bump_is_refused_only_if_the_account_cannot_pay_it),
+        cmocka_unit_test(the_last_read_of_the_account_counts),
     };
     return cmocka_run_group_tests_name("pool/funds", tests, NULL, NULL);
 }

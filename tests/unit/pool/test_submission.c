@@ -12,14 +12,11 @@ static const struct submission sent = {
 static struct submission_fate judge(const struct ledger_transaction *transaction, uint64_t close_time_s)
 {
     struct ledger_transaction transactions[] = {{.hash = {{7}}}, {.hash = {{8}}}};
-    struct ledger_account accounts[] = {{.key = {{3}}, .sequence = 99}};
     if (transaction != NULL)
         transactions[1] = *transaction;
     const struct ledger ledger = {.close_time_s = close_time_s,
         .transactions = transactions,
-        .transaction_count = ARRAY_LEN(transactions),
-        .accounts = accounts,
-        .account_count = ARRAY_LEN(accounts)};
+        .transaction_count = ARRAY_LEN(transactions)};
     return submission_judge(&sent, &ledger);
 }
 
@@ -58,16 +55,6 @@ static void a_sequence_number_that_another_transaction_consumed_supersedes_it(vo
     assert_null(judge(&other, 10).state);
 }
 
-static void what_the_metadata_claims_about_the_distribution_account_supersedes_nothing(void **state)
-{
-    struct ledger_account claims[] = {
-        {.key = sent.source, .sequence = 50}, {.key = sent.source, .removed = true}};
-    for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
-        const struct ledger ledger = {.close_time_s = 10, .accounts = &claims[i], .account_count = 1};
-        assert_null(submission_judge(&sent, &ledger).state);
-    }
-}
-
 static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state)
 {
     assert_null(judge(NULL, 999).state);
@@ -78,7 +65,7 @@ static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state
 static struct submission_fate judge_gap(
     uint32_t found_ledger, int32_t code, int64_t source_sequence, bool done, uint64_t close_time_s)
 {
-    const struct ledger_account source = {.sequence = source_sequence};
+    const struct account_entry source = {.sequence = source_sequence};
     const struct submission_snapshot snapshot = {
         .found_ledger = found_ledger, .code = code, .source = &source, .done = done};
     const struct ledger ledger = {.sequence = 200, .close_time_s = close_time_s};
@@ -103,7 +90,7 @@ static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
         judge_gap(0, 0, 49, true, 10).state); /* the sequence number is free: it may still be included */
     assert_null(judge_gap(0, 0, 49, false, 1000).state);
     assert_string_equal(judge_gap(0, 0, 49, false, 1001).state, "expired");
-    const struct ledger_account gone = {.removed = true};
+    const struct account_entry gone = {.removed = true};
     const struct submission_snapshot snapshot = {.source = &gone};
     const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
     assert_string_equal(submission_judge_after_gap(&sent, &snapshot, &ledger).state, "superseded");
@@ -115,7 +102,6 @@ int main(void)
         cmocka_unit_test(a_ledger_with_its_hash_decides_by_its_result),
         cmocka_unit_test(in_a_fee_bump_the_inner_hash_and_result_decide),
         cmocka_unit_test(a_sequence_number_that_another_transaction_consumed_supersedes_it),
-        cmocka_unit_test(what_the_metadata_claims_about_the_distribution_account_supersedes_nothing),
         cmocka_unit_test(it_expires_with_a_ledger_that_closed_after_its_max_time),
         cmocka_unit_test(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet),
         cmocka_unit_test(DR5_after_a_gap_without_a_result_the_accounts_decide),

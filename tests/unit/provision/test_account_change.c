@@ -33,14 +33,14 @@ static bool usable(const struct account_probe *probe)
     return probe->found && probe->own_authority && !probe->frozen && probe->opens;
 }
 
-static void only_a_usable_quarantined_account_is_released(void **state)
+static void only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released(void **state)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
         struct account_change_verdict verdict =
             account_change_judge(CHANGE_RELEASE, &given.row, &given.probe);
-        bool quarantined = given.row.state == ACCOUNT_QUARANTINED;
-        if (quarantined && usable(&given.probe)) {
+        bool may = given.row.state == ACCOUNT_QUARANTINED || given.row.state == ACCOUNT_CREATING;
+        if (may && usable(&given.probe)) {
             assert_int_equal(verdict.e, ERR_OK);
             assert_true(verdict.changes);
             assert_int_equal(verdict.state, ACCOUNT_ACTIVE);
@@ -117,7 +117,7 @@ static void each_refusal_names_its_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_usable_quarantined_account_is_released),
+        cmocka_unit_test(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released),
         cmocka_unit_test(only_an_account_that_can_be_merged_becomes_retiring),
         cmocka_unit_test(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes),
         cmocka_unit_test(each_refusal_names_its_reason),

@@ -123,6 +123,12 @@ static void malformed_ledgers_are_unavailable(void **state)
         ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9}]"),
         ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"\\n\"}]"),
         ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"Zg\"}]"),
+        ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"\"}]"),
+        ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"0\"}]"),
+        ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":0}]"),
+        ONE("[{\"hash\":\"" HASH_A "\",\"sequence\":9,\"metadataXdr\":\"Zg==\",\"metadataXdr\":\"Zg==\"}]"),
+        ONE("[{\"hash\":\"" HASH_A
+            "\",\"sequence\":9,\"x\":{\"metadataXdr\":\"Zg==\"},\"metadataXdr\":\"Zg==\"}]"),
         ONE("[{\"hash\":\"43\",\"sequence\":9,\"metadataXdr\":\"Zg==\"}]"),
         ONE("[{\"sequence\":9,\"metadataXdr\":\"Zg==\"}]"),
         ONE("[{\"hash\":\"" HASH_A "\",\"metadataXdr\":\"Zg==\"}]"),

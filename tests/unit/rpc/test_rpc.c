@@ -88,6 +88,25 @@ static void the_network_passphrase_is_read(void **state)
     assert_non_null(strstr(detail.text, "passphrase"));
 }
 
+static void the_protocol_of_the_node_is_the_first_number_of_its_version(void **state)
+{
+    static const struct {
+        const char *version;
+        uint32_t protocol;
+    } cases[] = {{"stellar-core 28.0.1 (dedd7ce)", 28}, {"stellar-core 31.0.0.rc2 (a)", 31},
+        {"stellar-core 26.0.1-3021.dedd7ce.jammy", 26}, {"stellar-core 28", 0}, {"stellar-core v28.0", 0},
+        {"stellar-core 99999999999.0", 0}, {"localnet", 0}, {"", 0}};
+    struct fake_rpc *fake = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *body = mem_format(
+            FAKE_RESULT("{\"captiveCoreVersion\":\"%s\",\"protocolVersion\":27}"), cases[i].version);
+        fake_says(fake, body);
+        assert_int_equal(rpc_node_protocol(fake->rpc), cases[i].protocol);
+    }
+    fake_says(fake, FAKE_RESULT("{\"protocolVersion\":28}"));
+    assert_int_equal(rpc_node_protocol(fake->rpc), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +115,7 @@ int main(void)
         FAKE_TEST(an_unreachable_server_is_an_error),
         FAKE_TEST(ledger_numbers_out_of_range_are_refused),
         FAKE_TEST(the_network_passphrase_is_read),
+        FAKE_TEST(the_protocol_of_the_node_is_the_first_number_of_its_version),
     };
     return cmocka_run_group_tests_name("rpc/rpc", tests, NULL, NULL);
 }

@@ -131,6 +131,8 @@ static void a_transaction_is_found_or_not(void **state)
     assert_int_equal(found.ledger, 12);
     assert_int_equal(found.code, 0);
     assert_int_equal(found.latest_ledger, 20);
+    assert_int_equal(found.result.len, 20);
+    assert_int_equal(result_fee_charged((struct bytes){found.result.bytes, found.result.len}), 100);
     assert_true(fake_heard(
         fake, "\"params\":{\"hash\":\"ab00000000000000000000000000000000000000000000000000000000000000\","));
     fake_says(

@@ -32,6 +32,7 @@ struct generator {
     size_t role_count;
     unsigned unknown_arm_in; /* one union in this many gets an arm that the schema lacks; 0: none */
     bool unknown_arm;        /* one was written */
+    unsigned credentials[2]; /* SorobanCredentials written: of the source account, by address */
 };
 
 static inline uint64_t generate_number(struct generator *generator)
@@ -123,6 +124,8 @@ static inline const struct xdr_step *generate_arm(
         if (info->arms[i].step.op == XDR_OP_BYTES)
             *index = i;
     buf_add_u32(generator->out, (uint32_t)info->arms[*index].value);
+    if (type == XDR_SorobanCredentials)
+        generator->credentials[info->arms[*index].value != 0]++;
     return &info->arms[*index].step;
 }
 

@@ -37,8 +37,7 @@ struct test_meta {
     size_t transaction_count;
     const struct test_transaction *transactions;
     struct test_change upgrades[TEST_CHANGES_MAX];
-    struct bytes frozen; /* FrozenLedgerKeys that an upgrade writes; empty: none */
-    struct bytes set;    /* the transaction set; empty: one without transactions, and with another hash */
+    struct bytes set; /* the transaction set; empty: one without transactions, and with another hash */
     struct hash set_hash;
 };
 
@@ -157,25 +156,6 @@ static inline void add_transactions(struct buf *out, const struct test_meta *met
     }
 }
 
-/* LEDGER_UPGRADE_CONFIG, and the two changes that it makes of the setting. */
-static inline void add_frozen(struct buf *out, struct bytes frozen)
-{
-    buf_add_u32(out, 6);
-    add_words(out, 16, 0); /* ConfigUpgradeSetKey */
-    buf_add_u32(out, 2);
-    buf_add_u32(out, TEST_STATE);
-    add_words(out, 1, 0);
-    buf_add_u32(out, 8);
-    buf_add_u32(out, 17);
-    add_words(out, 2, 0); /* nothing was frozen; ext */
-    buf_add_u32(out, TEST_UPDATED);
-    add_words(out, 1, 0);
-    buf_add_u32(out, 8);
-    buf_add_u32(out, 17);
-    buf_add_bytes(out, frozen);
-    buf_add_u32(out, 0); /* ext */
-}
-
 static inline struct buf meta_build(const struct test_meta *meta)
 {
     struct buf out = {0};
@@ -192,12 +172,9 @@ static inline struct buf meta_build(const struct test_meta *meta)
         buf_add_u32(&out, 0); /* transactions, or phases */
     }
     add_transactions(&out, meta);
-    buf_add_u32(&out, meta->frozen.len > 0 ? 2 : 1); /* an upgrade to version 27 */
-    buf_add_u32(&out, 1);
+    add_words(&out, 2, 1); /* an upgrade to version 27 */
     buf_add_u32(&out, 27);
     add_changes(&out, meta->upgrades);
-    if (meta->frozen.len > 0)
-        add_frozen(&out, meta->frozen);
     buf_add_u32(&out, 0); /* scpInfo */
     if (meta->version >= 1)
         add_words(&out, 3, 0); /* size of Soroban state, evicted keys */

@@ -79,6 +79,35 @@ static void the_source_of_any_operation_may_have_signed(void **state)
     }
 }
 
+/* The user's consent is in the authorization entries: nobody has to sign the transaction. */
+static void a_call_without_a_source_needs_the_channel_account_alone(void **state)
+{
+    AUTO_SAMPLE sample = SAMPLE, with_source = SAMPLE, extra = SAMPLE;
+    AUTO_BUF auth = {0}, signers = {0};
+    add_address_entry(&auth, 2, ACCOUNT, USER);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    struct leased leased = lease_of(&sample);
+    assert_authority(&leased, AUTHORITY_UNSIGNED);
+    sign(&leased, CHANNEL);
+    assert_authority(&leased, AUTHORITY_PROVED);
+    struct leased foreign = lease_of(&sample);
+    sign(&foreign, USER);
+    assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
+    add_invoke(&with_source, PLAIN, USER, 1, &auth);
+    struct leased unsigned_source = lease_of(&with_source);
+    sign(&unsigned_source, CHANNEL);
+    assert_authority(&unsigned_source, AUTHORITY_CHANNEL_ONLY);
+    buf_add_u32(&signers, 0);
+    add_key(&signers, COSIGNER);
+    set_v2(&extra, (struct sample_v2){.signer_count = 1, .signers = &signers});
+    add_invoke(&extra, NO_SOURCE, 0, 1, &auth);
+    struct leased unsigned_extra = lease_of(&extra);
+    sign(&unsigned_extra, CHANNEL);
+    assert_authority(&unsigned_extra, AUTHORITY_CHANNEL_ONLY);
+    sign(&unsigned_extra, COSIGNER);
+    assert_authority(&unsigned_extra, AUTHORITY_PROVED);
+}
+
 /* The hint is right, and the key is, but another hash was signed. */
 static void a_signature_for_another_network_proves_nothing(void **state)
 {
@@ -294,6 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(somebody_besides_the_channel_account_must_have_signed),
         cmocka_unit_test(the_source_of_any_operation_may_have_signed),
+        cmocka_unit_test(a_call_without_a_source_needs_the_channel_account_alone),
         cmocka_unit_test(a_signature_for_another_network_proves_nothing),
         cmocka_unit_test(no_other_bytes_prove_anything),
         cmocka_unit_test(an_extra_signer_of_every_kind_may_have_signed),

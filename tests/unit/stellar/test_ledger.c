@@ -1,4 +1,4 @@
-/* Rules of stellar/ledger.h for whole ledgers: proofs, stages, strictness. */
+/* Rules of stellar/ledger.h for whole ledgers: proofs, strictness. */
 #include <string.h>
 
 #include "check.h"
@@ -53,15 +53,6 @@ static struct public_key key(uint8_t byte)
     return out;
 }
 
-static void assert_sequence(const struct ledger *ledger, uint8_t byte, int64_t sequence)
-{
-    struct public_key wanted = key(byte);
-    const struct ledger_account *account = ledger_account(ledger, &wanted);
-    assert_non_null(account);
-    assert_false(account->removed);
-    assert_int_equal(account->sequence, sequence);
-}
-
 static void header_fields_and_proofs_of_every_version(void **state)
 {
     for (uint32_t v = 0; v <= 2; v++) {
@@ -100,58 +91,6 @@ static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
         assert_int_equal(transaction->inner_hash.bytes[31], results[i].inner_hash);
         assert_int_equal(transaction->inner_code, results[i].inner_code);
     }
-    ledger_free(&ledger);
-}
-
-/* The metadata has the fees, application and refund of a transaction together, but the ledger charges the
-   fees of all transactions before it applies the first. */
-static void the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadata(void **state)
-{
-    struct ledger ledger = decoded(&sample);
-    assert_int_equal(ledger.account_count, 5);
-    assert_sequence(
-        &ledger, 0xa1, 6); /* the first applied it; the fee of the second comes later in the metadata */
-    assert_sequence(&ledger, 0xa2, 8);  /* only its fee was taken */
-    assert_sequence(&ledger, 0xa3, 31); /* refunded after the second was applied */
-    assert_sequence(&ledger, 0xa4, 40);
-    assert_sequence(&ledger, 0xa5, 51); /* upgrades come last */
-    ledger_free(&ledger);
-}
-
-static void within_a_stage_the_last_change_wins(void **state)
-{
-    const struct test_transaction merges[] = {
-        {.apply = {{TEST_REMOVED, 0xb1, 0}, {TEST_CREATED, 0xb1, 9}, {TEST_REMOVED, 0xb2, 0}}},
-        {.apply = {{TEST_UPDATED, 0xb3, 1}, {TEST_REMOVED, 0xb3, 0}, {TEST_RESTORED, 0xb4, 2}}},
-        {.apply = {{TEST_UPDATED, 0xb1, 10}, {TEST_STATE, 0xb1, 10}, {TEST_STATE, 0xb5, 1}}},
-    };
-    struct test_meta meta = sample;
-    meta.transactions = merges;
-    meta.transaction_count = ARRAY_LEN(merges);
-    struct ledger ledger = decoded(&meta);
-    assert_sequence(&ledger, 0xb1, 10);
-    assert_sequence(&ledger, 0xb4, 2);
-    for (uint8_t gone = 0xb2; gone <= 0xb3; gone++) {
-        struct public_key wanted = key(gone);
-        assert_true(ledger_account(&ledger, &wanted)->removed);
-    }
-    struct public_key only_looked_at = key(0xb5);
-    assert_null(ledger_account(&ledger, &only_looked_at));
-    ledger_free(&ledger);
-}
-
-static void accounts_are_sorted_and_found(void **state)
-{
-    struct ledger ledger = decoded(&sample);
-    for (size_t i = 1; i < ledger.account_count; i++)
-        assert_true(public_key_compare(&ledger.accounts[i - 1].key, &ledger.accounts[i].key) < 0);
-    struct public_key absent = key(0xa0);
-    assert_null(ledger_account(&ledger, &absent));
-    ledger_free(&ledger);
-    struct test_meta empty = {.version = 2};
-    ledger = decoded(&empty);
-    assert_null(ledger_account(&ledger, &absent));
-    assert_true(ledger.results_proved);
     ledger_free(&ledger);
 }
 
@@ -275,9 +214,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(header_fields_and_proofs_of_every_version),
         cmocka_unit_test(results_name_the_inner_transaction_of_a_fee_bump),
-        cmocka_unit_test(the_last_state_is_that_of_the_last_stage_not_the_last_in_the_metadata),
-        cmocka_unit_test(within_a_stage_the_last_change_wins),
-        cmocka_unit_test(accounts_are_sorted_and_found),
         cmocka_unit_test(a_changed_header_or_result_fails_its_proof_only),
         cmocka_unit_test(missing_results_fail_the_proof),
         cmocka_unit_test(exactly_the_ledgers_that_the_schema_accepts_decode),

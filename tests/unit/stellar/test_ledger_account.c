@@ -53,7 +53,7 @@ static struct buf account(const uint8_t thresholds[4], uint32_t signers, bool sp
 static bool own_authority(const uint8_t thresholds[4], uint32_t signers, bool sponsored)
 {
     CLEANUP(buf_free) struct buf entry = account(thresholds, signers, sponsored);
-    struct ledger_account out;
+    struct account_entry out;
     assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
     return out.own_authority;
 }
@@ -86,7 +86,7 @@ static void any_other_signer_ends_own_authority(void **state)
 static void an_account_entry_gives_its_fields(void **state)
 {
     CLEANUP(buf_free) struct buf entry = account((const uint8_t[]){1, 0, 0, 0}, 2, true);
-    struct ledger_account out;
+    struct account_entry out;
     assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
     assert_int_equal(out.key.bytes[31], 0x11);
     assert_int_equal(out.balance_stroops, 123);
@@ -103,7 +103,7 @@ static void an_account_entry_gives_its_fields(void **state)
 static void an_entry_of_another_type_is_refused(void **state)
 {
     CLEANUP(buf_free) struct buf ttl = {0};
-    struct ledger_account out;
+    struct account_entry out;
     buf_add_u32(&ttl, 9);
     add_key(&ttl, 1);
     buf_add_u32(&ttl, 2);

@@ -20,6 +20,8 @@ struct sent {
     uint8_t source;
     bool muxed;
     int64_t sequence;
+    struct bytes operations; /* one after the other; empty: none */
+    uint32_t operation_count;
     struct buf envelope;
     struct hash hash;
 };
@@ -32,12 +34,15 @@ static void add_source(struct buf *out, uint8_t source, bool muxed)
     add_key(out, source);
 }
 
-/* From the fee on: no preconditions, no memo, no operations, ext. */
-static void add_rest(struct buf *out, int64_t sequence)
+/* From the fee on: no preconditions, no memo, operations, ext. */
+static void add_rest(struct buf *out, const struct sent *sent)
 {
     buf_add_u32(out, 100);
-    buf_add_u64(out, (uint64_t)sequence);
-    add_words(out, 4, 0);
+    buf_add_u64(out, (uint64_t)sent->sequence);
+    add_words(out, 2, 0);
+    buf_add_u32(out, sent->operation_count);
+    buf_add_bytes(out, sent->operations);
+    add_words(out, 1, 0);
 }
 
 static void sent_build(struct sent *sent)
@@ -52,7 +57,7 @@ static void sent_build(struct sent *sent)
         add_key(&body, sent->source);
     else
         add_source(&body, sent->source, sent->muxed);
-    add_rest(&body, sent->sequence);
+    add_rest(&body, sent);
     if (sent->type == FEE_BUMP)
         add_words(&body, 2, 0); /* no inner signatures; ext */
     buf_add(&payload, network.bytes, sizeof network.bytes);
@@ -207,6 +212,7 @@ static void each_transaction_gets_its_source_and_sequence_number_whatever_its_fo
             const struct ledger_transaction *transaction = &ledger.transactions[i];
             const struct sent *what = &sent[order[i]];
             assert_true(hash_equal(&transaction->hash, &what->hash));
+            assert_int_equal(transaction->fee_source.bytes[0], what->type == FEE_BUMP ? 0xfe : what->source);
             assert_int_equal(transaction->source.bytes[0], what->source);
             assert_int_equal(transaction->source.bytes[31], what->source);
             assert_int_equal(transaction->sequence, what->sequence);
@@ -359,6 +365,211 @@ static void only_a_result_of_the_inner_transaction_consumes_its_sequence_number(
     }
 }
 
+/* ---- operations */
+
+enum {
+    CREATE_ACCOUNT = 0,
+    PAYMENT = 1,
+    SET_OPTIONS = 5,
+    ACCOUNT_MERGE = 8,
+    MANAGE_DATA = 10,
+    BUMP_SEQUENCE = 11,
+    END_SPONSORING = 17,
+};
+
+/* An operation with this source (0: none of its own), whose target is account `to`. */
+static void add_operation(struct buf *out, uint32_t kind, uint8_t source, uint8_t to)
+{
+    buf_add_u32(out, source != 0);
+    if (source != 0)
+        add_source(out, source, source & 1); /* some are muxed */
+    buf_add_u32(out, kind);
+    if (kind == CREATE_ACCOUNT || kind == PAYMENT || kind == ACCOUNT_MERGE)
+        add_source(out, to, false);
+    switch (kind) {
+    case CREATE_ACCOUNT:
+        add_words(out, 2, 0); /* starting balance */
+        return;
+    case PAYMENT:
+        add_words(out, 3, 0); /* native asset, amount */
+        return;
+    case SET_OPTIONS:
+        add_words(out, 9, 0);
+        return;
+    case MANAGE_DATA:
+        buf_add_u32(out, 4);
+        buf_add_u32(out, 0x61626364);
+        buf_add_u32(out, 0);
+        return;
+    case BUMP_SEQUENCE:
+        buf_add_u64(out, 99);
+        return;
+    default:
+        return;
+    }
+}
+
+/* Sets the operations of sent[2], a fee bump, and of sent[0]; NULL: none again. */
+static void set_operations(const struct buf *operations, uint32_t count)
+{
+    for (size_t i = 0; i <= 2; i += 2) {
+        sent[i].operations = operations != NULL ? buf_bytes(operations) : (struct bytes){0};
+        sent[i].operation_count = count;
+        buf_free(&sent[i].envelope);
+        sent_build(&sent[i]);
+    }
+}
+
+static void assert_deed(
+    const struct ledger_operation *operation, uint32_t transaction, enum ledger_deed deed, uint8_t account)
+{
+    assert_int_equal(operation->transaction, transaction);
+    assert_int_equal(operation->deed, deed);
+    assert_int_equal(operation->account.bytes[0], account);
+    assert_int_equal(operation->account.bytes[31], account);
+}
+
+/* Transaction 1 of the results is sent[2], transaction 2 is sent[0]. */
+static const struct {
+    uint32_t kind;
+    enum ledger_deed deed;
+} kinds[] = {{PAYMENT, DEED_OTHER}, {SET_OPTIONS, DEED_OTHER}, {ACCOUNT_MERGE, DEED_MERGED},
+    {MANAGE_DATA, DEED_OTHER}, {BUMP_SEQUENCE, DEED_OTHER}, {END_SPONSORING, DEED_ENDED_SPONSORING}};
+
+static void each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its_target(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        for (uint8_t source = 0xc0; source <= 0xc1; source++) {
+            struct buf operations = {0};
+            add_operation(&operations, kinds[i].kind, source, 0xdd);
+            set_operations(&operations, 1);
+            struct fixture *fixture = fixture_new(2);
+            struct ledger ledger = decode(fixture, &network);
+            assert_true(ledger.set_proved);
+            assert_int_equal(ledger.operation_count, 2);
+            assert_deed(&ledger.operations[0], 1, kinds[i].deed, source);
+            assert_deed(&ledger.operations[1], 2, kinds[i].deed, source);
+            ledger_free(&ledger);
+            fixture_free(fixture);
+            buf_free(&operations);
+        }
+    set_operations(NULL, 0);
+}
+
+static void an_operation_without_a_source_has_that_of_its_innermost_transaction(void **state)
+{
+    struct buf operations = {0};
+    add_operation(&operations, SET_OPTIONS, 0, 0);
+    set_operations(&operations, 1);
+    for (uint32_t version = 0; version <= 2; version++) {
+        struct fixture *fixture = fixture_new(version);
+        struct ledger ledger = decode(fixture, &network);
+        assert_int_equal(ledger.operation_count, 2);
+        assert_deed(&ledger.operations[0], 1, DEED_OTHER, 0xa3);
+        assert_deed(&ledger.operations[1], 2, DEED_OTHER, 0xa1);
+        ledger_free(&ledger);
+        fixture_free(fixture);
+    }
+    set_operations(NULL, 0);
+    buf_free(&operations);
+}
+
+/* The call of a contract's function without arguments. */
+static void add_call(struct buf *out)
+{
+    buf_add_u32(out, 0);
+    buf_add_u32(out, 1); /* the address of a contract */
+    add_key(out, 0xcc);
+    buf_add_u32(out, 1);
+    buf_add(out, "f\0\0", 4);
+    buf_add_u32(out, 0);
+}
+
+/* An InvokeHostFunction with this source (0: none) and one entry: of the source account, or by address. */
+static void add_invocation(struct buf *out, uint8_t source, bool by_address)
+{
+    add_operation(out, 24, source, 0);
+    add_call(out);
+    buf_add_u32(out, 1);
+    buf_add_u32(out, by_address);
+    if (by_address) {
+        buf_add_u32(out, 1);
+        add_key(out, 0xc5);
+        add_words(out, 3, 0); /* nonce, expiration */
+        buf_add_u32(out, 1);  /* void */
+    }
+    add_call(out);
+    buf_add_u32(out, 0);
+}
+
+/* The lease of a user who has signed entries is such a call. One that uses the source's authority, or that
+ * names a source, is no lease. */
+static void a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_source(void **state)
+{
+    static const struct {
+        uint8_t source;
+        bool by_address;
+        size_t deeds;
+    } cases[] = {{0, true, 0}, {0, false, 2}, {0xc0, true, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf operations = {0};
+        add_invocation(&operations, cases[i].source, cases[i].by_address);
+        set_operations(&operations, 1);
+        struct fixture *fixture = fixture_new(2);
+        struct ledger ledger = decode(fixture, &network);
+        assert_true(ledger.set_proved);
+        assert_int_equal(ledger.operation_count, cases[i].deeds);
+        ledger_free(&ledger);
+        fixture_free(fixture);
+        buf_free(&operations);
+    }
+    set_operations(NULL, 0);
+}
+
+static void a_creation_names_its_source_and_the_account_and_repetitions_are_left_out(void **state)
+{
+    struct buf operations = {0};
+    add_operation(&operations, CREATE_ACCOUNT, 0xc1, 0xd1);
+    add_operation(&operations, MANAGE_DATA, 0xc1, 0);
+    add_operation(&operations, MANAGE_DATA, 0xc1, 0);
+    set_operations(&operations, 3);
+    struct fixture *fixture = fixture_new(1);
+    struct ledger ledger = decode(fixture, &network);
+    assert_int_equal(ledger.operation_count, 6);
+    assert_deed(&ledger.operations[0], 1, DEED_OTHER, 0xc1);
+    assert_deed(&ledger.operations[1], 1, DEED_CREATED, 0xd1);
+    assert_deed(&ledger.operations[2], 1, DEED_OTHER, 0xc1);
+    assert_deed(&ledger.operations[3], 2, DEED_OTHER, 0xc1);
+    ledger_free(&ledger);
+    fixture_free(fixture);
+    set_operations(NULL, 0);
+    buf_free(&operations);
+}
+
+/* Operations that failed did nothing. */
+static void a_transaction_that_failed_or_is_not_proved_has_no_operations(void **state)
+{
+    static const int32_t codes[] = {-1, -5, -6, -8, -11, -14};
+    struct buf operations = {0};
+    add_operation(&operations, SET_OPTIONS, 0xc1, 0);
+    set_operations(&operations, 1);
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        struct fixture *fixture = fixture_new(2);
+        fixture->results[1].code = -13;
+        fixture->results[1].inner_code = fixture->results[2].code = codes[i];
+        struct ledger ledger = decode(fixture, &network);
+        assert_true(ledger.set_proved);
+        assert_int_equal(ledger.operation_count, 0);
+        ledger_free(&ledger);
+        ledger = decode(fixture, NULL);
+        assert_int_equal(ledger.operation_count, 0);
+        ledger_free(&ledger);
+        fixture_free(fixture);
+    }
+    set_operations(NULL, 0);
+    buf_free(&operations);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +581,11 @@ int main(void)
         cmocka_unit_test(transactions_are_proved_for_their_network_only),
         cmocka_unit_test(a_ledger_that_drops_its_transactions_is_proved_only_without_any),
         cmocka_unit_test(only_a_result_of_the_inner_transaction_consumes_its_sequence_number),
+        cmocka_unit_test(each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its_target),
+        cmocka_unit_test(an_operation_without_a_source_has_that_of_its_innermost_transaction),
+        cmocka_unit_test(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_source),
+        cmocka_unit_test(a_creation_names_its_source_and_the_account_and_repetitions_are_left_out),
+        cmocka_unit_test(a_transaction_that_failed_or_is_not_proved_has_no_operations),
     };
     return cmocka_run_group_tests_name("stellar/ledger_set", tests, build_all, free_all);
 }

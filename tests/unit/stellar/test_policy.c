@@ -299,6 +299,31 @@ static void a_lease_never_uses_the_authority_of_its_signer(void **state)
     assert_int_equal(check_lease(&soroban, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
 }
 
+/* The operation's source is the channel account then. */
+static void DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer(void **state)
+{
+    AUTO_SAMPLE user = SAMPLE, own = SAMPLE, deployer = SAMPLE, source = SAMPLE, none = SAMPLE;
+    CLEANUP(buf_free) struct buf auth = {0}, own_auth = {0}, source_auth = {0};
+    add_address_entry(&auth, 2, ACCOUNT, 3);
+    add_invoke(&user, NO_SOURCE, 0, 1, &auth);
+    assert_int_equal(check_lease(&user, (struct lease_case)LEASE_CASE), ERR_OK);
+    add_address_entry(&own_auth, 2, ACCOUNT, 1);
+    add_invoke(&own, NO_SOURCE, 0, 1, &own_auth);
+    assert_int_equal(check_lease(&own, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
+    deployer.soroban = true;
+    add_operation(&deployer, NO_SOURCE, 0, 24);
+    buf_add_u32(&deployer.operations, 1); /* create contract */
+    add_deployer(&deployer.operations, ACCOUNT, 1);
+    buf_add_u32(&deployer.operations, 1);
+    buf_add_bytes(&deployer.operations, buf_bytes(&auth));
+    assert_int_equal(check_lease(&deployer, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
+    add_source_account_entry(&source_auth);
+    add_invoke(&source, NO_SOURCE, 0, 1, &source_auth);
+    assert_int_equal(check_lease(&source, (struct lease_case)LEASE_CASE), ERR_SOURCE_CREDENTIALS_NOT_ALLOWED);
+    add_invoke(&none, NO_SOURCE, 0, 0, NULL);
+    assert_int_equal(check_lease(&none, (struct lease_case)LEASE_CASE), ERR_SIGNATURE_MISSING);
+}
+
 static void a_lease_passes_the_policy_again(void **state)
 {
     AUTO_SAMPLE sample = SAMPLE;
@@ -380,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_lease_within_all_limits_may_be_signed),
         cmocka_unit_test(a_lease_has_the_plain_signer_as_source),
         cmocka_unit_test(a_lease_never_uses_the_authority_of_its_signer),
+        cmocka_unit_test(DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer),
         cmocka_unit_test(a_lease_passes_the_policy_again),
         cmocka_unit_test(a_lease_costs_no_more_than_the_cap),
         cmocka_unit_test(a_lease_ends_within_300_seconds),

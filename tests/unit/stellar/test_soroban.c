@@ -46,9 +46,29 @@ static void a_soroban_operation_without_source_is_refused(void **state)
     add_invoke(&invoke, NO_SOURCE, 0, 0, NULL);
     add_extend(&extend, NO_SOURCE, 0);
     add_restore(&restore, NO_SOURCE, 0);
-    struct sample *const samples[] = {&invoke, &extend, &restore};
-    for (size_t i = 0; i < ARRAY_LEN(samples); i++)
-        assert_refused(samples[i], ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
+    assert_refused(&invoke, ERR_SIGNATURE_MISSING, "operations[0] has neither a source account nor");
+    assert_refused(&extend, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
+    assert_refused(&restore, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
+}
+
+static void DA5_entries_by_address_replace_the_source_of_a_call(void **state)
+{
+    for (uint32_t kind = 1; kind <= 3; kind++) {
+        AUTO_SAMPLE one = SAMPLE, two = SAMPLE, mixed = SAMPLE, among = SAMPLE;
+        AUTO_BUF auth = {0};
+        add_address_entry(&auth, kind, ACCOUNT, 4);
+        add_invoke(&one, NO_SOURCE, 0, 1, &auth);
+        NAMES(&one, 4);
+        add_invoke(&among, NO_SOURCE, 0, 1, &auth);
+        add_payment(&among, PLAIN, 3);
+        assert_refused(&among, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
+        add_address_entry(&auth, kind, CONTRACT, 5);
+        add_invoke(&two, NO_SOURCE, 0, 2, &auth);
+        NAMES(&two, 4);
+        add_source_account_entry(&auth);
+        add_invoke(&mixed, NO_SOURCE, 0, 3, &auth);
+        assert_refused(&mixed, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "operations[0] has no source account");
+    }
 }
 
 /* 132,096 bytes of envelope, two signatures included. */
@@ -135,7 +155,7 @@ static void source_account_credentials_of_the_channel_account_are_refused(void *
     AUTO_BUF auth = {0};
     add_source_account_entry(&auth);
     add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
+    assert_refused(&sample, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "operations[0] has no source account");
 }
 
 static void source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
@@ -382,6 +402,7 @@ int main(void)
         cmocka_unit_test(sources_of_extend_and_restore_are_named_muxed_or_not),
         cmocka_unit_test(entries_are_extended_by_reading_and_restored_by_writing_them),
         cmocka_unit_test(a_soroban_operation_without_source_is_refused),
+        cmocka_unit_test(DA5_entries_by_address_replace_the_source_of_a_call),
         cmocka_unit_test(the_largest_soroban_transaction_of_the_network_passes),
         cmocka_unit_test(one_soroban_operation_among_others_is_refused),
         cmocka_unit_test(several_soroban_operations_are_refused),

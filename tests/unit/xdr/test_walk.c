@@ -262,6 +262,34 @@ static void each_refuses_types_of_plain_bytes(void **state)
     buf_free(&buf);
 }
 
+static void a_result_has_the_name_of_its_innermost_code(void **state)
+{
+    static const struct {
+        int32_t words[3];
+        size_t count;
+        const char *name;
+    } cases[] = {
+        {{-2}, 1, "opNO_ACCOUNT"},
+        {{0, 1, -2}, 3, "PAYMENT_UNDERFUNDED"},
+        {{0, 4, 0}, 3, "MANAGE_SELL_OFFER_SUCCESS"},              /* createPassiveSellOffer */
+        {{0, 2, -9}, 3, "PATH_PAYMENT_STRICT_RECEIVE_NO_ISSUER"}, /* an asset follows */
+        {{0, 24, -3}, 3, "INVOKE_HOST_FUNCTION_RESOURCE_LIMIT_EXCEEDED"},
+        {{0, 1, 1}, 3, NULL},
+        {{1}, 1, NULL},
+        {{0}, 0, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf result = {0};
+        for (size_t k = 0; k < cases[i].count; k++)
+            buf_add_u32(&result, (uint32_t)cases[i].words[k]);
+        const char *name = xdr_result_name(buf_bytes(&result));
+        assert_true(name == NULL ? cases[i].name == NULL : cases[i].name != NULL);
+        if (name != NULL)
+            assert_string_equal(name, cases[i].name);
+        buf_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +308,7 @@ int main(void)
         cmocka_unit_test(each_ends_when_found_returns_an_error),
         cmocka_unit_test(a_search_for_several_types_finds_each_of_them),
         cmocka_unit_test(each_refuses_types_of_plain_bytes),
+        cmocka_unit_test(a_result_has_the_name_of_its_innermost_code),
     };
     return cmocka_run_group_tests_name("xdr/walk", tests, NULL, NULL);
 }

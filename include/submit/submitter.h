@@ -1,0 +1,34 @@
+/*
+ * The submitter sends the bids of submissions to every address of RPC_URL: at once when this replica has
+ * committed them, and again once a ledger. After each committed ledger every replica claims what is due;
+ * there is no leader. When a node has aged a bid out, the next one, which is one stroop higher, is an
+ * ordinary fee bump of the engine. Nothing here ends a submission: the ledger that ends its lease does.
+ */
+#ifndef FAIRWAY_SUBMIT_SUBMITTER_H
+#define FAIRWAY_SUBMIT_SUBMITTER_H
+
+#include "grant/engine.h"
+
+struct submitter;
+
+struct submitter_settings {
+    const char *database_url;
+    const char *rpc_url;
+    struct engine *engine;              /* makes the next bids; outlives submitter_stop */
+    const struct policy_limits *limits; /* of fee bumps; outlives the submitter */
+};
+
+/* Does not connect yet: database and RPC may be unavailable. */
+struct submitter *submitter_start(const struct submitter_settings *settings);
+/* Sends a committed bid that bump_batch_run says is to be sent, of the lease with this hash. Copies the
+ * bytes. Never blocks. */
+void submitter_send(struct submitter *submitter, const struct hash *lease, const struct bump *bump);
+/* A ledger may have been committed: what is due is claimed. context is the submitter. Never blocks. */
+void submitter_ledger(void *context);
+/* Claims nothing any more. */
+void submitter_stop(struct submitter *submitter);
+/* Drops what waits and cancels what is being sent: another replica sends it after the next ledger. Call it
+ * after engine_stop, which ends the last bids, and when nobody calls submitter_send any more. */
+void submitter_free(struct submitter *submitter);
+
+#endif

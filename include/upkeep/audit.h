@@ -1,0 +1,69 @@
+/*
+ * The audit finds what no transaction of a ledger shows: an account that the network froze, or one whose row
+ * is wrong for a reason that nobody foresaw. While this replica leads, a thread with a session of its own
+ * reads all accounts of the pool from the RPC, slowly and over and over, and compares each with its row. It
+ * quarantines an account that differs, and never ends a quarantine. No ledger waits for it.
+ *
+ * A read is compared when the ledger as of which it is has been committed, and only with rows that are as of
+ * earlier ledgers; the next pass reads the others again.
+ */
+#ifndef FAIRWAY_UPKEEP_AUDIT_H
+#define FAIRWAY_UPKEEP_AUDIT_H
+
+#include "pool/account_state.h"
+#include "pool/settle_evidence.h"
+#include "upkeep/snapshot.h"
+#include "base/stop.h"
+
+struct audit;
+
+struct audit_settings {
+    const char *database_url; /* copied */
+    struct feed feed;         /* the audit's thread alone calls it; its requests end when stop is told */
+    unsigned pause_ms;        /* between two requests to the RPC; 0: 15 s */
+    const struct stop *stop;  /* borrowed; ends the thread */
+};
+
+/* Neither connects nor blocks. */
+struct audit *audit_start(const struct audit_settings *settings);
+
+/* Waits for the thread. NULL is allowed. */
+void audit_join(struct audit *audit);
+
+/* This replica leads, and the last committed ledger has this protocol; 0: it does not lead. Any thread; does
+ * not block. */
+void audit_lead(struct audit *audit, uint32_t protocol);
+
+/* Begins a pass at once: this ledger has an upgrade that may have frozen accounts. Any thread; does not
+ * block. */
+void audit_upgraded(struct audit *audit, uint32_t ledger);
+
+/* ---- inside: pure functions, for tests */
+
+enum audit_step {
+    AUDIT_WAIT,
+    AUDIT_READ_FROZEN, /* the list of frozen keys: a pass begins with it */
+    AUDIT_READ,        /* some accounts */
+    AUDIT_COMPARE      /* these with their rows */
+};
+
+struct audit_plan {
+    unsigned pause_ms;
+    int64_t next_ms;      /* clock_ms(): no step before */
+    uint32_t frozen_from; /* the frozen keys are due, as of this ledger or a later one; 0: they are not */
+    uint32_t read_ledger; /* as of which accounts were read that are not compared yet; 0: none */
+    int64_t read_ms;      /* when */
+};
+
+enum audit_step audit_plan_next(const struct audit_plan *plan, int64_t now_ms);
+
+/* Notes the result of a step. ledger: of AUDIT_READ, as of which. ERR_NOT_YET of AUDIT_COMPARE: that ledger
+ * is not committed yet. complete: the accounts that were compared are the last of the pass. */
+void audit_plan_note(struct audit_plan *plan, enum audit_step step, enum err e, uint32_t ledger,
+    bool complete, int64_t now_ms);
+
+/* Why the account has to be quarantined, a constant; NULL: no reason. All ledgers up to the read's are
+ * committed. */
+const char *audit_judge(const struct account_row *row, const struct account_snapshot *read);
+
+#endif

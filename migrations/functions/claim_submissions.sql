@@ -1,0 +1,22 @@
+-- What is due after the last committed ledger, at most `most` rows: they are due again after the next one. Rows that another claim has locked
+-- are skipped, so each is claimed once in a ledger. The same bytes begin a new round when they have not been given up for `again` ledgers.
+-- Rows that have been due since before `since` are not looked for, so that old versions, which pile up under an old snapshot, cost little. No
+-- lease lasts 300 ledgers. Nor those due after `until`: when ledgers close while one claim follows the other, what was claimed first would be
+-- claimed again before the rest.
+CREATE OR REPLACE FUNCTION fairway.claim_submissions(most bigint, again bigint, since bigint, until bigint)
+RETURNS TABLE (hash bytea, owner text, inner_envelope bytea, cap bigint, stroops bigint, outer_hash bytea, outer_envelope bytea,
+    round bigint, tip bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
+BEGIN
+    RETURN QUERY
+        UPDATE fairway.submissions s
+            SET due_ledger = at + 1, round_ledger = CASE WHEN s.round_ledger + again <= at THEN at ELSE s.round_ledger END
+            FROM (SELECT o.lease_hash FROM fairway.submissions o
+                WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
+                ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED) due
+            WHERE s.lease_hash = due.lease_hash
+            RETURNING s.lease_hash, s.client, s.envelope, coalesce(s.max_fee, 0), s.bid, s.bid_hash, s.bid_envelope,
+                s.round_ledger, at;
+END $$;

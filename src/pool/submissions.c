@@ -1,0 +1,46 @@
+/* Claims due submissions and writes what the answers to them mean. Nothing is sent here, and no submission
+ * ends here: the ledger that ends its lease deletes it. */
+#include "pool/submissions.h"
+
+#include <string.h>
+
+static const char sql_claim[] = "SELECT c.hash, c.outer_hash, c.owner, c.cap, c.stroops, c.round, c.tip, "
+                                "c.inner_envelope, c.outer_envelope"
+                                " FROM fairway.claim_submissions($1, $2, $3, $4) c";
+
+static struct submission_due read_due(const struct db_rows *rows, size_t row)
+{
+    struct submission_due due = {.client = db_text(rows, row, 2),
+        .max_fee_stroops = db_i64(rows, row, 3),
+        .bid_stroops = db_i64(rows, row, 4),
+        .round_ledger = db_i64(rows, row, 5),
+        .tip = db_i64(rows, row, 6),
+        .inner = db_bytea(rows, row, 7),
+        .outer = db_bytea(rows, row, 8)};
+    memcpy(due.lease.bytes, db_bytea(rows, row, 0).data, sizeof due.lease.bytes);
+    memcpy(due.bid.bytes, db_bytea(rows, row, 1).data, sizeof due.bid.bytes);
+    return due;
+}
+
+enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t until,
+    struct submission_due out[], size_t *count, struct db_rows **rows, struct detail *detail)
+{
+    enum err e = db_query(db,
+        DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM), DB_I64(again), DB_I64(since), DB_I64(until)), rows,
+        detail);
+    *count = e == ERR_OK ? db_count(*rows) : 0;
+    for (size_t row = 0; row < *count; row++)
+        out[row] = read_due(*rows, row);
+    return e;
+}
+
+static const char sql_answer[] = "SELECT fairway.answer_submission($1, $2, $3, $4)";
+
+enum err submissions_answer(struct db *db, const struct hash *lease, const struct hash *bid,
+    struct bytes result, int64_t ledgers, struct detail *detail)
+{
+    return db_query(db,
+        DB_SQL(sql_answer, DB_BYTEA(BYTES_OF(lease->bytes)), DB_BYTEA(BYTES_OF(bid->bytes)), DB_BYTEA(result),
+            DB_I64(ledgers)),
+        NULL, detail);
+}

@@ -1,0 +1,285 @@
+/* The submitter's own thread: claims what is due, has the next bids made, and writes what the answers mean.
+ * It sends nothing itself (sender.c), and nothing before it is committed. */
+#include "submit/submitter.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "pool/submissions.h"
+#include "sender.h"
+#include "stellar/result.h"
+
+/* What is due is claimed this often, also without a notification. */
+#define CLAIM_EVERY_MS 1000
+/* Claims skip what a stopped replica has locked, until the server ends its session (5 s): so a claim looks
+ * back over so many ledgers, and this often over all. */
+#define CLAIM_BACK 10
+#define CLAIM_ALL_MS 10000
+/* A replica whose addresses all fail leaves what is due to the others for so long: what it claims is not sent
+ * before the next ledger. */
+#define CLAIM_FAILING_MS 500
+/* Nothing more is claimed while so many of the last claims wait to be sent or raised: what clients submit now
+ * would wait behind them, in the sender's queues and the engine's. */
+#define WAITING_MAX 32
+
+struct submitter {
+    struct submitter_settings settings;
+    atomic_size_t raising; /* bids that the engine has */
+    struct sender *sender;
+    pthread_t thread;
+    struct db *db;                  /* the thread's */
+    int64_t claimed_ledger, all_ms; /* the thread's: the cursor of its last claim; when it claims all again */
+    bool failing;                   /* the thread's: its last claim failed */
+    pthread_mutex_t mutex;          /* guards what follows */
+    pthread_cond_t changed;
+    bool woken, stopping;
+    pthread_mutex_t answering; /* guards the next */
+    struct db *answers;
+};
+
+static void wake(struct submitter *submitter, bool stops)
+{
+    pthread_mutex_lock(&submitter->mutex);
+    submitter->woken = true;
+    submitter->stopping |= stops;
+    pthread_cond_signal(&submitter->changed);
+    pthread_mutex_unlock(&submitter->mutex);
+}
+
+void submitter_ledger(void *context)
+{
+    wake(context, false);
+}
+
+static void send_committed(
+    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool overtakes)
+{
+    if (bump->sent_ledger == 0)
+        return;
+    sender_send(submitter->sender, &(struct sender_item){.lease = *lease,
+                                       .bid = bump->hash,
+                                       .round_ledger = bump->sent_ledger,
+                                       .envelope = buf_bytes(&bump->envelope),
+                                       .overtakes = overtakes});
+}
+
+void submitter_send(struct submitter *submitter, const struct hash *lease, const struct bump *bump)
+{
+    send_committed(submitter, lease, bump, true);
+}
+
+/* ---- answers */
+
+/* Called by the sender. One that cannot be written is dropped: the next bid gets the same answer. */
+static void answered(void *context, const struct sender_item *sending)
+{
+    struct submitter *submitter = context;
+    const bool rejected = sending->answer == ANSWER_REJECTED;
+    const struct bytes result = {sending->sent.result.bytes, sending->sent.result.len};
+    struct detail detail = {0};
+    char hex[HASH_HEX_SIZE];
+    if (!rejected && sending->answer != ANSWER_NO_ROOM)
+        return;
+    pthread_mutex_lock(&submitter->answering);
+    db_set_deadline(submitter->answers, clock_ms() + SUBMIT_DATABASE_MS);
+    enum err e = submissions_answer(submitter->answers, &sending->lease, &sending->bid,
+        rejected ? result : (struct bytes){0}, ROUND_LEDGERS, &detail);
+    pthread_mutex_unlock(&submitter->answering);
+    hash_encode(&sending->lease, hex);
+    if (e != ERR_OK)
+        log_warn("cannot write what the RPCs answered to a submission", "lease=%s error=%s detail=\"%s\"",
+            hex, err_code(e), detail.text);
+    else if (rejected)
+        log_info("a submission is rejected; it is sent again when its client submits it again",
+            "lease=%s code=%s", hex, result_code_name(sending->sent.code));
+}
+
+/* ---- the next bid */
+
+struct raise {
+    struct engine_ticket ticket; /* first: the engine returns it */
+    struct submitter *submitter;
+    struct bump_request request;
+    struct buf xdr; /* the request points into it */
+};
+
+static void raise_free(struct raise *raise)
+{
+    atomic_fetch_sub(&raise->submitter->raising, 1);
+    bump_wipe(&raise->ticket.bump);
+    buf_free(&raise->xdr);
+    free(raise);
+}
+
+/* One that is refused is due again after the next ledger. */
+static void raise_done(struct engine_ticket *ticket)
+{
+    struct raise *raise = (struct raise *)ticket;
+    if (ticket->bump.state == GRANT_DONE)
+        send_committed(raise->submitter, &raise->request.inner_hash, &ticket->bump, false);
+    else
+        log_debug("no higher bid", "error=%s detail=\"%s\"", err_code(ticket->bump.error),
+            ticket->bump.detail.text);
+    raise_free(raise);
+}
+
+/* The limits of the client do not count: its bids are raised by SUBMIT_RAISES stroops or so, within its cap.
+ * The signatures were checked when it submitted. */
+static void raise_bid(struct submitter *submitter, const struct submission_due *due)
+{
+    struct raise *raise = NEW(struct raise);
+    struct bump_request *request = &raise->request;
+    raise->submitter = submitter;
+    atomic_fetch_add(&submitter->raising, 1);
+    raise->ticket.kind = TICKET_BUMP;
+    raise->ticket.done = raise_done;
+    raise->ticket.bump.request = request;
+    buf_add_bytes(&raise->xdr, due->inner);
+    *request = (struct bump_request){.xdr = buf_bytes(&raise->xdr),
+        .inner_hash = due->lease,
+        .authority = AUTHORITY_PROVED,
+        .max_fee_stroops = due->max_fee_stroops,
+        .limits = submitter->settings.limits,
+        .submits = true,
+        .raised = due->bid,
+        .raised_stroops = due->bid_stroops};
+    snprintf(request->client, sizeof request->client, "%s", due->client);
+    if (envelope_decode(request->xdr, &request->inner, NULL) != ERR_OK ||
+        engine_submit(submitter->settings.engine, &raise->ticket) != ERR_OK)
+        raise_free(raise);
+}
+
+/* ---- claims */
+
+static void send_or_raise(struct submitter *submitter, const struct submission_due *due)
+{
+    switch (submit_round_of(due->round_ledger, due->tip, due->bid_stroops, due->max_fee_stroops)) {
+    case ROUND_SEND:
+        sender_send(submitter->sender, &(struct sender_item){.lease = due->lease,
+                                           .bid = due->bid,
+                                           .round_ledger = due->round_ledger,
+                                           .envelope = due->outer});
+        break;
+    case ROUND_RAISE:
+        raise_bid(submitter, due);
+        break;
+    case ROUND_WAIT:
+        break;
+    }
+}
+
+static bool is_stopping(struct submitter *submitter)
+{
+    pthread_mutex_lock(&submitter->mutex);
+    const bool stopping = submitter->stopping;
+    pthread_mutex_unlock(&submitter->mutex);
+    return stopping;
+}
+
+static void wait_for_room(struct submitter *submitter)
+{
+    while (!is_stopping(submitter) && (atomic_load(&submitter->raising) > WAITING_MAX ||
+                                          sender_waiting(submitter->sender) > WAITING_MAX))
+        clock_sleep_ms(2);
+}
+
+static enum err claim(struct submitter *submitter, struct detail *detail)
+{
+    struct submission_due due[SUBMISSIONS_CLAIM];
+    size_t count = SUBMISSIONS_CLAIM;
+    enum err e = ERR_OK;
+    const bool all = clock_ms() >= submitter->all_ms;
+    const int64_t since = all ? 0 : submitter->claimed_ledger - CLAIM_BACK;
+    int64_t until = INT64_MAX; /* the cursor of the first claim */
+    if (all)
+        submitter->all_ms = clock_ms() + CLAIM_ALL_MS;
+    while (e == ERR_OK && count == SUBMISSIONS_CLAIM && !is_stopping(submitter)) {
+        AUTO_ROWS rows = NULL;
+        wait_for_room(submitter);
+        db_set_deadline(submitter->db, clock_ms() + SUBMIT_DATABASE_MS);
+        e = submissions_claim(submitter->db, ROUND_AGAIN, since, until, due, &count, &rows, detail);
+        for (size_t i = 0; i < count; i++)
+            send_or_raise(submitter, &due[i]);
+        if (count > 0 && until == INT64_MAX)
+            until = due[0].tip;
+    }
+    if (e == ERR_OK && until != INT64_MAX)
+        submitter->claimed_ledger = until;
+    return e;
+}
+
+/* Blocks until there may be something to do. False: the submitter stops. */
+static bool wait_for_work(struct submitter *submitter)
+{
+    const struct timespec until = clock_timespec(clock_ms() + CLAIM_EVERY_MS);
+    pthread_mutex_lock(&submitter->mutex);
+    while (!submitter->stopping && !submitter->woken &&
+           pthread_cond_timedwait(&submitter->changed, &submitter->mutex, &until) == 0)
+        ;
+    submitter->woken = false;
+    const bool stopping = submitter->stopping;
+    pthread_mutex_unlock(&submitter->mutex);
+    return !stopping;
+}
+
+static void log_outcome(struct submitter *submitter, enum err e, const struct detail *detail)
+{
+    if (e != ERR_OK && !submitter->failing)
+        log_warn("cannot read which submissions are due; retrying", "error=%s detail=\"%s\"", err_code(e),
+            detail->text);
+    if (e == ERR_OK && submitter->failing)
+        log_info("submissions are sent again", NULL);
+    submitter->failing = e != ERR_OK;
+}
+
+static void *run(void *context)
+{
+    struct submitter *submitter = context;
+    while (wait_for_work(submitter)) {
+        struct detail detail = {0};
+        if (sender_is_failing(submitter->sender))
+            clock_sleep_ms(CLAIM_FAILING_MS);
+        log_outcome(submitter, claim(submitter, &detail), &detail);
+    }
+    return NULL;
+}
+
+/* ---- */
+
+struct submitter *submitter_start(const struct submitter_settings *settings)
+{
+    struct submitter *submitter = NEW(struct submitter);
+    submitter->settings = *settings;
+    pthread_mutex_init(&submitter->mutex, NULL);
+    pthread_mutex_init(&submitter->answering, NULL);
+    thread_cond_init(&submitter->changed);
+    submitter->sender = sender_start(settings->rpc_url, answered, submitter);
+    submitter->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway submit"});
+    submitter->answers =
+        db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway answers"});
+    thread_start(&submitter->thread, run, submitter);
+    return submitter;
+}
+
+void submitter_stop(struct submitter *submitter)
+{
+    wake(submitter, true);
+    pthread_join(submitter->thread, NULL);
+}
+
+void submitter_free(struct submitter *submitter)
+{
+    sender_stop(submitter->sender);
+    db_free(submitter->db);
+    db_free(submitter->answers);
+    pthread_cond_destroy(&submitter->changed);
+    pthread_mutex_destroy(&submitter->mutex);
+    pthread_mutex_destroy(&submitter->answering);
+    free(submitter);
+}

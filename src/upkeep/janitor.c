@@ -1,0 +1,216 @@
+/* Housekeeping, a small step at a time. No ledger and no grant waits for it longer than JANITOR_LOCK_MS. */
+#include "upkeep/janitor.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "db/db.h"
+#include "pool/oldest_snapshot.h"
+#include "pool/retention.h"
+
+/* ---- old snapshots */
+
+/* Warns when an old snapshot keeps vacuum from removing dead rows: each lease leaves two, and what reads the
+ * accounts gets slower with each. */
+struct snapshot_watch {
+    int64_t next_ms; /* when it looks again */
+    int64_t warn_ms; /* when it warns again; 0: at once */
+};
+
+#define LOOK_EVERY_MS 10000
+#define WARN_EVERY_MS 600000
+
+static const char *remedy_of(const struct oldest_snapshot *snapshot)
+{
+    if (strcmp(snapshot->what, "session") == 0)
+        return "end its transaction: pg_terminate_backend(pid)";
+    if (strcmp(snapshot->what, "standby") == 0)
+        return "end the long transactions on that standby";
+    if (strcmp(snapshot->what, "replication slot") == 0)
+        return "end the long transactions on its standby; drop the slot if the standby is gone";
+    return "COMMIT PREPARED or ROLLBACK PREPARED";
+}
+
+static void judge(struct snapshot_watch *watch, const struct oldest_snapshot *snapshot)
+{
+    const int64_t now_ms = clock_ms();
+    if (snapshot->age_s < SNAPSHOT_OLD_S) {
+        if (watch->warn_ms != 0)
+            log_info("vacuum can remove dead rows again: the old snapshot is gone", NULL);
+        watch->warn_ms = 0;
+    } else if (now_ms >= watch->warn_ms) {
+        log_warn("an old snapshot prevents vacuum from removing dead rows; the table of accounts grows until "
+                 "that snapshot ends",
+            "holder=\"%s\" name=\"%s\" user=\"%s\" pid=%d age_s=%" PRId64 " remedy=\"%s\"", snapshot->what,
+            snapshot->name, snapshot->user, snapshot->pid, snapshot->age_s, remedy_of(snapshot));
+        watch->warn_ms = now_ms + WARN_EVERY_MS;
+    }
+}
+
+/* Looks, at most every ten seconds; else returns ERR_OK at once. */
+static enum err snapshot_watch_step(struct snapshot_watch *watch, struct db *db, struct detail *detail)
+{
+    struct oldest_snapshot snapshot;
+    if (clock_ms() < watch->next_ms)
+        return ERR_OK;
+    watch->next_ms = clock_ms() + LOOK_EVERY_MS;
+    enum err e = oldest_snapshot_read(db, &snapshot, detail);
+    if (e == ERR_OK)
+        judge(watch, &snapshot);
+    return e;
+}
+
+/* ---- housekeeping */
+
+#define LEAD_EVERY_MS 1000   /* between checks whether this replica leads */
+#define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do */
+#define RETRY_MIN_MS 1000
+#define RETRY_MAX_MS 60000
+
+#define STEP_ROWS_FIRST 200
+#define STEP_ROWS_MIN 20
+#define STEP_ROWS_MAX 2000
+
+struct job {
+    const char *what; /* for the log */
+    enum retention kind;
+    int64_t keep_s;
+    int64_t limit; /* rows of the next step */
+};
+
+#define JOBS 4
+
+struct janitor {
+    struct db *db;
+    struct job jobs[JOBS];
+    size_t next; /* job. An error ends a round, and the next round begins with the job after it */
+    struct backoff retry;
+    struct detail problem; /* the error of the last round; empty: it succeeded */
+    struct snapshot_watch snapshots;
+    _Atomic bool leads;
+    const struct stop *stop;
+    pthread_t thread;
+};
+
+static int64_t clamp_rows(int64_t rows)
+{
+    return rows < STEP_ROWS_MIN ? STEP_ROWS_MIN : rows > STEP_ROWS_MAX ? STEP_ROWS_MAX : rows;
+}
+
+/* Sets *more if the step reached its limit of rows, so that more may be left. */
+static enum err run_step(struct janitor *janitor, struct job *job, bool *more, struct detail *detail)
+{
+    const int64_t start_ms = clock_ms(), limit = job->limit;
+    size_t rows;
+    enum err e = retention_step(janitor->db, job->kind, job->keep_s, limit, &rows, detail);
+    const int64_t took_ms = clock_ms() - start_ms;
+    const bool limited = job->kind == RETENTION_LEDGERS || job->kind == RETENTION_WAITING;
+    const bool full = e == ERR_OK && (limited ? (int64_t)rows == limit : rows > 0);
+    if (e != ERR_OK)
+        job->limit = clamp_rows(limit / 4);
+    else if (took_ms > JANITOR_STEP_MS)
+        job->limit = clamp_rows(limit / 2);
+    else if (full && took_ms < JANITOR_STEP_MS / 2)
+        job->limit = clamp_rows(limit * 2);
+    *more |= full;
+    if (rows > 0)
+        log_debug(
+            "housekeeping step", "what=\"%s\" changed=%zu ms=%lld", job->what, rows, (long long)took_ms);
+    return e;
+}
+
+/* One step of each job; an error ends the round. */
+static enum err run_round(struct janitor *janitor, bool *more, struct detail *detail)
+{
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < JOBS; i++) {
+        struct job *job = &janitor->jobs[janitor->next];
+        janitor->next = (janitor->next + 1) % JOBS;
+        e = run_step(janitor, job, more, detail);
+    }
+    return e;
+}
+
+static void log_change(struct janitor *janitor, enum err e, const struct detail *detail)
+{
+    const bool failed = janitor->problem.text[0] != '\0';
+    if (e != ERR_OK && strcmp(detail->text, janitor->problem.text) != 0)
+        log_warn("housekeeping failed; retrying", "error=%s detail=\"%s\"", err_code(e), detail->text);
+    if (e == ERR_OK && failed)
+        log_info("housekeeping recovered", NULL);
+    janitor->problem = e != ERR_OK ? *detail : (struct detail){0};
+}
+
+/* One round, if this replica leads. Returns the milliseconds until the next one. */
+static unsigned work(struct janitor *janitor)
+{
+    struct detail detail = {0};
+    bool more = false;
+    if (!atomic_load(&janitor->leads)) {
+        db_disconnect(janitor->db);
+        return LEAD_EVERY_MS;
+    }
+    const int64_t start_ms = clock_ms();
+    /* First: whoever keeps an old snapshot may also have the locks that fail the round. */
+    const enum err watched = snapshot_watch_step(&janitor->snapshots, janitor->db, &detail);
+    enum err e = run_round(janitor, &more, &detail);
+    if (e == ERR_OK)
+        e = watched;
+    log_change(janitor, e, &detail);
+    if (e != ERR_OK)
+        return backoff_next(&janitor->retry, RETRY_MIN_MS, RETRY_MAX_MS);
+    backoff_reset(&janitor->retry);
+    /* The janitor works half of the time at most: grants and ledgers need the disk too. */
+    return more ? (unsigned)(clock_ms() - start_ms) + 1 : ROUND_EVERY_MS;
+}
+
+static void *run(void *context)
+{
+    struct janitor *janitor = context;
+    unsigned pause_ms = LEAD_EVERY_MS;
+    while (stop_wait(janitor->stop, pause_ms))
+        pause_ms = work(janitor);
+    return NULL;
+}
+
+struct janitor *janitor_start(const struct janitor_settings *settings)
+{
+    struct janitor *janitor = NEW(struct janitor);
+    *janitor = (struct janitor){
+        .db = db_new(&(struct db_settings){.url = settings->database_url,
+            .name = "fairway janitor",
+            .connect_timeout_s = JANITOR_CONNECT_S,
+            .statement_timeout_ms = JANITOR_STATEMENT_MS,
+            .lock_timeout_ms = JANITOR_LOCK_MS}),
+        .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
+            {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
+            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
+            {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
+        .stop = settings->stop,
+    };
+    thread_start(&janitor->thread, run, janitor);
+    return janitor;
+}
+
+void janitor_join(struct janitor *janitor)
+{
+    if (janitor == NULL)
+        return;
+    pthread_join(janitor->thread, NULL);
+    db_free(janitor->db);
+    free(janitor);
+}
+
+void janitor_lead(struct janitor *janitor, bool leads)
+{
+    atomic_store(&janitor->leads, leads);
+}

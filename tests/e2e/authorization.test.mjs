@@ -1,0 +1,123 @@
+// A user signs an authorization entry and no envelope, as a smart wallet's does: {func, auth} is prepared, leased, fee-bumped and
+// confirmed. What is wrong with a call is said before an account is leased.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
+import { assertSettled, startWorld, submit } from './harness.mjs';
+
+const ACCOUNTS = 3;
+const STRANGER = Keypair.random();
+let world, service, user, shop;
+
+const contract = () => Asset.native().contractId(world.passphrase);
+const address = key => nativeToScVal(key.publicKey(), { type: 'address' });
+const callOf = (name, ...args) => Operation.invokeContractFunction({ contract: contract(), function: name, args });
+const transferOf = (from, amount) => callOf('transfer', address(from), address(shop), nativeToScVal(amount, { type: 'i128' }));
+const draftOf = (operation, { source = STRANGER, ...options } = {}) =>
+  new TransactionBuilder(new Account(source.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase, ...options })
+    .addOperation(operation).setTimeout(0).build();
+const funcOf = operation => draftOf(operation).operations[0].func.toXDR('base64');
+const base64 = entry => entry.toXDR('base64');
+const latest = async () => (await world.network.getLatestLedger()).sequence;
+
+/** What a wallet has signed: the entry of a simulation by another account, valid for so many ledgers. */
+async function authorized(operation, signer, ledgers = 100) {
+  const { result } = await world.network.simulateTransaction(draftOf(operation, { source: shop }));
+  return authorizeEntry(result.auth[0], signer, await latest() + ledgers, world.passphrase);
+}
+
+const lease = body => service.post('/v1/transactions', body);
+const refused = ({ status, json }, code) => {
+  assert.deepEqual([status, json.code], [400, code], JSON.stringify(json));
+  return json;
+};
+const balanceOf = async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance);
+
+/** Nobody signs the envelope but the channel account. */
+async function confirm(leased) {
+  assert.equal(leased.status, 201, JSON.stringify(leased.json));
+  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: leased.json.transactionXdr });
+  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
+  await submit(world, bumped.json.transactionXdr);
+  const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
+  assert.equal(json.status, 'confirmed', JSON.stringify(json));
+}
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  service = await world.serve();
+  [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
+  const builder = new TransactionBuilder(await world.network.getAccount(shop.publicKey()), { fee: '1000', networkPassphrase: world.passphrase });
+  const creation = await world.network.prepareTransaction(builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
+  creation.sign(shop);
+  await submit(world, creation.toXDR());
+  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+});
+after(() => world?.stop());
+
+test('{func, auth} is prepared, leased and confirmed without a signature of the envelope', async () => {
+  const operation = transferOf(user, 30_000_000n), entry = await authorized(operation, user);
+  const before = [await balanceOf(user), await balanceOf(shop)];
+  const leased = await lease({ func: funcOf(operation), auth: [base64(entry)] });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  assert.equal(inner.source, leased.json.channelAccount);
+  assert.equal(inner.operations[0].source, undefined);
+  assert.equal(inner.operations[0].func.toXDR('base64'), funcOf(operation));
+  assert.deepEqual(inner.operations[0].auth.map(base64), [base64(entry)], 'as the user has signed it');
+  const { addressV2, address: v1 } = entry.credentials;
+  assert.equal(inner.ledgerBounds.maxLedger, (addressV2 ?? v1).signatureExpirationLedger + 1, 'max ledger is exclusive');
+  await confirm(leased);
+  assert.deepEqual([await balanceOf(user), await balanceOf(shop)], [before[0] - 30_000_000n, before[1] + 30_000_000n]);
+});
+
+test('a transaction without resource data is prepared, and keeps an earlier max ledger of its own', async () => {
+  const operation = transferOf(user, 1n), entry = await authorized(operation, user), maxLedger = await latest() + 50;
+  const call = Operation.invokeHostFunction({ func: draftOf(operation).operations[0].func, auth: [entry] });
+  const leased = await lease({ transactionXdr: draftOf(call, { ledgerbounds: { minLedger: 0, maxLedger } }).toXDR() });
+  assert.equal(TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase).ledgerBounds.maxLedger, maxLedger);
+  await confirm(leased);
+});
+
+test('a call that its sender has prepared is leased too', async () => {
+  const operation = transferOf(user, 2n), entry = await authorized(operation, user);
+  const call = draftOf(Operation.invokeHostFunction({ func: draftOf(operation).operations[0].func, auth: [entry] }));
+  const prepared = await world.network.prepareTransaction(call);
+  await confirm(await lease({ transactionXdr: prepared.toXDR() }));
+});
+
+test('an entry that is not signed is refused, with its address', async () => {
+  const operation = transferOf(user, 1n);
+  const { result } = await world.network.simulateTransaction(draftOf(operation, { source: shop }));
+  const { addresses } = refused(await lease({ func: funcOf(operation), auth: result.auth.map(base64) }), 'SIGNATURE_MISSING');
+  assert.deepEqual(addresses, [user.publicKey()]);
+});
+
+test('credentials of the source account, of a channel account and of the distribution account are refused', async () => {
+  const operation = transferOf(user, 1n);
+  const { result } = await world.network.simulateTransaction(draftOf(operation, { source: user }));
+  refused(await lease({ func: funcOf(operation), auth: result.auth.map(base64) }), 'SOURCE_CREDENTIALS_NOT_ALLOWED');
+  const [{ publicKey }] = (await service.get('/v1/channel-accounts')).json.items;
+  for (const account of [publicKey, world.distribution.publicKey()]) {
+    const entry = await authorized(operation, user);
+    (entry.credentials.addressV2 ?? entry.credentials.address).address = nativeToScVal(account, { type: 'address' }).address;
+    refused(await lease({ func: funcOf(operation), auth: [base64(entry)] }), account === publicKey ? 'SIMULATION_FAILED' : 'FORBIDDEN_SIGNER');
+  }
+});
+
+test('a call that fails is refused with what the network says', async () => {
+  const operation = transferOf(user, 30_000_000n), other = transferOf(user, 30_000_001n);
+  const { simulationError, events } = refused(await lease({ func: funcOf(other), auth: [base64(await authorized(operation, user))] }), 'SIMULATION_FAILED');
+  assert.match(simulationError, /Error\(Auth, InvalidAction\)/);
+  assert.ok(Array.isArray(events));
+  refused(await lease({ func: funcOf(operation), auth: [base64(await authorized(operation, user, 1))] }), 'AUTHORIZATION_EXPIRES');
+  refused(await lease({ func: funcOf(operation), auth: [] }), 'SIMULATION_FAILED');
+});
+
+test('a call that only reads has nothing to submit, and its value is returned', async () => {
+  const { returnValue } = refused(await lease({ func: funcOf(callOf('balance', address(user))), auth: [] }), 'NOTHING_TO_SUBMIT');
+  assert.equal(scValToNative(xdr.ScVal.fromXDR(returnValue, 'base64')), await balanceOf(user));
+});
+
+test('no account was leased for what was refused', async () => {
+  await assertSettled(assert, world, service, ACCOUNTS);
+});

@@ -1,0 +1,127 @@
+// POST /v1/submissions with {func, auth}: prepared, leased and sent in one call, once for each authorization, whichever replica gets it and
+// whoever dies.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, xdr } from '@stellar/stellar-sdk';
+import { Stop } from '../faults/stop.mjs';
+import { assertSettled, startWorld, submit, until } from './harness.mjs';
+
+const ACCOUNTS = 8, AMOUNT = 10_000_000n;
+let world, replicas, user, shop, keys = 0;
+
+const address = key => nativeToScVal(key.publicKey(), { type: 'address' });
+const draftOf = (operation, source) =>
+  new TransactionBuilder(new Account(source.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
+    .addOperation(operation).setTimeout(0).build();
+const balanceOf = async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance);
+const newKey = () => `key ${keys++}`;
+
+/** A transfer that the user has authorized, as {func, auth}. */
+async function transfer(from = user, amount = AMOUNT) {
+  const operation = Operation.invokeContractFunction({ contract: Asset.native().contractId(world.passphrase), function: 'transfer',
+    args: [address(from), address(shop), nativeToScVal(amount, { type: 'i128' })] });
+  const { result } = await world.network.simulateTransaction(draftOf(operation, shop));
+  const entry = await authorizeEntry(result.auth[0], from, (await world.network.getLatestLedger()).sequence + 100, world.passphrase);
+  return { func: draftOf(operation, Keypair.random()).operations[0].func.toXDR('base64'), auth: [entry.toXDR('base64')] };
+}
+
+const call = (service, body, key = newKey(), wait = 0) => service.request('POST', `/v1/submissions?wait=${wait}`, body, { 'idempotency-key': key });
+const ended = async (service, hash) => (await service.get(`/v1/transactions/${hash}?wait=60`)).json;
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS });
+  replicas = [await world.serve(), await world.serve()];
+  [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
+  const builder = new TransactionBuilder(await world.network.getAccount(shop.publicKey()), { fee: '1000', networkPassphrase: world.passphrase });
+  const creation = await world.network.prepareTransaction(builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
+  creation.sign(shop);
+  await submit(world, creation.toXDR());
+  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+});
+after(() => world?.stop());
+
+test('one call is prepared, leased, sent and confirmed; its key gets the same again, another key the same hash', async () => {
+  const body = { ...await transfer(), maxFee: '1000000', reference: 'order 7' }, key = newKey(), before = await balanceOf(shop);
+  const { status, json } = await call(replicas[0], body, key, 30);
+  assert.equal(status, 200, JSON.stringify(json));
+  assert.deepEqual([json.status, json.first, json.reference], ['confirmed', true, 'order 7']);
+  assert.equal(await balanceOf(shop), before + AMOUNT);
+  const again = await call(replicas[1], body, key), another = await call(replicas[1], body);
+  assert.deepEqual([again.status, again.json.hash, again.json.first], [200, json.hash, true]);
+  assert.deepEqual([another.status, another.json.hash, another.json.first], [200, json.hash, false]);
+  assert.equal((await call(replicas[0], { ...body, maxFee: '1000001' }, key)).json.code, 'IDEMPOTENCY_CONFLICT');
+  const step = await replicas[0].post('/v1/transactions', { func: body.func, auth: body.auth });
+  assert.deepEqual([step.status, step.json.code, step.json.hash], [409, 'AUTHORIZATION_LEASED', json.hash]);
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.submissions'), [['0']]);
+});
+
+test('a transaction of such a call is taken too; one that lacks a signature of its own is not', async () => {
+  const { func, auth } = await transfer();
+  const operation = Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'), auth: auth.map(it => xdr.SorobanAuthorizationEntry.fromXDR(it, 'base64')) });
+  const { status, json } = await call(replicas[0], { transactionXdr: draftOf(operation, shop).toXDR() }, newKey(), 30);
+  assert.deepEqual([status, json.status], [200, 'confirmed'], JSON.stringify(json));
+  assert.equal((await call(replicas[0], { func, auth: [] })).status, 400);
+  const sourced = draftOf(Operation.invokeHostFunction({ ...operation.body, func: xdr.HostFunction.fromXDR(func, 'base64'), auth: [], source: user.publicKey() }), shop);
+  assert.equal((await call(replicas[0], { transactionXdr: sourced.toXDR() })).json.code, 'NO_SIGNATURES_PROVIDED');
+});
+
+test('a call that a limit or the fee refuses takes no account', async () => {
+  const body = await transfer();
+  assert.equal((await call(replicas[0], { ...body, maxFee: '1' })).json.code, 'FEE_BELOW_MINIMUM');
+  assert.equal((await call(replicas[0], { ...body, maxFee: '100000000000' })).json.code, 'FEE_EXCEEDS_MAXIMUM');
+  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.submissions'), [['0']]);
+});
+
+test('the same authorization at both replicas at once, under three keys: one inclusion, and the first key alone is first', async () => {
+  const before = await balanceOf(shop), rounds = 4;
+  for (let round = 0; round < rounds; round++) {
+    const body = await transfer(), three = [newKey(), newKey(), newKey()];
+    const answers = await Promise.all(Array.from({ length: 24 }, async (_, i) => {
+      const key = three[i % 3], { status, json } = await call(replicas[i % 2], body, key, i % 4 === 0 ? 30 : 0);
+      assert.ok([200, 202].includes(status), JSON.stringify(json));
+      return { key, ...json };
+    }));
+    assert.equal(new Set(answers.map(({ hash }) => hash)).size, 1);
+    assert.equal((await ended(replicas[0], answers[0].hash)).status, 'confirmed');
+    const [taker] = answers.filter(({ first }) => first);
+    assert.ok(answers.every(({ key, first }) => first === (key === taker.key)), JSON.stringify(answers.map(({ key, first }) => [key, first])));
+  }
+  assert.equal(await balanceOf(shop), before + BigInt(rounds) * AMOUNT);
+});
+
+test('an authorization whose transaction failed in a ledger is free, and confirmed under another hash', async () => {
+  const poor = await world.newAccount(), most = await balanceOf(poor) * 6n / 10n;
+  const bodies = await Promise.all([transfer(poor, most), transfer(poor, most)]); // each alone is covered
+  const sent = await Promise.all(bodies.map(body => call(replicas[0], body)));
+  const ends = await Promise.all(sent.map(({ json }) => ended(replicas[1], json.hash)));
+  assert.deepEqual(ends.map(({ status }) => status).sort(), ['confirmed', 'failed'], JSON.stringify(ends));
+  const failed = ends.findIndex(({ status }) => status === 'failed'), refill = await call(replicas[0], await transfer(user, 1n), newKey(), 30);
+  assert.equal(refill.json.status, 'confirmed');
+  const top = new TransactionBuilder(await world.network.getAccount(user.publicKey()), { fee: '1000', networkPassphrase: world.passphrase })
+    .addOperation(Operation.payment({ destination: poor.publicKey(), asset: Asset.native(), amount: '9000' })).setTimeout(60).build();
+  top.sign(user);
+  await submit(world, top.toXDR());
+  await world.network.pollTransaction(Buffer.from(top.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  const { json } = await call(replicas[1], bodies[failed], newKey(), 30);
+  assert.deepEqual([json.status, json.first], ['confirmed', true], JSON.stringify(json));
+  assert.notEqual(json.hash, ends[failed].hash);
+});
+
+test('a replica that is killed between commit and send: another one sends, and the retry is the first request', async () => {
+  const stop = new Stop(path.join(world.folder, 'stop')), doomed = await world.serve(stop.env);
+  assert.equal((await call(doomed, await transfer(), newKey(), 30)).json.status, 'confirmed');
+  const body = await transfer(), key = newKey();
+  stop.arm('kill', 'fairway grant: read after COMMIT');
+  await assert.rejects(call(doomed, body, key));
+  assert.equal((await doomed.ended).signal, 'SIGKILL');
+  const [[hash]] = await world.sql(`SELECT encode(lease_hash, 'hex') FROM fairway.submissions`);
+  assert.equal((await ended(replicas[1], hash)).status, 'confirmed');
+  const { json } = await call(replicas[1], body, key);
+  assert.deepEqual([json.hash, json.first, json.status], [hash, true, 'confirmed']);
+});
+
+test('every account is idle at the end', async () => {
+  await until(async () => (await world.sql('SELECT count(*) FROM fairway.submissions'))[0][0] === '0', 60_000, 'no submission is left');
+  await assertSettled(assert, world, replicas[0], ACCOUNTS);
+});

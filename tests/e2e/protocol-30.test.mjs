@@ -1,0 +1,79 @@
+// The network upgrades to protocol 30 (CAP-88: close times in milliseconds) under load, and closes a ledger every 600 ms from then on; some
+// drop their sets (CAP-83). Then its RPC, and later its validators, name a protocol that this version does not know.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { assertSettled, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
+
+const ACCOUNTS = 20;
+const CLIENTS = 6;
+const WARNING = /level=warn msg="a newer protocol is ahead.*protocol=(\d+) known=30/g;
+const TIMEOUT = { timeout: 240_000 };
+let world, services, payers;
+const underLoad = [];
+
+const control = async (method, params = {}) => (await (await fetch(world.localnet.url, { method: 'POST',
+  headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })).json()).result;
+const warnings = () => services.flatMap(({ log }) => [...log.matchAll(WARNING)].map(([, protocol]) => Number(protocol)));
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 1000 });
+  world.env.LEDGER_SECONDS = '600ms';
+  payers = await Promise.all([world.newAccount(), world.newAccount()]);
+  services = [await world.serve(), await world.serve({ LEDGER_SECONDS: '0.6' })];
+});
+after(() => world?.stop());
+
+/** Pays until `over()`; each lease ends as its ledger says. */
+async function pay(client, over) {
+  const [from, to] = payers, service = services[client % services.length];
+  while (!over()) {
+    const { hash } = await payThrough(world, service, from, to);
+    const { json } = await service.get(`/v1/transactions/${hash}?wait=30`);
+    assert.equal(json.status, 'confirmed', JSON.stringify(json));
+    underLoad.push(json.ledger);
+  }
+}
+
+test('DR4 an upgrade to protocol 30 under load: every lease ends with its ledger, before, at and after it', TIMEOUT, async () => {
+  let over = false;
+  const abandoned = (await services[0].post('/v1/transactions', { transactionXdr: payment(world, ...payers).toXDR(),
+    timeoutSeconds: 30 })).json;
+  world.localnet.faults.configure({ seed: '30', dropLedger: 0.2 });
+  const clients = Array.from({ length: CLIENTS }, (_, client) => pay(client, () => over));
+  await sleep(4000);
+  await control('localnet_upgrade', { protocol: 30, ledgerMs: 600 });
+  const upgraded = Number(await until(async () => (await world.sql('SELECT sequence FROM fairway.ledgers WHERE protocol = 30 ORDER BY 1 LIMIT 1'))[0],
+    20_000, 'the upgrade is committed'));
+  await until(async () => (await world.cursor()) >= upgraded + 30, 60_000, 'thirty ledgers of 600 ms');
+  over = true;
+  assert.ok(world.localnet.faults.fired.dropLedger >= 5, 'ledgers dropped their sets');
+  await Promise.all(clients);
+  const after = underLoad.filter(ledger => ledger > upgraded).length;
+  assert.ok(after > 0 && after < underLoad.length, `${underLoad.length} leases, ${after} of them after the upgrade`);
+  const { json } = await services[0].get(`/v1/transactions/${abandoned.hash}?wait=60`);
+  assert.equal(json.status, 'expired');
+  const [[same]] = await world.sql('SELECT count(*) - count(DISTINCT close_time) FROM fairway.ledgers WHERE protocol = 30');
+  assert.ok(Number(same) >= 5, `${same} ledgers share a second with the one before`);
+  assert.deepEqual(await world.sql(`SELECT count(*) FROM fairway.ledgers g JOIN fairway.lease_history l ON l.ledger = g.sequence
+    WHERE l.result = 'expired' AND g.close_time <= l.max_time`), [['0']]);
+  assert.deepEqual(warnings(), []);
+  await assertSettled(assert, world, services[0], ACCOUNTS);
+});
+
+test('a newer protocol of the node behind the RPC, or of a vote, is logged once by each replica and in the metrics', TIMEOUT, async () => {
+  const seen = async service => (await service.metrics()).fairway_protocol_seen;
+  const leader = services.find(({ log }) => log.includes('this replica leads ingestion'));
+  assert.equal((await leader.metrics()).fairway_protocol_known, 30);
+  assert.ok(await seen(leader) <= 30);
+  await control('localnet_upgrade', { supportedProtocol: 31 });
+  await leader.kill();
+  services = services.filter(service => service !== leader);
+  await until(async () => await seen(services[0]) === 31, 20_000, 'the next leader asks the node');
+  services.push(await world.serve());
+  assert.equal(await seen(services[1]), 31);
+  assert.deepEqual(warnings(), [31, 31]);
+  await control('localnet_upgrade', { protocol: 32 });
+  await until(async () => await seen(services[0]) === 32, 20_000, 'the vote is seen');
+  await until(() => warnings().includes(32), 5000, 'it is logged');
+  assert.equal(warnings().filter(protocol => protocol === 32).length, 1);
+});

@@ -1,0 +1,360 @@
+/* A contract call that only authorization entries authorize: what the RPC's simulation may set in it, and
+ * what is refused before an account is leased. The RPC is a fake one, which lies. */
+#include "support/fixture.h"
+#include "base/text.h"
+#include "unit/rpc/fake_rpc.h"
+
+#define EXPIRES 1100 /* the last ledger is 1000 */
+
+/* One entry by address, of sample_key(n) as an account or a contract. */
+static void add_entry(struct buf *auth, enum sample_address kind, uint8_t n, uint32_t expires, bool is_signed)
+{
+    add_credentials(auth, 2, kind, n);
+    be32_put(auth->data + auth->len - 8, expires);
+    be32_put(auth->data + auth->len - 4, is_signed ? 20 : 1); /* a value without content; void */
+    add_invocation(auth);
+}
+
+static void add_function(struct buf *out)
+{
+    buf_add_u32(out, 0);
+    add_contract_call(out);
+}
+
+/* SorobanTransactionData with so many entries, and 1,000 of each resource. */
+static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
+{
+    buf_add_u32(out, 0);
+    add_entries(out, read_only);
+    add_entries(out, read_write);
+    for (int i = 0; i < 3; i++)
+        buf_add_u32(out, 1000);
+    buf_add_u64(out, 77); /* not used: minResourceFee counts */
+}
+
+static void simulation_says(const char *body)
+{
+    fake_set_reply(service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .body = body});
+}
+
+static void simulation_finds(uint32_t read_write, const char *fee, const char *more)
+{
+    static char *body; /* the fake RPC keeps the pointer */
+    CLEANUP(buf_free) struct buf data = {0};
+    add_data(&data, 1, read_write);
+    AUTO_FREE char *text = base64_encode(buf_bytes(&data));
+    free(body);
+    body = mem_format(FAKE_RESULT("{\"transactionData\":\"%s\",\"minResourceFee\":\"%s\",\"results\":"
+                                  "[{\"auth\":[],\"xdr\":\"AAAAAQ==\"}],\"latestLedger\":1000%s}"),
+        text, fee, more);
+    simulation_says(body);
+}
+
+static void post_json(struct response *response, json_t *object, const char *key)
+{
+    AUTO_FREE char *head = mem_format("Content-Type: application/json\r\n%s%s%s",
+        key == NULL ? "" : "Idempotency-Key: ", key == NULL ? "" : key, key == NULL ? "" : "\r\n");
+    AUTO_FREE char *body = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    service_request(&service, response, "POST", "/v1/transactions", head,
+        (struct bytes){(const uint8_t *)body, strlen(body)});
+}
+
+/* auth: one entry, or NULL: none. */
+static void post_call(struct response *response, const struct buf *auth, const char *key)
+{
+    CLEANUP(buf_free) struct buf function = {0};
+    add_function(&function);
+    AUTO_FREE char *func = base64_encode(buf_bytes(&function));
+    AUTO_FREE char *entry = auth == NULL ? NULL : base64_encode(buf_bytes(auth));
+    json_t *list = json_array();
+    if (entry != NULL)
+        json_array_append_new(list, json_string(entry));
+    post_json(response, json_pack("{s:s, s:o}", "func", func, "auth", list), key);
+}
+
+static void post_signed_call(struct response *response, const char *key)
+{
+    CLEANUP(buf_free) struct buf auth = {0};
+    add_entry(&auth, CONTRACT, 9, EXPIRES, true);
+    post_call(response, &auth, key);
+}
+
+static void leased_envelope(const struct response *response, struct buf *xdr, struct envelope *envelope)
+{
+    struct detail detail = {0};
+    assert_int_equal(response->status, 201);
+    response_xdr(response, "transactionXdr", xdr);
+    assert_int_equal(envelope_decode(buf_bytes(xdr), envelope, &detail), ERR_OK);
+}
+
+static void a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_was_signed(void **state)
+{
+    AUTO_RESPONSE response = {0};
+    CLEANUP(buf_free) struct buf xdr = {0}, auth = {0}, operations = {0}, data = {0};
+    struct envelope envelope;
+    simulation_finds(2, "2001", "");
+    post_signed_call(&response, NULL);
+    leased_envelope(&response, &xdr, &envelope);
+    assert_true(fake_heard(service.rpc, "\"authMode\":\"enforce\""));
+    add_entry(&auth, CONTRACT, 9, EXPIRES, true);
+    buf_add_u32(&operations, 1);
+    buf_add_u32(&operations, 0); /* no source */
+    buf_add_u32(&operations, 24);
+    add_function(&operations);
+    buf_add_u32(&operations, 1);
+    buf_add_bytes(&operations, buf_bytes(&auth));
+    assert_true(bytes_equal(envelope.operations, buf_bytes(&operations)));
+    add_data(&data, 1, 2);
+    const uint8_t *theirs = envelope.operations.data + envelope.operations.len + 4;
+    assert_memory_equal(theirs, data.data, data.len - 20);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(be32_get(theirs + data.len - 20 + 4 * i), 1150);
+    assert_int_equal(envelope.resource_fee_stroops, 2302); /* 2301.15, rounded up */
+    assert_int_equal(envelope.fee_stroops, SERVICE_BASE_FEE + 2302);
+    assert_int_equal(envelope.preconditions.max_ledger, EXPIRES + 1);
+    assert_int_equal(service_number(&service, "SELECT lease_max_ledger FROM fairway.channel_accounts"
+                                              " WHERE lease_hash IS NOT NULL"),
+        EXPIRES + 1);
+}
+
+static void a_lying_rpc_sets_no_higher_fee_than_the_maximum(void **state)
+{
+    AUTO_RESPONSE above = {0}, huge = {0}, most = {0};
+    CLEANUP(buf_free) struct buf xdr = {0};
+    struct envelope envelope;
+    simulation_finds(1, "4347827", ""); /* with 15 % above SERVICE_MAX_RESOURCE_FEE */
+    post_signed_call(&above, NULL);
+    assert_refused(&above, 400, "FEE_EXCEEDS_MAXIMUM");
+    simulation_finds(1, "9223372036854775807", "");
+    post_signed_call(&huge, NULL);
+    assert_refused(&huge, 400, "FEE_EXCEEDS_MAXIMUM");
+    assert_int_equal(service_leases(&service), 0);
+    simulation_finds(1, "4347826", "");
+    post_signed_call(&most, NULL);
+    leased_envelope(&most, &xdr, &envelope);
+    assert_int_equal(envelope.resource_fee_stroops, SERVICE_MAX_RESOURCE_FEE);
+}
+
+static void without_resources_from_the_rpc_nothing_is_leased(void **state)
+{
+    static const char *const bodies[] = {
+        FAKE_RESULT("{\"minResourceFee\":\"1\",\"latestLedger\":1000}"),
+        FAKE_RESULT("{\"minResourceFee\":\"1\",\"transactionData\":\"AAAA\",\"latestLedger\":1000}"),
+        FAKE_ERROR(-32602, "invalid params"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        AUTO_RESPONSE response = {0};
+        simulation_says(bodies[i]);
+        post_signed_call(&response, NULL);
+        assert_refused(&response, 503, "RPC_UNAVAILABLE");
+    }
+    AUTO_RESPONSE archived = {0};
+    simulation_finds(1, "1000", ",\"restorePreamble\":{\"transactionData\":\"\",\"minResourceFee\":\"1\"}");
+    post_signed_call(&archived, NULL);
+    assert_refused(&archived, 400, "SIMULATION_FAILED");
+    assert_non_null(strstr(response_text(&archived, "detail"), "archived"));
+    assert_int_equal(service_leases(&service), 0);
+}
+
+static void a_call_that_only_reads_is_refused_with_its_value(void **state)
+{
+    AUTO_RESPONSE without = {0}, with = {0}, writes = {0};
+    simulation_finds(0, "1000", "");
+    post_call(&without, NULL, NULL);
+    assert_refused(&without, 400, "NOTHING_TO_SUBMIT");
+    assert_string_equal(response_text(&without, "returnValue"), "AAAAAQ==");
+    post_signed_call(&with, NULL);
+    assert_refused(&with, 400, "NOTHING_TO_SUBMIT");
+    simulation_finds(1, "1000", ""); /* nobody has authorized it but the channel account */
+    post_call(&writes, NULL, NULL);
+    assert_refused(&writes, 400, "SIGNATURE_MISSING");
+    assert_non_null(strstr(response_text(&writes, "detail"), "neither a source account nor"));
+    assert_int_equal(service_leases(&service), 0);
+}
+
+static void assert_entry_refused(struct buf *auth, const char *code, const char *address)
+{
+    AUTO_RESPONSE response = {0};
+    simulation_finds(1, "1000", "");
+    post_call(&response, auth, NULL);
+    buf_free(auth);
+    assert_refused(&response, 400, code);
+    if (address != NULL)
+        assert_string_equal(
+            json_string_value(json_array_get(json_object_get(response.json, "addresses"), 0)), address);
+    assert_int_equal(service_leases(&service), 0);
+}
+
+static void entries_that_cannot_count_are_refused(void **state)
+{
+    struct buf auth = {0};
+    char address[ADDRESS_SIZE];
+    const struct public_key account = sample_key(9);
+    address_encode(&account, address);
+    add_entry(&auth, ACCOUNT, 9, EXPIRES, false);
+    assert_entry_refused(&auth, "SIGNATURE_MISSING", address);
+    add_entry(&auth, CONTRACT, 9, EXPIRES, false);
+    assert_entry_refused(
+        &auth, "SIGNATURE_MISSING", "CAEQSCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQSCIJBEEQTD2L");
+    add_credentials(&auth, 3, CONTRACT, 8); /* has left it to its delegate, who has not signed */
+    be32_put(auth.data + auth.len - 8, EXPIRES);
+    buf_add_u32(&auth, 1);
+    add_delegate(&auth, ACCOUNT, 9, 0);
+    add_invocation(&auth);
+    assert_entry_refused(&auth, "SIGNATURE_MISSING", address);
+    add_entry(&auth, ACCOUNT, 9, 1001, true);
+    assert_entry_refused(&auth, "AUTHORIZATION_EXPIRES", NULL);
+    add_source_account_entry(&auth);
+    assert_entry_refused(&auth, "SOURCE_CREDENTIALS_NOT_ALLOWED", NULL);
+    add_entry(&auth, ACCOUNT, 9, EXPIRES, true);
+    memcpy(auth.data + 12, service.accounts[0].bytes, sizeof service.accounts[0].bytes);
+    assert_entry_refused(&auth, "FORBIDDEN_SIGNER", NULL);
+    add_credentials(&auth, 3, CONTRACT, 8);
+    be32_put(auth.data + auth.len - 8, 1001);
+    buf_add_u32(&auth, 1);
+    add_delegate(&auth, ACCOUNT, 9, 0);
+    be32_put(auth.data + auth.len - 8, 20); /* who has signed */
+    add_invocation(&auth);
+    assert_entry_refused(&auth, "AUTHORIZATION_EXPIRES", NULL);
+    add_entry(&auth, ACCOUNT, 9, 1002, true); /* the least that leaves two ledgers */
+    AUTO_RESPONSE leased = {0};
+    post_call(&leased, &auth, NULL);
+    buf_free(&auth);
+    assert_int_equal(leased.status, 201);
+}
+
+static void a_body_is_a_transaction_or_a_call(void **state)
+{
+    static const struct {
+        const char *body, *code;
+    } cases[] = {
+        {"{\"func\":\"AAAA\"}", "INVALID_REQUEST"},
+        {"{\"auth\":[]}", "INVALID_REQUEST"},
+        {"{\"func\":\"AAAA\",\"auth\":[]}", "INVALID_TRANSACTION_XDR"},
+        {"{\"func\":7,\"auth\":[]}", "INVALID_REQUEST"},
+        {"{\"func\":\"AAAAAgAAAAA=\",\"auth\":[7]}", "INVALID_REQUEST"},
+        {"{\"func\":\"AAAAAgAAAAA=\",\"auth\":[\"AAAA\"]}", "INVALID_TRANSACTION_XDR"},
+        {"{\"func\":\"AAAAAgAAAAA=\",\"auth\":[],\"transactionXdr\":\"AAAA\"}", "INVALID_REQUEST"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_RESPONSE response = {0};
+        post_json(&response, json_loads(cases[i].body, 0, NULL), NULL);
+        assert_refused(&response, 400, cases[i].code);
+    }
+}
+
+static void DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something_else(void **state)
+{
+    AUTO_RESPONSE first = {0}, down = {0}, failing = {0}, same = {0}, another = {0};
+    CLEANUP(buf_free) struct buf auth = {0};
+    simulation_finds(1, "1000", "");
+    post_signed_call(&first, "order 7");
+    assert_int_equal(first.status, 201);
+    fake_set_reply(
+        service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .status = 503, .body = ""});
+    post_signed_call(&down, "order 7");
+    assert_string_equal(response_text(&down, "hash"), response_text(&first, "hash"));
+    simulation_says(FAKE_RESULT("{\"error\":\"nonce already exists\",\"latestLedger\":9}"));
+    post_signed_call(&failing, "order 7");
+    assert_string_equal(response_text(&failing, "hash"), response_text(&first, "hash"));
+    post_signed_call(&same, "order 8"); /* the same authorization */
+    assert_refused(&same, 409, "AUTHORIZATION_LEASED");
+    assert_string_equal(response_text(&same, "hash"), response_text(&first, "hash"));
+    add_entry(&auth, CONTRACT, 10, EXPIRES, true);
+    post_call(&another, &auth, "order 8");
+    assert_refused(&another, 400, "SIMULATION_FAILED");
+    assert_string_equal(response_text(&another, "simulationError"), "nonce already exists");
+    assert_int_equal(service_leases(&service), 1);
+}
+
+static void the_earlier_max_ledger_of_client_and_entries_counts(void **state)
+{
+    static const struct {
+        uint32_t client, expires, expected;
+    } cases[] = {
+        {1050, EXPIRES, 1050}, {1200, EXPIRES, EXPIRES + 1}, {1050, UINT32_MAX, 1050}, {0, UINT32_MAX, 0}};
+    simulation_finds(1, "1000", "");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_RESPONSE response = {0};
+        CLEANUP(buf_free) struct buf auth = {0}, xdr = {0};
+        CLEANUP(sample_wipe) struct sample sample = SAMPLE;
+        struct envelope envelope;
+        add_entry(&auth, CONTRACT, (uint8_t)(9 + i), cases[i].expires, true);
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+        set_v2(&sample, (struct sample_v2){.ledgers = true, .max_ledger = cases[i].client});
+        sample.soroban = i % 2 == 0; /* with resource data of its own, and without */
+        sample.resource_fee_stroops = 1000;
+        assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+        post_json(&response, service_body(buf_bytes(&sample.xdr)), NULL);
+        leased_envelope(&response, &xdr, &envelope);
+        assert_int_equal(envelope.preconditions.max_ledger, cases[i].expected);
+    }
+}
+
+/* Nobody else has to sign, unless there is an extra signer, whose account the RPC need not be asked about. */
+static void a_call_gets_its_fee_bump_without_a_signature_of_the_user(void **state)
+{
+    for (uint32_t extra = 0; extra <= 1; extra++) {
+        AUTO_RESPONSE leased = {0}, bumped = {0}, foreign = {0};
+        CLEANUP(buf_free) struct buf auth = {0}, xdr = {0}, signer = {0};
+        CLEANUP(sample_wipe) struct sample sample = SAMPLE;
+        simulation_finds(1, "1000", "");
+        buf_add_u32(&signer, 0);
+        add_key(&signer, SIGNER + 1);
+        add_entry(&auth, CONTRACT, (uint8_t)(9 + extra), EXPIRES, true);
+        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+        set_v2(&sample, (struct sample_v2){.signer_count = extra, .signers = extra == 0 ? NULL : &signer});
+        sample.soroban = false;
+        assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+        post_json(&leased, service_body(buf_bytes(&sample.xdr)), NULL);
+        assert_int_equal(leased.status, 201);
+        response_xdr(&leased, "transactionXdr", &xdr);
+        service_post(&service, &bumped, "/v1/fee-bumps", service_body(buf_bytes(&xdr)));
+        if (extra == 0) {
+            assert_int_equal(bumped.status, 200);
+            continue;
+        }
+        assert_refused(&bumped, 400, "NO_SIGNATURES_PROVIDED");
+        const struct hash hash = response_hash(&leased, "hash");
+        fixture_sign(&xdr, &hash, SIGNER + 2);
+        service_post(&service, &foreign, "/v1/fee-bumps", service_body(buf_bytes(&xdr)));
+        assert_refused(&foreign, 400, "CLIENT_SIGNATURE_INVALID");
+    }
+}
+
+/* What policy refuses is refused although the transaction is built again. */
+static void conditions_on_the_sequence_number_are_refused(void **state)
+{
+    AUTO_RESPONSE response = {0};
+    CLEANUP(buf_free) struct buf auth = {0};
+    CLEANUP(sample_wipe) struct sample sample = SAMPLE;
+    simulation_finds(1, "1000", "");
+    add_entry(&auth, CONTRACT, 9, EXPIRES, true);
+    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    set_v2(&sample, (struct sample_v2){.min_sequence_age_s = 5});
+    sample.soroban = false;
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    post_json(&response, service_body(buf_bytes(&sample.xdr)), NULL);
+    assert_refused(&response, 400, "INVALID_TRANSACTION");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(
+            a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_was_signed,
+            fixture_reset),
+        cmocka_unit_test_setup(a_lying_rpc_sets_no_higher_fee_than_the_maximum, fixture_reset),
+        cmocka_unit_test_setup(without_resources_from_the_rpc_nothing_is_leased, fixture_reset),
+        cmocka_unit_test_setup(a_call_that_only_reads_is_refused_with_its_value, fixture_reset),
+        cmocka_unit_test_setup(entries_that_cannot_count_are_refused, fixture_reset),
+        cmocka_unit_test_setup(a_body_is_a_transaction_or_a_call, fixture_reset),
+        cmocka_unit_test_setup(
+            DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something_else, fixture_reset),
+        cmocka_unit_test_setup(the_earlier_max_ledger_of_client_and_entries_counts, fixture_reset),
+        cmocka_unit_test_setup(a_call_gets_its_fee_bump_without_a_signature_of_the_user, fixture_reset),
+        cmocka_unit_test_setup(conditions_on_the_sequence_number_are_refused, fixture_reset),
+    };
+    return cmocka_run_group_tests_name("api/prepare", tests, fixture_start, fixture_stop);
+}

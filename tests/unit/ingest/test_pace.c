@@ -1,0 +1,191 @@
+/* The pace of requests (ingest/pace.h), on simulated networks. Time is counted here, and nothing sleeps. */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "base/clock.h"
+#include "ingester.h"
+#include "pace.h"
+
+#define POLL_MS 500
+#define CALL_MS 3 /* a request and its answer */
+
+struct simulation {
+    struct pace pace;
+    uint32_t closed; /* ledgers */
+    int64_t now_ms, closes_ms;
+    unsigned requests;
+    int64_t found_after_ms; /* of the last ledger, since it closed */
+};
+
+/* Asks until the RPC has the ledger that closes at closes_ms. */
+static void follow(struct simulation *network, int64_t interval_ms)
+{
+    const uint32_t due = network->closed + 1;
+    network->closes_ms += interval_ms;
+    for (network->requests = 0; network->closed < due; network->requests++) {
+        const int64_t asked_ms = network->now_ms;
+        if (asked_ms >= network->closes_ms) {
+            network->closed = due;
+            network->found_after_ms = asked_ms - network->closes_ms;
+        }
+        network->now_ms += CALL_MS;
+        pace_note(&network->pace, network->closed, asked_ms);
+        network->now_ms += pace_pause_ms(&network->pace, network->closed, network->now_ms, POLL_MS);
+    }
+}
+
+static struct simulation start(int64_t interval_ms)
+{
+    struct simulation network = {.closed = 100, .closes_ms = 1000};
+    pace_note(&network.pace, network.closed, network.closes_ms);
+    for (int i = 0; i < PACE_INTERVALS; i++)
+        pace_note(&network.pace, ++network.closed, network.closes_ms += interval_ms);
+    network.now_ms = network.closes_ms + PACE_SHORT_MS; /* as long as a ledger takes to commit */
+    for (int i = 0; i < 2; i++)
+        follow(&network, interval_ms);
+    return network;
+}
+
+static void until_intervals_are_known_the_rpc_is_polled(void **state)
+{
+    struct pace pace = {0};
+    assert_int_equal(pace_pause_ms(&pace, 0, 5000, POLL_MS), POLL_MS);
+    pace_note(&pace, 100, 5000);
+    assert_int_equal(pace_pause_ms(&pace, 100, 5000, POLL_MS), POLL_MS);
+    pace_note(&pace, 101, 10000);
+    assert_int_equal(pace_pause_ms(&pace, 101, 10000, POLL_MS), POLL_MS); /* one may be an exception */
+    pace_note(&pace, 102, 15000);
+    assert_int_equal(pace_pause_ms(&pace, 102, 15000, POLL_MS), PACE_QUIET_MS);
+}
+
+static void regular_ledgers_are_found_at_once_with_few_requests(void **state)
+{
+    static const int64_t intervals_ms[] = {600, 1000, 2000, 5000};
+    for (size_t i = 0; i < 4; i++) {
+        struct simulation network = start(intervals_ms[i]);
+        for (int ledgers = 0; ledgers < 50; ledgers++) {
+            follow(&network, intervals_ms[i]);
+            assert_in_range(network.found_after_ms, 0, 40);
+            assert_in_range(network.requests, 1, 25);
+        }
+    }
+}
+
+/* As those of the public network. */
+static void irregular_ledgers_are_found_soon(void **state)
+{
+    struct simulation network = start(5500);
+    int64_t sum_ms = 0;
+    unsigned requests = 0;
+    srand(1);
+    for (int ledgers = 0; ledgers < 500; ledgers++) {
+        follow(&network, 5000 + rand() % 1000);
+        assert_in_range(network.found_after_ms, 0, 500);
+        sum_ms += network.found_after_ms;
+        requests += network.requests;
+    }
+    assert_in_range(sum_ms / 500, 0, 60);
+    assert_in_range(requests / 500, 1, 35);
+}
+
+static void a_late_ledger_is_asked_for_less_and_less_often(void **state)
+{
+    struct simulation network = start(1000);
+    follow(&network, 61000);
+    assert_in_range(network.requests, 60 * 1000 / POLL_MS, 60 * 1000 / POLL_MS + 70);
+    assert_in_range(network.found_after_ms, 0, POLL_MS + CALL_MS);
+    follow(&network, 1000); /* and the next one on time */
+    assert_in_range(network.found_after_ms, 0, 500);
+    follow(&network, 1000);
+    assert_in_range(network.found_after_ms, 0, 40);
+}
+
+/* After a slow commit, for example. */
+static void after_one_that_was_asked_for_late_the_next_ones_are_found_soon(void **state)
+{
+    struct simulation network = start(2000);
+    network.now_ms = network.closes_ms + 2900;
+    follow(&network, 2000);
+    assert_in_range(network.found_after_ms, 800, 1000);
+    follow(&network, 2000);
+    assert_in_range(network.found_after_ms, 0, 400);
+    follow(&network, 2000);
+    assert_in_range(network.found_after_ms, 0, 40);
+}
+
+static void an_early_ledger_is_found_within_the_quiet_time(void **state)
+{
+    struct simulation network = start(5000);
+    follow(&network, 1300);
+    assert_in_range(network.found_after_ms, 0, PACE_QUIET_MS + CALL_MS);
+    follow(&network, 5000); /* one exception changes nothing */
+    assert_in_range(network.requests, 1, 25);
+}
+
+static void at_most_forty_requests_a_second(void **state)
+{
+    struct simulation network = start(600);
+    for (int64_t now_ms = network.now_ms; now_ms < network.now_ms + 2000; now_ms += 10)
+        assert_true(pace_pause_ms(&network.pace, network.closed, now_ms, POLL_MS) >= PACE_SHORT_MS ||
+                    now_ms - network.pace.found_ms < 600);
+}
+
+/* Another RPC has to confirm it, for example. */
+static void a_ledger_that_cannot_be_used_yet_is_due(void **state)
+{
+    struct simulation network = start(5000);
+    pace_note(&network.pace, network.closed + 1, network.now_ms);
+    assert_int_equal(
+        pace_pause_ms(&network.pace, network.closed, network.now_ms + 10, POLL_MS), PACE_SHORT_MS);
+    assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 3000, POLL_MS), 300);
+    assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 9000, POLL_MS), POLL_MS);
+}
+
+static void ledgers_that_come_together_are_no_interval(void **state)
+{
+    struct simulation network = start(5000);
+    for (int i = 0; i < PACE_INTERVALS; i++) {
+        network.closed += 7;
+        pace_note(&network.pace, network.closed, network.now_ms += 10);
+    }
+    assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms, POLL_MS), PACE_QUIET_MS);
+}
+
+/* Only a commit is followed by the next request at once: what cannot be committed would be asked for without
+ * pauses. */
+static void after_a_commit_the_next_ledger_that_is_there_follows_at_once(void **state)
+{
+    const struct simulation network = start(5000);
+    struct ingester ingester = {.latest = network.closed, .pace = network.pace};
+    ingester.lead.cursor.sequence = network.closed - 1;
+    assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), 0);
+    assert_in_range(ingester_pause_ms(&ingester, ERR_LEDGER_AHEAD, POLL_MS), PACE_SHORT_MS, POLL_MS);
+    ingester.lead.cursor.sequence = network.closed;
+    ingester.pace.had_ms = clock_ms();
+    assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), PACE_QUIET_MS);
+}
+
+static void a_shorter_poll_is_kept(void **state)
+{
+    struct simulation network = start(1000);
+    assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 1000, 5), 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(until_intervals_are_known_the_rpc_is_polled),
+        cmocka_unit_test(regular_ledgers_are_found_at_once_with_few_requests),
+        cmocka_unit_test(irregular_ledgers_are_found_soon),
+        cmocka_unit_test(a_late_ledger_is_asked_for_less_and_less_often),
+        cmocka_unit_test(after_one_that_was_asked_for_late_the_next_ones_are_found_soon),
+        cmocka_unit_test(an_early_ledger_is_found_within_the_quiet_time),
+        cmocka_unit_test(at_most_forty_requests_a_second),
+        cmocka_unit_test(a_ledger_that_cannot_be_used_yet_is_due),
+        cmocka_unit_test(ledgers_that_come_together_are_no_interval),
+        cmocka_unit_test(after_a_commit_the_next_ledger_that_is_there_follows_at_once),
+        cmocka_unit_test(a_shorter_poll_is_kept),
+    };
+    return cmocka_run_group_tests_name("ingest/pace", tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* Rules of rpc/feed.h: how reads of entries fail. */
+#include "fake_rpc.h"
+
+#include "base/text.h"
+#include "rpc/feed.h"
+#include "stellar/account.h"
+#include "stellar/ledger.h"
+
+/* An answer of getLedgerEntries with one entry: the key, and the key followed by these words. The caller
+ * frees it. */
+static char *answer(struct bytes key, const uint32_t words[], size_t count)
+{
+    struct buf xdr = {0};
+    buf_add_bytes(&xdr, key);
+    for (size_t i = 0; i < count; i++)
+        buf_add_u32(&xdr, words[i]);
+    AUTO_FREE char *key_text = base64_encode(key);
+    AUTO_FREE char *xdr_text = base64_encode(buf_bytes(&xdr));
+    buf_free(&xdr);
+    return mem_format(FAKE_RESULT("{\"entries\":[{\"key\":\"%s\",\"xdr\":\"%s\"}],\"latestLedger\":7}"),
+        key_text, xdr_text);
+}
+
+/* An RPC may invent it. A ledger that has it stops ingestion. */
+static void an_entry_of_a_newer_protocol_only_fails_the_read(void **state)
+{
+    struct fake_rpc *fake = *state;
+    const struct feed feed = feed_of_rpc(fake->rpc);
+    const struct public_key account = {{7}};
+    /* balance, sequence number, six empty members with the thresholds 1, and an extension 9 */
+    static const uint32_t entry[] = {0, 5, 0, 1, 0, 0, 0, 0, 0x01000000, 0, 9},
+                          list[] = {1, 8, 0, 7}; /* an account of key type 7 */
+    struct buf key = {0};
+    struct rpc_account read;
+    struct frozen_accounts frozen;
+    struct detail detail = {0};
+    uint32_t ledger;
+    account_ledger_key(&account, &key);
+    AUTO_FREE char *with_account = answer(buf_bytes(&key), entry, ARRAY_LEN(entry));
+    fake_says(fake, with_account);
+    assert_int_equal(rpc_accounts(fake->rpc, &account, 1, &read, &ledger, NULL), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(feed.accounts(feed.source, &account, 1, &read, &ledger, &detail), ERR_RPC_REFUSED);
+    assert_non_null(strstr(detail.text, "newer protocol"));
+    buf_clear(&key);
+    frozen_ledger_key(&key);
+    AUTO_FREE char *with_list = answer(buf_bytes(&key), list, ARRAY_LEN(list));
+    fake_says(fake, with_list);
+    assert_int_equal(rpc_frozen(fake->rpc, &frozen, &ledger, NULL), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(feed.frozen(feed.source, &frozen, &ledger, &detail), ERR_RPC_REFUSED);
+    assert_non_null(strstr(detail.text, "frozen keys"));
+    fake_says(fake, NULL);
+    buf_free(&key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FAKE_TEST(an_entry_of_a_newer_protocol_only_fails_the_read),
+    };
+    return cmocka_run_group_tests_name("rpc/feed", tests, NULL, NULL);
+}

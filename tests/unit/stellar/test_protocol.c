@@ -1,0 +1,20 @@
+/* Rules of stellar/protocol.h: the newest version counts, whatever came last. */
+#include "check.h"
+#include "stellar/protocol.h"
+
+static void the_newest_version_is_kept(void **state)
+{
+    assert_int_equal(protocol_noted(), 0);
+    protocol_note(27, "a ledger");
+    protocol_note(0, "a ledger without an upgrade");
+    assert_int_equal(protocol_noted(), 27);
+    protocol_note(PROTOCOL_KNOWN + 1, "a vote");
+    protocol_note(PROTOCOL_KNOWN, "a ledger");
+    assert_int_equal(protocol_noted(), PROTOCOL_KNOWN + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_newest_version_is_kept)};
+    return cmocka_run_group_tests_name("stellar/protocol", tests, NULL, NULL);
+}

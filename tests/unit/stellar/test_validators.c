@@ -1,0 +1,55 @@
+/* Rules of stellar/validators.h: what a line of the list is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/mem.h"
+#include "stellar/validators.h"
+
+#define A "GCM6QMP3DLRPTAZW2UZPCPX2LF3SXWXKPMP3GKFZBDSF3QZGV2G5QSTK"
+#define B "GA5STBMV6QDXFDGD62MEHLLHZTPDI77U3PFOD2SELU5RJDHQWBR5NNK7"
+
+static struct detail detail;
+
+static enum err parse(const char *text, struct validators *out)
+{
+    return validators_parse((struct bytes){(const uint8_t *)text, strlen(text)}, out, &detail);
+}
+
+static void each_line_has_an_organisation_and_a_key(void **state)
+{
+    struct validators list CLEANUP(validators_free) = {0};
+    struct public_key a, other = {{1}};
+    assert_int_equal(address_decode(A, &a), ERR_OK);
+    assert_int_equal(parse("# nodes\n\n  Two words " A " \r\nB\t" B, &list), ERR_OK);
+    assert_int_equal(list.count, 2);
+    assert_string_equal(validators_find(&list, &a)->organisation, "Two words");
+    assert_string_equal(list.list[1].organisation, "B");
+    assert_null(validators_find(&list, &other));
+}
+
+static void a_line_that_is_wrong_is_named(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {{"", "no validator"}, {"# " A, "no validator"}, {A, "line 1 is not"},
+        {"\nSDF", "line 2 is not"},
+        {"SDF GCM6QMP3DLRPTAZW2UZPCPX2LF3SXWXKPMP3GKFZBDSF3QZGV2G5QSTA", "line 1 is not"},
+        {"SDF GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF", "line 1 is not"},
+        {"SDF " A "\nLOBSTR " A, "line 2 repeats"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct validators list = {0};
+        assert_int_equal(parse(cases[i].text, &list), ERR_CONFIG);
+        assert_non_null(strstr(detail.text, cases[i].words));
+        assert_int_equal(list.count, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_line_has_an_organisation_and_a_key),
+        cmocka_unit_test(a_line_that_is_wrong_is_named),
+    };
+    return cmocka_run_group_tests_name("stellar/validators", tests, NULL, NULL);
+}

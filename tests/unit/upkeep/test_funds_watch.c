@@ -1,0 +1,115 @@
+/* The balance of the distribution account, by what RPCs answer. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "upkeep/funds_watch.h"
+
+#define RESERVE 5000000
+#define COMMITTED 100
+#define PATIENCE_MS 20000
+
+static const struct public_key ours = {{1}};
+static const struct funds_limits limits = {
+    .payment_stroops = 20000, .low_payments = 1000, .min_payments = 100};
+
+/* An RPC that says this about the account. */
+struct said {
+    int64_t balance_stroops, reserves;
+    uint32_t ledger;
+    enum err e;
+};
+static atomic_uint requests;
+
+static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
+    uint32_t *ledger, struct detail *detail)
+{
+    struct said *said = source;
+    (void)keys;
+    assert_int_equal(count, 1);
+    requests++;
+    *ledger = said->ledger;
+    out[0] = (struct rpc_account){
+        .found = true, .balance_stroops = said->balance_stroops, .reserves = said->reserves};
+    return said->e == ERR_OK ? ERR_OK : detail_set(detail, said->e, "no answer");
+}
+
+struct world {
+    struct said said;
+    struct funds_watch watch;
+};
+
+static void begin(struct world *world)
+{
+    const struct feed feed = {.accounts = accounts, .source = &world->said};
+    requests = 0;
+    funds_watch_start(&world->watch, &feed, &limits);
+    const struct funds before = {.bound = true, .account = ours, .base_reserve_stroops = RESERVE};
+    funds_watch_ledger(&world->watch, &before);
+}
+
+static struct account_snapshot await_read(struct world *world)
+{
+    struct account_snapshot read;
+    for (int64_t end_ms = clock_ms() + PATIENCE_MS; !funds_watch_take(&world->watch, &read);
+         clock_sleep_ms(2))
+        assert_true(clock_left_ms(end_ms) > 0);
+    return read;
+}
+
+static struct said honest(void)
+{
+    return (struct said){.balance_stroops = 90000000, .reserves = 2, .ledger = COMMITTED};
+}
+
+static void assert_honest(const struct account_snapshot *read)
+{
+    assert_int_equal(read->account.balance_stroops, 90000000);
+    assert_int_equal(read->account.reserves, 2);
+}
+
+static void the_account_is_read_once_when_its_balance_is_not_known(void **state)
+{
+    struct world world = {0};
+    world.said = honest();
+    begin(&world);
+    const struct account_snapshot read = await_read(&world);
+    assert_honest(&read);
+    assert_int_equal(requests, 1);
+    funds_watch_stop(&world.watch);
+}
+
+static void the_balance_is_read_again_after_a_while(void **state)
+{
+    struct world world = {0};
+    world.said = honest();
+    begin(&world);
+    await_read(&world);
+    const struct funds funds = {.bound = true,
+        .account = ours,
+        .known = true,
+        .ledger = COMMITTED,
+        .spendable_stroops = 80000000,
+        .base_reserve_stroops = RESERVE};
+    world.watch.reread_ms = clock_ms() + PATIENCE_MS;
+    funds_watch_ledger(&world.watch, &funds);
+    clock_sleep_ms(50);
+    assert_int_equal(requests, 1);
+    world.watch.reread_ms = clock_ms();
+    funds_watch_ledger(&world.watch, &funds);
+    await_read(&world);
+    assert_int_equal(requests, 2);
+    assert_in_range(world.watch.reread_ms - clock_ms(), FUNDS_REREAD_MS - 1000, FUNDS_REREAD_MS);
+    funds_watch_stop(&world.watch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_account_is_read_once_when_its_balance_is_not_known),
+        cmocka_unit_test(the_balance_is_read_again_after_a_while),
+    };
+    return cmocka_run_group_tests_name("upkeep/funds_watch", tests, NULL, NULL);
+}
