@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs test programs and counts their tests: run.sh PROGRAM...  A program is a cmocka program, or a .mjs file or folder for node's test
 # runner. Prints a line for each program that has ended, the coverage that it reports ("N of N ..."), and all output of those that fail;
-# then the names of failed programs and the totals. Exits with 0 only when no test failed and at least one ran.
+# then the failed programs again with what failed in them, and the totals. Exits with 0 only when no test failed and at least one ran.
 #
 #   JOBS=N          number of programs at a time (default: two for each processor, because most of their time they wait)
 #   TEST_SUMS=FILE  appends a line to the file: passed failed skipped
@@ -17,6 +17,9 @@ count() { # PATTERN [WORD]: the sum of the numbers in lines that begin with PATT
         else if (match(rest, "[0-9]+ " word)) sum += substr(rest, RSTART, RLENGTH) + 0
     } END { print sum + 0 }' "$log"
 }
+
+# Lines of a program's output that tell why it failed: of cmocka, of TAP, of a sanitizer.
+reasons='^\[ +(ERROR|LINE|FAILED) |^ *(not ok|error:|location:|expected:|actual:)|^SUMMARY|: Assertion|^Error'
 
 # timeout --foreground: Ctrl-C reaches the program.
 run_one() { # PROGRAM
@@ -37,7 +40,11 @@ run_one() { # PROGRAM
     fi
     printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
         "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
-    [ "$f" -eq 0 ] || { sed 's/^/    /' "$log"; echo "    exit code $code"; }
+    [ "$f" -eq 0 ] || {
+        sed 's/^/    /' "$log"
+        echo "    exit code $code"
+        { echo "FAILED: $program, exit code $code" && grep -aE "$reasons" "$log" | tail -20 | sed 's/^/    /'; } >>"$results/failed"
+    }
     [ "$s" -eq 0 ] || grep '# SKIP' "$log" | sed 's/^/    /' | head -5
     sed -nE 's/^ *# ([0-9]+ of [0-9]+ .*)/    \1/p' "$log"
     echo "$p $f $s $program" >>"$results/sums"
@@ -69,12 +76,12 @@ if [ "$FAIRWAY_FSYNC" = off ] && [ -z "${FAIRWAY_SERVERS:-}" ] && has_room /dev/
 fi
 trap 'rm -rf "$results" $servers' EXIT
 trap 'exit 130' INT TERM HUP
-: >"$results/sums"
+: >"$results/sums" >"$results/failed"
 begun=$(date +%s)
 printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$((2 * $(nproc)))}" sh "$0" --one "$results"
 
 echo
-awk '$2 > 0 { print "FAILED: " $4 }' "$results/sums"
+cat "$results/failed"
 sums=$(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$results/sums")
 set -- "$sums" $# $(wc -l <"$results/sums")
 [ -z "${TEST_SUMS:-}" ] || echo "$1" >>"$TEST_SUMS"

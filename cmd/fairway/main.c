@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sysexits.h>
 
 #include "base/log.h"
@@ -74,7 +75,7 @@ static void *json_memory(size_t size)
     return mem_grow(NULL, size, 1);
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
     struct detail detail = {0};
     confine_hide();
@@ -101,4 +102,13 @@ int main(int argc, char **argv)
         return run(command, argc - 1, argv + 1);
     fprintf(stderr, "fairway: unknown command \"%s\" (see fairway --help)\n", argv[1]);
     return EX_USAGE;
+}
+
+/* Without exit handlers: that of libcrypto frees what a thread uses that still opens a session for which
+ * nobody waits any more. */
+int main(int argc, char **argv)
+{
+    const int code = run_program(argc, argv);
+    fflush(NULL);
+    _exit(code);
 }

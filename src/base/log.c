@@ -179,5 +179,6 @@ void log_fatal(int exit_code, const char *msg, const char *fields, ...)
     va_start(args, fields);
     write_line(LOG_ERROR, msg, fields, &args);
     va_end(args);
-    exit(exit_code);
+    fflush(NULL);
+    _exit(exit_code); /* without exit handlers: they free what other threads use */
 }

@@ -1,17 +1,16 @@
 // Copies of the tree in which planted defects are applied, built, tested and removed again.
 import { execFile, spawn } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, readdir, realpath, rm, symlink } from 'node:fs/promises';
-import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { slower } from '../slowness.mjs';
 
 const run = promisify(execFile);
 const root = path.resolve(import.meta.dirname, '../..');
 const MOST = { maxBuffer: 1 << 26 }; // of output
 const TIMEOUT_MS = 180_000; // the storm takes 70 s on an idle machine
 const STOP_MS = 5_000;
-/** The factor, from 1 to 10, by which the load of this machine slows a program down. */
-const slowness = () => Math.min(10, Math.max(1, loadavg()[0] / availableParallelism()));
 
 // Hazards: defects of two earlier systems. The names of patches begin with these ids, and each id has at least one patch.
 export const HAZARDS = ['H1', 'H2', 'H3', 'H4', 'H5', 'H6', 'H7', 'H14', 'H15', 'H16', 'H18', 'Z1', 'Z2', 'Z3', 'Z4', 'Z5', 'Z6', 'Z7'];
@@ -56,7 +55,7 @@ function judge(command, args, { cwd, env, failed }) {
     child.stderr.setEncoding('utf8').on('data', hear);
     const begun = Date.now();
     const timer = setInterval(() => {
-      late ||= !stopped && Date.now() - begun >= TIMEOUT_MS * slowness();
+      late ||= !stopped && Date.now() - begun >= slower(TIMEOUT_MS);
       if (late || stopped && Date.now() - stopped >= STOP_MS)
         end('SIGKILL');
     }, 1000);

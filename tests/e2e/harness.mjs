@@ -9,6 +9,7 @@ import { isDeepStrictEqual, promisify } from 'node:util';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, rpc } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
 import { checkResponse } from './openapi.mjs';
+import { slower } from '../slowness.mjs';
 import { Session } from './session.mjs';
 import { authorization } from './token.mjs';
 
@@ -16,12 +17,9 @@ const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
 const pg = path.join(root, 'tests/integration/support/pg.sh');
 export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/release/fairway');
+export { slower };
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-/** The factor, from 1 to 10, by which the load of this machine slows a test down. */
-const slowness = () => Math.min(10, Math.max(1, os.loadavg()[0] / os.availableParallelism()));
-/** What takes up to ms alone may take that long here. */
-export const slower = ms => Math.ceil(ms * slowness());
 
 /** Waits until check() returns a true value, and returns it; looks less often the longer it takes. Throws after ms, or later in proportion
  *  to the machine's load. */

@@ -27,49 +27,39 @@ static int64_t number(const struct test_engine *engine, const char *sql)
     return test_db_number(&engine->pool.test, sql);
 }
 
-/* A replica has taken so many accounts and reported so many waiting requests, so long ago. */
-static void took(const struct test_engine *engine, int replica, int taken, int waiting, const char *ago)
+/* What a claim of replica 1, in which so many requests wait (mine), is told by reports of these values:
+ * replica, waiting requests, taken accounts, age. One message to the server, so that reports have exactly
+ * their age. */
+static void share_is(
+    const struct test_engine *engine, const char *reports, int mine, int64_t idle, int64_t share)
 {
-    AUTO_FREE char *sql =
-        mem_format("INSERT INTO fairway.waiting VALUES (%d, %d, %d, clock_timestamp() - interval '%s')",
-            replica, waiting, taken, ago);
+    AUTO_FREE char *sql = mem_format("DELETE FROM fairway.waiting; INSERT INTO fairway.waiting"
+                                     " SELECT r, w, t, statement_timestamp() - ago::interval"
+                                     " FROM (VALUES %s) v (r, w, t, ago);"
+                                     " DROP TABLE IF EXISTS public.told;"
+                                     " CREATE TABLE public.told AS SELECT * FROM fairway.share_of_idle(1, %d, '{}')",
+        reports, mine);
     test_db_exec(&engine->pool.test, sql);
+    assert_int_equal(number(engine, "SELECT idle FROM public.told"), idle);
+    assert_int_equal(number(engine, "SELECT share FROM public.told"), share);
 }
 
-static void report(const struct test_engine *engine, int replica, int waiting, const char *ago)
-{
-    took(engine, replica, 0, waiting, ago);
-}
-
-static void share_is(const struct test_engine *engine, int mine, int64_t idle, int64_t share)
-{
-    AUTO_FREE char *counted = mem_format("SELECT idle FROM fairway.share_of_idle(1, %d, '{}')", mine);
-    AUTO_FREE char *due = mem_format("SELECT share FROM fairway.share_of_idle(1, %d, '{}')", mine);
-    assert_int_equal(number(engine, counted), idle);
-    assert_int_equal(number(engine, due), share);
-}
-
-/* The engine itself has nothing to do. Reports of the near future, so that they count for longer. */
+/* The engine itself has nothing to do. */
 static void DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one(void **state)
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
-    share_is(&engine, 4, -1, 4);
-    report(&engine, 1, 50, "-0.5 s"); /* its own */
-    share_is(&engine, 4, -1, 4);
-    report(&engine, 2, 4, "-0.4 s");
-    report(&engine, 2, 12, "-0.5 s"); /* the newest one counts */
-    share_is(&engine, 4, 10, 3);
-    share_is(&engine, 12, 10, 5);
-    share_is(&engine, 1, 10, 1);
-    report(&engine, 3, 1000, "-0.5 s");
-    share_is(&engine, 1, 10, 1);
-    share_is(&engine, 3, 10, 1);
-    report(&engine, 2, 0, "-0.5 s");
-    report(&engine, 3, 1, "-0.5 s");
-    share_is(&engine, 4, 5, 4); /* counts no more idle accounts than requests */
+    share_is(&engine, "(1, 50, 0, '0 s')", 4, -1, 4); /* its own */
+    const char *const newest = "(2, 4, 0, '0.5 s'), (2, 12, 0, '0.4 s')";
+    share_is(&engine, newest, 4, 10, 3);
+    share_is(&engine, newest, 12, 10, 5);
+    share_is(&engine, newest, 1, 10, 1);
+    share_is(&engine, "(2, 12, 0, '0 s'), (3, 1000, 0, '0 s')", 1, 10, 1);
+    share_is(&engine, "(2, 12, 0, '0 s'), (3, 1000, 0, '0 s')", 3, 10, 1);
+    const char *const enough = "(2, 0, 0, '0 s'), (3, 1, 0, '0 s')";
+    share_is(&engine, enough, 4, 5, 4); /* counts no more idle accounts than requests */
     test_db_exec(&engine.pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring'");
-    share_is(&engine, 4, 0, 0);
+    share_is(&engine, enough, 4, 0, 0);
     test_engine_close(&engine);
 }
 
@@ -78,15 +68,8 @@ static void DL7_a_replica_that_claims_after_another_one_gets_the_same_share(void
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
-    for (int tries = 0, share = 0; share != 10; tries++) { /* it counts for 50 ms */
-        assert_true(tries < 50);
-        test_db_exec(&engine.pool.test, "DELETE FROM fairway.waiting");
-        took(&engine, 2, 10, 10, "0 s");
-        share = (int)number(&engine, "SELECT share FROM fairway.share_of_idle(1, 20, '{}')");
-    }
-    test_db_exec(&engine.pool.test, "DELETE FROM fairway.waiting");
-    took(&engine, 2, 10, 10, "60 ms"); /* for another ledger */
-    share_is(&engine, 20, 10, 7);
+    share_is(&engine, "(2, 10, 10, '40 ms')", 20, 10, 10);
+    share_is(&engine, "(2, 10, 10, '60 ms')", 20, 10, 7); /* for another ledger */
     test_engine_close(&engine);
 }
 
@@ -94,17 +77,14 @@ static void DL7_the_report_of_a_replica_that_stopped_counts_for_a_second(void **
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
-    report(&engine, 2, 1000, "1001 ms");
-    share_is(&engine, 4, -1, 4);
-    report(&engine, 2, 1000, "0.5 s");
-    share_is(&engine, 4, 10, 1);
-    report(&engine, 3, 1000, "-1 hour"); /* the clock of the database was set back */
-    share_is(&engine, 4, 10, 1);
+    share_is(&engine, "(2, 1000, 0, '1001 ms')", 4, -1, 4);
+    share_is(&engine, "(2, 1000, 0, '999 ms')", 4, 10, 1);
+    share_is(&engine, "(2, 1000, 0, '0 s'), (3, 1000, 0, '-1 hour')", 4, 10, 1); /* the clock was set back */
     size_t deleted;
-    report(&engine, 2, 1000, "11 s");
+    share_is(&engine, "(2, 1000, 0, '0 s'), (2, 1000, 0, '11 s')", 4, 10, 1);
     assert_int_equal(retention_step(engine.pool.db, RETENTION_WAITING, 0, 100, &deleted, NULL), ERR_OK);
     assert_int_equal(deleted, 1);
-    assert_int_equal(number(&engine, "SELECT count(*) FROM fairway.waiting"), 3);
+    assert_int_equal(number(&engine, "SELECT count(*) FROM fairway.waiting"), 1);
     test_engine_close(&engine);
 }
 
@@ -168,6 +148,16 @@ static void include_granted(struct contest_state *now)
         assert_int_equal(test_pool_include(now->replicas[0].pool.db, leases, granted).released, granted);
 }
 
+/* The newest reports of so many replicas together name so many waiting requests. */
+static void await_reported(const struct test_engine *engine, size_t replicas, size_t waiting)
+{
+    AUTO_FREE char *sql = mem_format("SELECT (count(*) = %zu AND sum(waiting) = %zu)::int::int8 FROM "
+                                     "fairway.waiting_now WHERE waiting > 0",
+        replicas, waiting);
+    for (int64_t end_ms = clock_ms() + slower(SOON_MS); number(engine, sql) != 1; clock_sleep_ms(10))
+        assert_true(clock_left_ms(end_ms) > 0);
+}
+
 static void contest_open(struct contest_state *now, const struct contest *contest)
 {
     const size_t count = contest->replicas * contest->each;
@@ -185,14 +175,14 @@ static void contest_open(struct contest_state *now, const struct contest *contes
         held[i] = client_lease(&now->holders[i], SOON_MS);
     for (size_t i = 0; i < count; i++)
         client_submit(&now->replicas[i % contest->replicas], &now->clients[i]);
-    clock_sleep_ms(2 * 250); /* all have reported: they do at least every 250 ms */
+    await_reported(&now->replicas[0], contest->replicas, count);
     test_pool_include(now->replicas[0].pool.db, held, contest->accounts);
 }
 
 static void contest_close(struct contest_state *now)
 {
     for (size_t r = 1; r < now->contest->replicas; r++)
-        engine_stop(now->replicas[r].engine);
+        test_engine_stop(&now->replicas[r]);
     test_engine_close(&now->replicas[0]);
     clients_wipe(now->holders, now->contest->accounts);
     clients_wipe(now->clients, now->contest->replicas * now->contest->each);
@@ -257,7 +247,8 @@ static void DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_repl
     struct grant *grants[4];
     struct detail detail = {0};
     test_engine_open(&engine, 4, 1);
-    report(&engine, 2, 4, "0 s");
+    test_db_exec(&engine.pool.test,
+        "INSERT INTO fairway.waiting VALUES (2, 4, 0, clock_timestamp() + interval '0.9 s')");
     for (size_t i = 0; i < 4; i++) {
         ask(&engine.pool, &asked[i]);
         grants[i] = &asked[i].grant;
@@ -286,15 +277,12 @@ static void a_replica_that_is_not_short_reports_nothing(void **state)
     clients_wipe(clients, 2);
 }
 
-static int64_t reported(const struct test_engine *engine)
+/* The newest report of the only replica. */
+static void await_waiting(const struct test_engine *engine, int64_t waiting)
 {
-    return number(
-        engine, "SELECT coalesce((SELECT waiting FROM fairway.waiting ORDER BY seen_at DESC LIMIT 1), 0)");
-}
-
-static void await_reported(const struct test_engine *engine, int64_t waiting)
-{
-    for (int64_t end_ms = clock_ms() + slower(SOON_MS); reported(engine) != waiting; clock_sleep_ms(10))
+    const char *const sql =
+        "SELECT coalesce((SELECT waiting FROM fairway.waiting ORDER BY seen_at DESC LIMIT 1), 0)";
+    for (int64_t end_ms = clock_ms() + slower(SOON_MS); number(engine, sql) != waiting; clock_sleep_ms(10))
         assert_true(clock_left_ms(end_ms) > 0);
 }
 
@@ -307,13 +295,13 @@ static void a_replica_reports_its_waiting_requests_until_none_wait(void **state)
     client_lease(&clients[0], SOON_MS);
     for (int i = 1; i < 3; i++) {
         client_submit(&engine, &clients[i]);
-        await_reported(&engine, i);
+        await_waiting(&engine, i);
     }
     for (int i = 1; i < 3; i++) {
         engine_cancel(engine.engine, &clients[i].ticket);
         client_refused(&clients[i], ERR_CANCELLED, SOON_MS);
     }
-    await_reported(&engine, 0);
+    await_waiting(&engine, 0);
     test_engine_close(&engine);
     clients_wipe(clients, 3);
 }
@@ -343,7 +331,7 @@ static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **stat
         bad[i].ticket.grant.request = &asked.request;
         client_submit(&replicas[1], &bad[i]);
     }
-    clock_sleep_ms(2 * 250); /* both have reported */
+    await_reported(&replicas[0], 2, 2 * ACCOUNTS);
     const int64_t begun_ms = clock_ms();
     test_pool_include(replicas[0].pool.db, held, ACCOUNTS);
     int64_t last_ms = begun_ms;
@@ -354,7 +342,7 @@ static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **stat
     }
     print_message("all accounts were granted after %d ms\n", (int)(last_ms - begun_ms));
     assert_in_range(last_ms - begun_ms, 0, slower(1000));
-    engine_stop(replicas[1].engine);
+    test_engine_stop(&replicas[1]);
     test_engine_close(&replicas[0]);
     clients_wipe(holders, ACCOUNTS);
     clients_wipe(good, ACCOUNTS);
