@@ -17,13 +17,6 @@
  * not passed on. */
 #define RETURNED_MAX 65536
 
-void prepare_wipe(struct prepare *prepare)
-{
-    buf_free(&prepare->xdr);
-    buf_free(&prepare->prepared);
-    mem_free_at(&prepare->members);
-}
-
 /* Appends a value of this type. */
 static enum err read_part(
     const json_t *text, const char *name, enum xdr_type type, struct buf *out, struct detail *detail)
@@ -39,7 +32,7 @@ static enum err read_part(
     return ERR_OK;
 }
 
-static enum err read_call(struct prepare *prepare, const json_t *body, struct detail *detail)
+static enum err read_call(struct call *call, const json_t *body, struct detail *detail)
 {
     const json_t *auth = json_object_get(body, "auth"), *entry;
     struct buf function CLEANUP(buf_free) = {0}, entries CLEANUP(buf_free) = {0};
@@ -57,35 +50,35 @@ static enum err read_call(struct prepare *prepare, const json_t *body, struct de
             e = read_part(entry, name, XDR_SorobanAuthorizationEntry, &entries, detail);
     }
     if (e == ERR_OK)
-        envelope_build_call(&prepare->limits->distribution, buf_bytes(&function), buf_bytes(&entries),
-            (uint32_t)json_array_size(auth), &prepare->xdr);
+        envelope_build_call(&call->api->settings.limits.distribution, buf_bytes(&function),
+            buf_bytes(&entries), (uint32_t)json_array_size(auth), &call->xdr);
     return e;
 }
 
-enum err prepare_read(struct prepare *prepare, const json_t *body, struct detail *detail)
+enum err prepare_read(struct call *call, const json_t *body, struct detail *detail)
 {
     const bool is_call = json_read_has(body, "func") || json_read_has(body, "auth");
-    enum err e = is_call ? read_call(prepare, body, detail) : api_read_envelope(body, &prepare->xdr, detail);
+    enum err e = is_call ? read_call(call, body, detail) : api_read_envelope(body, &call->xdr, detail);
     if (e == ERR_OK)
-        e = envelope_decode(buf_bytes(&prepare->xdr), &prepare->client, detail);
+        e = envelope_decode(buf_bytes(&call->xdr), &call->client, detail);
     if (e == ERR_OK)
-        prepare->request->envelope = prepare->client;
+        call->lease->envelope = call->client;
     return e;
 }
 
 /* The request's envelope becomes the client's with this SorobanTransactionData. */
-static enum err set_resources(struct prepare *prepare, struct bytes data, struct detail *detail)
+static enum err set_resources(struct call *call, struct bytes data, struct detail *detail)
 {
-    struct envelope *envelope = &prepare->request->envelope;
-    buf_clear(&prepare->prepared);
-    envelope_build_with_resources(&prepare->client, data, &prepare->prepared);
-    enum err e = envelope_decode(buf_bytes(&prepare->prepared), envelope, detail);
-    envelope->preconditions = prepare->client.preconditions; /* also those that policy_check refuses */
+    struct envelope *envelope = &call->lease->envelope;
+    buf_clear(&call->prepared);
+    envelope_build_with_resources(&call->client, data, &call->prepared);
+    enum err e = envelope_decode(buf_bytes(&call->prepared), envelope, detail);
+    envelope->preconditions = call->client.preconditions; /* also those that policy_check refuses */
     return e;
 }
 
 static enum err refuse_unsigned(
-    struct prepare *prepare, const struct authorization *authorization, struct detail *detail)
+    struct call *call, const struct authorization *authorization, struct detail *detail)
 {
     char address[AUTHORIZATION_ADDRESS_SIZE];
     struct json_write out = {0};
@@ -96,7 +89,7 @@ static enum err refuse_unsigned(
         json_write_text(&out, NULL, address);
     }
     json_write_close(&out, ']');
-    prepare->members = json_write_end(&out);
+    call->members = json_write_end(&out);
     authorization_address(authorization->unsigned_addresses[0], address);
     return detail_set(detail, ERR_SIGNATURE_MISSING,
         "The authorization entry of %s has no signature (%u have none). Have it signed.", address,
@@ -104,37 +97,36 @@ static enum err refuse_unsigned(
 }
 
 /* A call that its entries alone authorize: max ledger, which is exclusive, follows from them. */
-static enum err read_entries(
-    struct prepare *prepare, struct authorization *authorization, struct detail *detail)
+static enum err read_entries(struct call *call, struct authorization *authorization, struct detail *detail)
 {
-    uint32_t *max_ledger = &prepare->client.preconditions.max_ledger;
-    enum err e = authorization_read(&prepare->client, authorization);
+    uint32_t *max_ledger = &call->client.preconditions.max_ledger;
+    enum err e = authorization_read(&call->client, authorization);
     if (e != ERR_OK)
         return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
     const uint32_t expires = authorization->expires_ledger;
     if (expires != UINT32_MAX && (*max_ledger == 0 || *max_ledger > expires + 1))
         *max_ledger = expires + 1;
-    prepare->request->expires_ledger = expires;
-    prepare->request->envelope.preconditions.max_ledger = *max_ledger;
+    call->lease->expires_ledger = expires;
+    call->lease->envelope.preconditions.max_ledger = *max_ledger;
     return ERR_OK;
 }
 
-enum err prepare_check(struct prepare *prepare, uint32_t tip, struct detail *detail)
+enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail)
 {
     static const uint8_t no_resources[32] = {0}; /* SorobanTransactionData without entries */
-    struct lease_request *request = prepare->request;
+    struct lease_request *request = call->lease;
     struct authorization authorization = {0};
-    const bool by_entries = policy_invokes_for_entries(&prepare->client);
+    const bool by_entries = policy_invokes_for_entries(&call->client);
     enum err e = ERR_OK;
-    prepare->wanted = by_entries && !prepare->client.soroban;
-    if ((by_entries && (e = read_entries(prepare, &authorization, detail)) != ERR_OK) ||
-        (prepare->wanted && (e = set_resources(prepare, BYTES_OF(no_resources), detail)) != ERR_OK))
+    call->prepares = by_entries && !call->client.soroban;
+    if ((by_entries && (e = read_entries(call, &authorization, detail)) != ERR_OK) ||
+        (call->prepares && (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
         return e;
-    e = policy_check(&request->envelope, prepare->limits, &request->named, detail);
-    if (e == ERR_SIGNATURE_MISSING && prepare->wanted)
+    e = policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
+    if (e == ERR_SIGNATURE_MISSING && call->prepares)
         return ERR_OK; /* without any entry: it may be a call that only reads */
     if (e == ERR_OK && authorization.unsigned_count != 0)
-        return refuse_unsigned(prepare, &authorization, detail);
+        return refuse_unsigned(call, &authorization, detail);
     return e != ERR_OK || !by_entries ? e : policy_check_expiry(authorization.expires_ledger, tip, detail);
 }
 
@@ -158,46 +150,46 @@ static void add_margin(struct buf *data, int64_t least_fee_stroops, unsigned per
 }
 
 static enum err refuse_reading(
-    struct prepare *prepare, const struct rpc_simulation *simulation, struct detail *detail)
+    struct call *call, const struct rpc_simulation *simulation, struct detail *detail)
 {
     struct json_write out = {0};
     if (simulation->returned.len != 0 && simulation->returned.len <= RETURNED_MAX) {
         json_write_begin(&out, 64 + simulation->returned.len * 4 / 3);
         json_write_base64(&out, "returnValue", buf_bytes(&simulation->returned));
-        prepare->members = json_write_end(&out);
+        call->members = json_write_end(&out);
     }
     return detail_set(detail, ERR_NOTHING_TO_SUBMIT,
         "The call changes nothing, so there is nothing to submit. The value that it returns is in "
         "returnValue.");
 }
 
-static enum err take_resources(
-    struct prepare *prepare, struct rpc_simulation *simulation, struct detail *detail)
+static enum err take_resources(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
 {
-    struct lease_request *request = prepare->request;
+    struct lease_request *request = call->lease;
     if (simulation->data.len == 0)
         return detail_set(
             detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: transactionData is missing in the response");
-    add_margin(&simulation->data, simulation->resource_fee_stroops, prepare->margin_percent);
-    if (set_resources(prepare, buf_bytes(&simulation->data), detail) != ERR_OK)
+    add_margin(
+        &simulation->data, simulation->resource_fee_stroops, call->api->settings.resource_margin_percent);
+    if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
     if (request->envelope.read_write_count == 0)
-        return refuse_reading(prepare, simulation, detail);
-    return policy_check(&request->envelope, prepare->limits, &request->named, detail);
+        return refuse_reading(call, simulation, detail);
+    return policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
 }
 
-enum err prepare_simulate(struct prepare *prepare, struct rpc *rpc, struct detail *detail)
+enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *detail)
 {
-    const struct envelope *envelope = &prepare->request->envelope;
+    const struct envelope *envelope = &call->lease->envelope;
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     enum err e = rpc_checks_simulate(rpc, envelope,
-        prepare->wanted ? &prepare->limits->distribution : &envelope->source, &simulation, detail);
+        call->prepares ? &call->api->settings.limits.distribution : &envelope->source, &simulation, detail);
     if (e == ERR_SIMULATION_FAILED) {
-        prepare->members = simulation.report;
+        call->members = simulation.report;
         simulation.report = NULL;
     }
     if (e != ERR_OK)
         return e;
-    return prepare->wanted ? take_resources(prepare, &simulation, detail)
-                           : policy_check_simulated_fee(envelope, simulation.resource_fee_stroops, detail);
+    return call->prepares ? take_resources(call, &simulation, detail)
+                          : policy_check_simulated_fee(envelope, simulation.resource_fee_stroops, detail);
 }

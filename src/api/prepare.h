@@ -6,36 +6,20 @@
 #ifndef FAIRWAY_API_PREPARE_H
 #define FAIRWAY_API_PREPARE_H
 
-#include "base/json.h"
-#include "grant/grant.h"
-#include "rpc/rpc.h"
-
-struct prepare {
-    struct lease_request *request; /* its envelope points into xdr or prepared */
-    const struct policy_limits *limits;
-    unsigned margin_percent; /* added to the resources that a simulation finds, and to their fee */
-    struct buf xdr;          /* as the client has sent it */
-    struct envelope client;  /* of xdr; with the max ledger that the entries have set */
-    bool wanted;             /* it has no resource data */
-    struct buf prepared;     /* the same with resource data */
-    char *members;           /* of the problem of a refusal: the text of a JSON object; NULL: none */
-};
-
-/* prepare_wipe frees it. */
-void prepare_wipe(struct prepare *prepare);
+#include "call.h"
 
 /*
  * Reads either transactionXdr, or func and auth: a HostFunction, and a list of SorobanAuthorizationEntry
  * values. ERR_INVALID_REQUEST: neither, or both. ERR_INVALID_TRANSACTION_XDR: they do not decode.
  */
-MUST_CHECK enum err prepare_read(struct prepare *prepare, const json_t *body, struct detail *detail);
+MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct detail *detail);
 
 /*
  * Checks all that needs no network: policy_check, and the entries of a call that they alone authorize. Errors
  * of policy_check; ERR_SIGNATURE_MISSING (the members have "addresses"); ERR_AUTHORIZATION_EXPIRES. tip: the
  * last ledger that this replica knows; 0: none.
  */
-MUST_CHECK enum err prepare_check(struct prepare *prepare, uint32_t tip, struct detail *detail);
+MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail);
 
 /*
  * Simulates a Soroban transaction, and prepares it if that is wanted; makes one call, which blocks. Errors:
@@ -43,6 +27,6 @@ MUST_CHECK enum err prepare_check(struct prepare *prepare, uint32_t tip, struct 
  * (the members have "returnValue"); policy_check's for what was prepared; ERR_RESOURCES_OUTDATED for what the
  * client has prepared.
  */
-MUST_CHECK enum err prepare_simulate(struct prepare *prepare, struct rpc *rpc, struct detail *detail);
+MUST_CHECK enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *detail);
 
 #endif

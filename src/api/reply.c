@@ -97,12 +97,11 @@ void api_refuse(struct http_request *request, enum err e, const struct detail *d
     api_refuse_with(request, e, detail, NULL);
 }
 
-enum err api_read_body(struct http_request *request, const char *const names[], size_t name_count,
-    json_t **body, struct detail *detail)
+enum err api_read_body(struct http_request *request, json_t **body, struct detail *detail)
 {
     enum err e = json_read_object(http_body(request), body, detail);
     http_free_body(request);
-    return e != ERR_OK ? e : json_read_only(*body, names, name_count, detail);
+    return e;
 }
 
 enum err api_read_envelope(const json_t *body, struct buf *xdr, struct detail *detail)

@@ -30,10 +30,8 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
     unsigned ledger_ms);
 
-/* Reads the body: a JSON object that has no members but those in names. The caller json_decrefs *body. Frees
- * the request's body. */
-MUST_CHECK enum err api_read_body(struct http_request *request, const char *const names[], size_t name_count,
-    json_t **body, struct detail *detail);
+/* Reads the body, a JSON object, which the caller json_decrefs. Frees the request's body. */
+MUST_CHECK enum err api_read_body(struct http_request *request, json_t **body, struct detail *detail);
 /* Appends the decoded transactionXdr to *xdr. */
 MUST_CHECK enum err api_read_envelope(const json_t *body, struct buf *xdr, struct detail *detail);
 

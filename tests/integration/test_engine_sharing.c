@@ -33,12 +33,13 @@ static int64_t number(const struct test_engine *engine, const char *sql)
 static void share_is(
     const struct test_engine *engine, const char *reports, int mine, int64_t idle, int64_t share)
 {
-    AUTO_FREE char *sql = mem_format("DELETE FROM fairway.waiting; INSERT INTO fairway.waiting"
-                                     " SELECT r, w, t, statement_timestamp() - ago::interval"
-                                     " FROM (VALUES %s) v (r, w, t, ago);"
-                                     " DROP TABLE IF EXISTS public.told;"
-                                     " CREATE TABLE public.told AS SELECT * FROM fairway.share_of_idle(1, %d, '{}')",
-        reports, mine);
+    AUTO_FREE char *sql =
+        mem_format("DELETE FROM fairway.waiting; INSERT INTO fairway.waiting"
+                   " SELECT r, w, t, statement_timestamp() - ago::interval"
+                   " FROM (VALUES %s) v (r, w, t, ago);"
+                   " DROP TABLE IF EXISTS public.told;"
+                   " CREATE TABLE public.told AS SELECT * FROM fairway.share_of_idle(1, %d, '{}')",
+            reports, mine);
     test_db_exec(&engine->pool.test, sql);
     assert_int_equal(number(engine, "SELECT idle FROM public.told"), idle);
     assert_int_equal(number(engine, "SELECT share FROM public.told"), share);

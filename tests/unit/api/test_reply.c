@@ -45,12 +45,11 @@ static void reply_error(struct http_request *request, void *context)
 static void read_transaction(struct http_request *request, void *context)
 {
     (void)context;
-    static const char *const names[] = {"transactionXdr"};
     AUTO_JSON json_t *body = NULL;
     struct buf xdr CLEANUP(buf_free) = {0};
     struct detail detail = {0};
     const size_t len = http_body(request).len;
-    enum err e = api_read_body(request, names, ARRAY_LEN(names), &body, &detail);
+    enum err e = api_read_body(request, &body, &detail);
     if (e == ERR_OK)
         e = api_read_envelope(body, &xdr, &detail);
     struct json_write object = {0};

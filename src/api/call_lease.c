@@ -1,34 +1,24 @@
 /* Reads a client's request for a lease, checks and simulates its transaction, and hands it to the engine.
  * What becomes of it, its endpoint replies. */
-#include "lease_call.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "call.h"
+#include "prepare.h"
 #include "stellar/natural_key.h"
 
-void lease_call_wipe(struct lease_call *call)
+char *call_lease_members(struct call *call, enum err e)
 {
-    lease_wipe(&call->ticket.grant.lease);
-    prepare_wipe(&call->prepare);
-}
-
-void lease_call_reply_error(struct lease_call *call, enum err e, const struct detail *detail)
-{
-    const struct grant *grant = &call->ticket.grant;
     char hex[HASH_HEX_SIZE], *members = NULL;
     if (e == ERR_AUTHORIZATION_LEASED) {
-        hash_encode(&grant->lease.hash, hex);
+        hash_encode(&call->ticket.grant.lease.hash, hex);
         members = mem_format("{\"hash\":\"%s\"}", hex);
-    } else if (e == call->request.refusal) {
-        members = call->prepare.members;
-        call->prepare.members = NULL;
+    } else if (e == call->lease->refusal) {
+        members = call->members;
+        call->members = NULL;
     }
-    if (grant->limit != LIMIT_NONE)
-        api_refuse_limit(call->http, e, detail, grant->limit, call->api->settings.ledger_ms);
-    else
-        api_refuse_with(call->http, e, detail, members);
+    return members;
 }
 
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
@@ -62,59 +52,18 @@ static enum err read_reference(const json_t *body, struct lease_request *request
     return ERR_OK;
 }
 
-/*
- * Without an Idempotency-Key, the token's hash is the key: a request that is captured and sent again has the
- * same token. (With one, the token names it.) The token itself is neither stored nor logged.
- */
-static void take_token_as_key(struct lease_call *call)
+static enum err read_request(struct call *call, const json_t *body, struct detail *detail)
 {
-    const struct auth_client *client = http_kept(call->http);
-    char token[HASH_HEX_SIZE];
-    if (client == NULL)
-        return;
-    hash_encode(&client->token, token);
-    snprintf(call->request.idempotency_key, sizeof call->request.idempotency_key, "token:%s", token);
-}
-
-/* The hash of a client's body has been compared with its token, so it is not computed twice. */
-static struct hash body_digest(const struct http_request *request)
-{
-    const struct auth_client *client = http_kept(request);
-    return client != NULL ? client->body_hash : sha256(http_body(request));
-}
-
-/* Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). */
-enum err lease_call_take_key(struct lease_call *call, struct detail *detail)
-{
-    const char *key = http_header(call->http, "Idempotency-Key");
-    size_t len = 0;
-    while (key != NULL && key[len] >= ' ' && key[len] <= '~')
-        len++;
-    if (key != NULL && (key[len] != '\0' || len == 0 || len >= sizeof call->request.idempotency_key))
-        return detail_set(detail, ERR_INVALID_REQUEST,
-            "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
-    call->has_key = key != NULL;
-    if (key != NULL)
-        memcpy(call->request.idempotency_key, key, len + 1);
-    else
-        take_token_as_key(call);
-    if (call->request.idempotency_key[0] != '\0')
-        call->request.digest = body_digest(call->http);
-    return ERR_OK;
-}
-
-static enum err read_request(struct lease_call *call, const json_t *body, struct detail *detail)
-{
-    struct lease_request *request = &call->request;
-    uint64_t max_fee = 0;
+    static const char *const names[] = {
+        "transactionXdr", "func", "auth", "timeoutSeconds", "reference", "maxFee"};
+    struct lease_request *request = call->lease;
     enum err e;
-    if ((e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
+    if ((e = json_read_only(body, names, ARRAY_LEN(names) - !request->submits, detail)) != ERR_OK ||
+        (e = read_timeout(body, &request->timeout_s, detail)) != ERR_OK ||
         (e = read_reference(body, request, detail)) != ERR_OK ||
-        (json_read_has(body, "maxFee") &&
-            (e = json_read_decimal(body, "maxFee", 1, INT64_MAX, &max_fee, detail)) != ERR_OK) ||
-        (e = prepare_read(&call->prepare, body, detail)) != ERR_OK)
+        (e = call_read_max_fee(body, &request->max_fee_stroops, detail)) != ERR_OK ||
+        (e = prepare_read(call, body, detail)) != ERR_OK)
         return e;
-    request->max_fee_stroops = (int64_t)max_fee;
     request->has_natural_key =
         natural_key(&call->api->settings.network, &request->envelope, &request->natural_key);
     request->limits = *api_limits(call->http);
@@ -130,9 +79,9 @@ static enum err read_request(struct lease_call *call, const json_t *body, struct
  * for a call, is submitted anyway, because there may be a lease of an earlier one. Another with only a token
  * is not: a token is valid for seconds.
  */
-static enum err enqueue(struct lease_call *call, enum err e, const struct detail *detail)
+static enum err enqueue(struct call *call, enum err e, const struct detail *detail)
 {
-    struct lease_request *request = &call->request;
+    struct lease_request *request = call->lease;
     request->refusal = e;
     if (e != ERR_OK && !call->has_key && !request->has_natural_key)
         return e;
@@ -145,13 +94,13 @@ static enum err enqueue(struct lease_call *call, enum err e, const struct detail
 
 static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
 {
-    struct lease_call *call = work->context;
+    struct call *call = work->context;
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = prepare_simulate(&call->prepare, rpc, &detail);
+        e = prepare_simulate(call, rpc, &detail);
     e = enqueue(call, e, &detail);
     if (e != ERR_OK)
-        call->refuse(call, e, &detail);
+        call_refuse(call, e, &detail);
 }
 
 /* A service that started while the RPC was unavailable. */
@@ -163,38 +112,39 @@ static enum err check_network(const struct api_settings *settings, struct detail
         detail, ERR_GRANTS_SUSPENDED, "Stellar RPC has not answered since the start of this replica");
 }
 
-static enum err submit(struct lease_call *call, struct detail *detail)
+static enum err submit(struct call *call, struct detail *detail)
 {
     const struct api_settings *settings = &call->api->settings;
     const uint32_t tip = settings->seen_ledger == NULL ? 0 : atomic_load(settings->seen_ledger);
-    enum err e = prepare_check(&call->prepare, tip, detail);
+    enum err e = prepare_check(call, tip, detail);
     if (e == ERR_OK)
         e = check_network(settings, detail);
-    if (e == ERR_OK && call->request.envelope.soroban) {
-        call->simulation = (struct rpc_work){.item.client = api_sharer(call->http),
+    if (e == ERR_OK && call->lease->envelope.soroban) {
+        call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
             .run = simulate,
             .kind = RPC_WORK_SIMULATION,
             .context = call};
-        e = rpc_workers_submit(call->api->rpc_workers, &call->simulation);
+        e = rpc_workers_submit(call->api->rpc_workers, &call->rpc);
         if (e == ERR_OK)
             return ERR_OK;
     }
     return enqueue(call, e, detail);
 }
 
-void lease_call_begin(struct lease_call *call, const json_t *body, void (*cancel)(void *call))
+void call_lease(struct call *call, bool submits, const json_t *body)
 {
     struct detail detail = {0};
     call->ticket.kind = TICKET_LEASE;
-    call->ticket.grant.request = &call->request;
-    call->prepare = (struct prepare){.request = &call->request,
-        .limits = &call->api->settings.limits,
-        .margin_percent = call->api->settings.resource_margin_percent};
-    enum err e = read_request(call, body, &detail);
+    call->ticket.grant.request = call->lease;
+    call->lease->submits = submits;
+    enum err e = connection_shares_take(&call->api->shares, SHARE_LEASE);
+    call->shares = e == ERR_OK;
+    if (e == ERR_OK)
+        e = read_request(call, body, &detail);
     if (e == ERR_OK) {
-        http_on_client_gone(call->http, cancel, call);
+        call_on_client_gone(call);
         e = submit(call, &detail);
     }
     if (e != ERR_OK)
-        call->refuse(call, e, &detail);
+        call_refuse(call, e, &detail);
 }

@@ -1,0 +1,153 @@
+/* From the engine or the watch to the reply. What is asked of them is in call_lease.c and call_bump.c. */
+#include "call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct call *call_new(
+    struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket))
+{
+    struct call *call = NEW(struct call);
+    call->api = api;
+    call->http = http;
+    call->ticket.done = done;
+    call->lease = leases ? NEW(struct lease_request) : NULL;
+    return call;
+}
+
+struct call *call_of(struct watch_ticket *ticket)
+{
+    return (struct call *)((char *)ticket - offsetof(struct call, watch));
+}
+
+/*
+ * Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). Without
+ * it, the token's hash is the key: a request that is captured and sent again has the same token. (With one,
+ * the token names it.) The token itself is neither stored nor logged.
+ */
+static enum err read_key(struct call *call, struct detail *detail)
+{
+    const struct auth_client *client = http_kept(call->http);
+    const char *key = http_header(call->http, "Idempotency-Key");
+    struct lease_request *request = call->lease;
+    char token[HASH_HEX_SIZE];
+    size_t len = 0;
+    while (key != NULL && key[len] >= ' ' && key[len] <= '~')
+        len++;
+    if (key != NULL && (key[len] != '\0' || len == 0 || len >= sizeof request->idempotency_key))
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "Idempotency-Key must be 1 to %d printable ASCII characters.", IDEMPOTENCY_KEY_SIZE - 1);
+    call->has_key = key != NULL;
+    if (key == NULL && client == NULL)
+        return ERR_OK;
+    if (client != NULL)
+        hash_encode(&client->token, token);
+    snprintf(request->idempotency_key, sizeof request->idempotency_key, "%s%s",
+        key != NULL ? "" : "token:", key != NULL ? key : token);
+    /* The hash of a client's body has been compared with its token, so it is not computed twice. */
+    request->digest = client != NULL ? client->body_hash : sha256(http_body(call->http));
+    return ERR_OK;
+}
+
+enum err call_read_body(struct call *call, json_t **body, struct detail *detail)
+{
+    enum err e = call->lease != NULL ? read_key(call, detail) : ERR_OK;
+    return e != ERR_OK ? e : api_read_body(call->http, body, detail);
+}
+
+enum err call_read_max_fee(const json_t *body, int64_t *fee_stroops, struct detail *detail)
+{
+    uint64_t fee = 0;
+    enum err e = json_read_has(body, "maxFee") ? json_read_decimal(body, "maxFee", 1, INT64_MAX, &fee, detail)
+                                               : ERR_OK;
+    *fee_stroops = (int64_t)fee;
+    return e;
+}
+
+static void call_cancel(void *context)
+{
+    struct call *call = context;
+    atomic_store(&call->gone, true);
+    if (atomic_load(&call->watched))
+        watch_cancel(call->api->settings.watch, &call->watch);
+    else
+        engine_cancel(call->api->settings.engine, &call->ticket);
+}
+
+void call_on_client_gone(struct call *call)
+{
+    http_on_client_gone(call->http, call_cancel, call);
+}
+
+static void give_share(struct call *call)
+{
+    if (call->shares)
+        connection_shares_give(&call->api->shares, SHARE_LEASE);
+    call->shares = false;
+}
+
+bool call_granted(struct call *call)
+{
+    const bool bumps = call->ticket.kind == TICKET_BUMP;
+    const struct grant *grant = &call->ticket.grant;
+    const struct bump *bump = &call->ticket.bump;
+    give_share(call);
+    if ((bumps ? bump->state : grant->state) == GRANT_DONE)
+        return true;
+    call_refuse(call, bumps ? bump->error : grant->error, bumps ? &bump->detail : &grant->detail);
+    return false;
+}
+
+void call_watch(struct call *call, const struct hash *hash)
+{
+    struct watch_ticket *ticket = &call->watch;
+    ticket->hash = *hash;
+    snprintf(ticket->client, sizeof ticket->client, "%s", api_client(call->http));
+    atomic_store(&call->watched, true);
+    if (atomic_load(&call->gone)) /* call_cancel may not have seen it */
+        ticket->deadline_ms = 0;
+    enum err e = watch_submit(call->api->settings.watch, ticket);
+    if (e != ERR_OK)
+        call_refuse(call, e, NULL);
+}
+
+static void call_free(struct call *call)
+{
+    if (call->ticket.kind == TICKET_BUMP)
+        bump_wipe(&call->ticket.bump);
+    else
+        lease_wipe(&call->ticket.grant.lease);
+    lease_status_free(&call->watch.status);
+    buf_free(&call->xdr);
+    buf_free(&call->prepared);
+    free(call->members);
+    free(call->lease);
+    free(call);
+}
+
+void call_reply(struct call *call, int status, struct json_write *object)
+{
+    api_wait_end(&call->wait, call->api);
+    api_reply(call->http, status, object);
+    call_free(call);
+}
+
+void call_refuse(struct call *call, enum err e, const struct detail *detail)
+{
+    const bool bumps = call->ticket.kind == TICKET_BUMP;
+    enum limit limit = bumps ? call->ticket.bump.limit : call->ticket.grant.limit;
+    if (call->wait.limit != LIMIT_NONE)
+        limit = call->wait.limit;
+    api_wait_end(&call->wait, call->api);
+    give_share(call);
+    if (limit != LIMIT_NONE)
+        api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
+    else
+        api_refuse_with(call->http, e, detail,
+            bumps                 ? call_bump_members(call, e)
+            : call->lease != NULL ? call_lease_members(call, e)
+                                  : NULL);
+    call_free(call);
+}

@@ -1,0 +1,66 @@
+/*
+ * A request that waits for the lease engine, for a ledger, or for one after the other: what the endpoints of
+ * leases, fee bumps, submissions and statuses share. Whoever replies to it ends it: it is freed after the
+ * reply, because until then its client may leave.
+ */
+#ifndef FAIRWAY_API_CALL_H
+#define FAIRWAY_API_CALL_H
+
+#include <stdatomic.h>
+
+#include "context.h"
+#include "reply.h"
+#include "wait.h"
+
+struct call {
+    struct engine_ticket ticket; /* first: the engine returns it. The endpoint sets its done */
+    struct watch_ticket watch;   /* the endpoint sets its done */
+    struct rpc_work rpc;
+    struct api *api;
+    struct http_request *http;
+    struct api_wait wait;
+    atomic_bool watched, gone; /* it is the watch's; the client has left */
+    struct buf xdr;            /* the client's transaction, as it has sent it */
+    struct bump_request bump;  /* points into xdr */
+    /* Of a list of ends: */
+    struct db_work read;
+    int64_t after; /* the cursor */
+    size_t limit;  /* 0: after=now, only the cursor is wanted */
+    /* Of a lease: */
+    struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
+    bool has_key;                /* an Idempotency-Key, not just a token */
+    bool shares;                 /* has a share of the connections */
+    bool prepares;               /* its transaction has no resource data */
+    struct envelope client;      /* of xdr; with the max ledger that the entries have set */
+    struct buf prepared;         /* the transaction with resource data */
+    char *members;               /* of the problem of a refusal: the text of a JSON object; NULL: none */
+};
+
+/* leases: it may become a lease. */
+struct call *call_new(
+    struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket));
+struct call *call_of(struct watch_ticket *ticket);
+/* When the client leaves, the engine or the watch ends the call. */
+void call_on_client_gone(struct call *call);
+
+/* As api_read_body. Of a call that may become a lease reads the idempotency key, too. */
+MUST_CHECK enum err call_read_body(struct call *call, json_t **body, struct detail *detail);
+/* 0: not given. */
+MUST_CHECK enum err call_read_max_fee(const json_t *body, int64_t *fee_stroops, struct detail *detail);
+/* Both read the request and hand it to the engine, or refuse it: a transaction to be leased, after checks and
+ * a simulation; a leased transaction to be bumped, after a look at its signers if that is needed. */
+void call_lease(struct call *call, bool submits, const json_t *body);
+void call_bump(struct call *call, bool submits, const json_t *body);
+/* Whether the engine has done what was asked; else the call is refused. */
+bool call_granted(struct call *call);
+/* Hands the call to the watch: its done is called with the status of this transaction. */
+void call_watch(struct call *call, const struct hash *hash);
+
+void call_reply(struct call *call, int status, struct json_write *object);
+/* With what the client needs to know about the error. */
+void call_refuse(struct call *call, enum err e, const struct detail *detail);
+/* The members of the problem, which the caller frees; NULL: none. */
+char *call_lease_members(struct call *call, enum err e);
+char *call_bump_members(const struct call *call, enum err e);
+
+#endif
