@@ -22,7 +22,7 @@ struct lease_status {
     int64_t ledger;         /* the ledger that settled the lease; 0: pending */
     int64_t closed_at_s;    /* close time of that ledger; 0: unknown */
     int64_t ended;          /* its place in the order of ends: a cursor; 0: pending, or not looked up */
-    int64_t granted_us;     /* when the lease was granted, in microseconds: for lease_lookup_again */
+    int64_t granted_us;     /* when the lease was granted, in microseconds */
     struct buf rejected;    /* why fairway has stopped sending it: a TransactionResult; empty: it has not */
     char *reference;        /* the client's; NULL: none */
     struct lease_bid *bids; /* while pending: the highest 10 fee bumps, the highest first */
@@ -38,20 +38,16 @@ struct lease_lookup {
     struct hash hash;   /* of a lease or of a fee bump */
     const char *client; /* only leases of this client are found */
     bool found;
-    struct lease_status status; /* if found */
+    struct lease_status
+        status; /* if found. Before: hash and granted_us, if an earlier look-up has found them */
 };
 
 /*
- * One statement for all of them, which asks for each hash once. Its cost grows with the square of the number
- * of different hashes: keep that to some hundred. Sets found and status of each; the caller frees the status
- * of those that were found.
+ * One statement for all of them. Those that an earlier look-up has found are read directly. Of the others the
+ * cost grows with the square of the number of different hashes: keep that to some hundred. Sets found and
+ * status of each; the caller frees the status of those that were found.
  */
 MUST_CHECK enum err lease_lookup(
-    struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail);
-
-/* The same for leases that lease_lookup has found: status has their hash and granted_us. Reads them directly,
- * at the same cost each. */
-MUST_CHECK enum err lease_lookup_again(
     struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail);
 
 /* Writes into the status of a pending lease how a ledger ended it: what a lookup would return. */

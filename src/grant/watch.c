@@ -17,10 +17,8 @@
 
 /* All tickets are looked up this often, also without a notification. */
 #define LOOKUP_EVERY_MS 1000
-/* Tickets in one statement: those that are looked up for the first time (see lease_lookup for its cost), and
- * the others. */
-#define LOOKUPS 128
-#define LOOKUPS_AGAIN 1024
+/* Tickets in one statement: see lease_lookup for its cost. */
+#define LOOKUPS 256
 /* A pause after waiting for notifications has failed. */
 #define PAUSE_MS 50
 
@@ -162,8 +160,8 @@ static void lookup_batch_free(struct lookup_batch *batch)
     free(batch->lookups);
 }
 
-/* The tickets that have never been looked up, or the others. */
-static struct lookup_batch collect(struct watch *watch, bool again)
+/* The tickets to look up: all, or only those that have never been looked up. */
+static struct lookup_batch collect(struct watch *watch, bool all)
 {
     pthread_mutex_lock(&watch->mutex);
     struct lookup_batch batch = {.numbers = NEW_ARRAY(watch->count, uint64_t),
@@ -171,11 +169,11 @@ static struct lookup_batch collect(struct watch *watch, bool again)
         .lookups = NEW_ARRAY(watch->count, struct lease_lookup)};
     for (size_t i = 0; i < watch->count; i++) {
         const struct watch_ticket *ticket = watch->tickets[i];
-        if (ticket->any || (ticket->read_ms != 0) != again)
+        if (ticket->any || (!all && ticket->read_ms != 0))
             continue;
         batch.numbers[batch.count] = ticket->number;
         memcpy(batch.clients[batch.count], ticket->client, CLIENT_SIZE);
-        batch.lookups[batch.count] = (struct lease_lookup){.hash = again ? ticket->status.hash : ticket->hash,
+        batch.lookups[batch.count] = (struct lease_lookup){.hash = ticket->hash,
             .client = batch.clients[batch.count],
             .status = {.hash = ticket->status.hash, .granted_us = ticket->status.granted_us}};
         batch.count++;
@@ -214,48 +212,32 @@ static void apply(struct watch *watch, const struct lookup_batch *batch, enum er
     call_done(&ended);
 }
 
-/* A round of lookups. After an error, the remaining tickets get it too. */
-struct lookup_round {
-    enum err e;
-    struct detail detail;
-    bool any;
-};
-
-/* Looks up some tickets after the other. */
-static void look_up(struct watch *watch, bool again, struct lookup_round *round)
+/* Looks up some tickets after the other; after an error, the remaining ones get it too. *failing: the last
+ * lookup failed. */
+static void look_up(struct watch *watch, bool all, bool *failing)
 {
-    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, again);
-    const size_t most = again ? LOOKUPS_AGAIN : LOOKUPS;
-    round->any |= batch.count > 0;
-    for (size_t from = 0; from < batch.count; from += most) {
+    struct lookup_batch batch CLEANUP(lookup_batch_free) = collect(watch, all);
+    struct detail detail = {0};
+    enum err e = ERR_OK;
+    if (batch.count == 0)
+        return;
+    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
+    for (size_t from = 0; from < batch.count; from += LOOKUPS) {
         const size_t left = batch.count - from;
-        const struct lookup_batch part = {.count = left < most ? left : most,
+        const struct lookup_batch part = {.count = left < LOOKUPS ? left : LOOKUPS,
             .numbers = &batch.numbers[from],
             .clients = &batch.clients[from],
             .lookups = &batch.lookups[from]};
-        if (round->e == ERR_OK)
-            round->e = (again ? lease_lookup_again : lease_lookup)(
-                watch->db, part.lookups, part.count, &round->detail);
-        apply(watch, &part, round->e);
+        if (e == ERR_OK)
+            e = lease_lookup(watch->db, part.lookups, part.count, &detail);
+        apply(watch, &part, e);
     }
-}
-
-/* all: else only the new tickets. *failing: the last round with a ticket failed. */
-static void look_up_tickets(struct watch *watch, bool all, bool *failing)
-{
-    struct lookup_round round = {0};
-    db_set_deadline(watch->db, clock_ms() + WATCH_CALL_MS);
-    if (all)
-        look_up(watch, true, &round);
-    look_up(watch, false, &round);
-    if (!round.any)
-        return;
-    if (round.e != ERR_OK && !*failing)
+    if (e != ERR_OK && !*failing)
         log_warn("cannot look up the transactions that clients wait for; retrying", "error=%s detail=\"%s\"",
-            err_code(round.e), round.detail.text);
-    if (round.e == ERR_OK && *failing)
+            err_code(e), detail.text);
+    if (e == ERR_OK && *failing)
         log_info("transactions that clients wait for are looked up again", NULL);
-    *failing = round.e != ERR_OK;
+    *failing = e != ERR_OK;
 }
 
 static void tell(struct watch *watch)
@@ -311,7 +293,7 @@ static void *look_up_leases(void *context)
         bool all = wait_for_notification(watch) || clock_ms() >= all_ms;
         if (all)
             all_ms = clock_ms() + LOOKUP_EVERY_MS;
-        look_up_tickets(watch, all, &failing);
+        look_up(watch, all, &failing);
     }
     return NULL;
 }

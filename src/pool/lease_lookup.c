@@ -26,9 +26,6 @@
     " CROSS JOIN LATERAL (SELECT string_agg(s.hash || int8send(s.fee), '') AS bids FROM ("                   \
     "   SELECT f.hash, f.fee FROM fairway.fee_bumps f WHERE f.granted_at = n.granted_at"                     \
     "     AND f.lease_hash = n.hash AND r.result IS NULL ORDER BY f.fee DESC LIMIT 10) s) b"
-static const char sql_lookup[] =
-    STATUS("SELECT u.ordinal, w.lease_hash AS hash, w.granted_at FROM fairway.find_grants($1) w"
-           " JOIN unnest($1) WITH ORDINALITY u (hash, ordinal) ON u.hash = w.hash");
 
 void lease_status_free(struct lease_status *status)
 {
@@ -95,69 +92,33 @@ void lease_status_end(struct lease_status *status, const struct lease_ends *ends
         status, outcome->hash == NULL ? NULL : outcome->hash->bytes, outcome->result, outcome->return_value);
 }
 
-/* Lookups of one hash are neighbours in this order. */
-static int by_hash(const void *a, const void *b)
-{
-    const struct lease_lookup *const *one = a, *const *other = b;
-    return memcmp(&(*one)->hash, &(*other)->hash, sizeof(*one)->hash);
-}
-
-/* Hands a row, which is of the first lookup's hash, to every lookup of this hash whose client has the lease.
- */
-static void hand_out(
-    struct lease_lookup *const lookups[], size_t count, const struct db_rows *rows, size_t row)
-{
-    for (size_t i = 0; i < count && hash_equal(&lookups[i]->hash, &lookups[0]->hash); i++) {
-        if (strcmp(lookups[i]->client, db_text(rows, row, 9)) != 0)
-            continue;
-        lookups[i]->found = true;
-        lookups[i]->status = read_status(rows, row);
-    }
-}
+static const char sql_lookup[] = STATUS(
+    "SELECT u.ordinal, w.lease_hash AS hash, w.granted_at"
+    " FROM fairway.find_grants(ARRAY(SELECT DISTINCT i.hash FROM unnest($1::bytea[], $2::int8[]) i (hash, us)"
+    "   WHERE i.us = 0)) w"
+    " JOIN unnest($1, $2) WITH ORDINALITY u (hash, us, ordinal) ON u.hash = w.hash AND u.us = 0"
+    " UNION ALL SELECT u.ordinal, u.hash, 'epoch'::timestamptz + u.us * interval '1 us'"
+    " FROM unnest($1, $2) WITH ORDINALITY u (hash, us, ordinal) WHERE u.us <> 0");
 
 enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail)
-{
-    struct lease_lookup **sorted AUTO_FREE = NEW_ARRAY(count, struct lease_lookup *);
-    struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    size_t *firsts AUTO_FREE = NEW_ARRAY(count, size_t); /* in sorted, of each hash */
-    size_t different = 0;
-    AUTO_ROWS rows = NULL;
-    for (size_t i = 0; i < count; i++) {
-        sorted[i] = &lookups[i];
-        lookups[i].found = false;
-    }
-    qsort(sorted, count, sizeof(struct lease_lookup *), by_hash);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || !hash_equal(&sorted[i]->hash, &sorted[i - 1]->hash)) {
-            hashes[different] = BYTES_OF(sorted[i]->hash.bytes);
-            firsts[different++] = i;
-        }
-    enum err e = db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, different)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        const size_t first = firsts[db_i64(rows, row, 0)];
-        hand_out(&sorted[first], count - first, rows, row);
-    }
-    return e;
-}
-
-static const char sql_again[] =
-    STATUS("SELECT u.ordinal, u.hash, 'epoch'::timestamptz + u.us * interval '1 us' AS granted_at"
-           " FROM unnest($1::bytea[], $2::int8[]) WITH ORDINALITY u (hash, us, ordinal)");
-
-enum err lease_lookup_again(struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail)
 {
     struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
     int64_t *granted_us AUTO_FREE = NEW_ARRAY(count, int64_t);
     AUTO_ROWS rows = NULL;
     for (size_t i = 0; i < count; i++) {
-        hashes[i] = BYTES_OF(lookups[i].status.hash.bytes);
         granted_us[i] = lookups[i].status.granted_us;
+        hashes[i] = BYTES_OF((granted_us[i] != 0 ? &lookups[i].status.hash : &lookups[i].hash)->bytes);
         lookups[i].found = false;
     }
     enum err e =
-        db_query(db, DB_SQL(sql_again, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
-        hand_out(&(struct lease_lookup *){&lookups[db_i64(rows, row, 0)]}, 1, rows, row);
+        db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+        struct lease_lookup *lookup = &lookups[db_i64(rows, row, 0)];
+        if (strcmp(lookup->client, db_text(rows, row, 9)) != 0)
+            continue;
+        lookup->found = true;
+        lookup->status = read_status(rows, row);
+    }
     return e;
 }
 
