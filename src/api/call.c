@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 struct call *call_new(
     struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket))
@@ -81,11 +84,53 @@ void call_on_client_gone(struct call *call)
     http_on_client_gone(call->http, call_cancel, call);
 }
 
-static void give_share(struct call *call)
+enum err call_take_share(struct call *call, enum connection_share share)
 {
-    if (call->shares)
-        connection_shares_give(&call->api->shares, SHARE_LEASE);
-    call->shares = false;
+    enum err e = connection_shares_take(&call->api->shares, share);
+    call->shares[share] = e == ERR_OK;
+    return e;
+}
+
+static void give_share(struct call *call, enum connection_share share)
+{
+    if (call->shares[share])
+        connection_shares_give(&call->api->shares, share);
+    call->shares[share] = false;
+}
+
+static enum err take_client_wait(struct call *call, struct detail *detail)
+{
+    const struct api_sender *sender = http_kept(call->http);
+    const struct limits *limits = api_limits(call->http);
+    if (sender == NULL) /* AUTH=none */
+        return ERR_OK;
+    call->wait_limit = client_loads_begin_wait(&call->api->loads, sender->load, limits);
+    if (call->wait_limit == LIMIT_NONE)
+        call->load = sender->load;
+    return limit_refuse(call->wait_limit, limits, detail);
+}
+
+enum err call_begin_wait(struct call *call, struct detail *detail)
+{
+    const char *text = http_query(call->http, "wait");
+    uint64_t wait_s = 0;
+    if (text != NULL && text_to_u64(text, TRANSACTION_WAIT_MAX_S, &wait_s) != ERR_OK)
+        return detail_set(
+            detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", TRANSACTION_WAIT_MAX_S);
+    call->watch.deadline_ms = clock_ms() + (int64_t)wait_s * 1000;
+    if (wait_s == 0)
+        return ERR_OK;
+    enum err e = take_client_wait(call, detail);
+    return e != ERR_OK ? e : call_take_share(call, SHARE_WAIT);
+}
+
+/* Before the reply, which lets the client send its next request. */
+static void give_all(struct call *call)
+{
+    give_share(call, SHARE_WAIT);
+    give_share(call, SHARE_LEASE);
+    if (call->load != NULL)
+        client_loads_end_wait(&call->api->loads, call->load);
 }
 
 bool call_granted(struct call *call)
@@ -93,7 +138,7 @@ bool call_granted(struct call *call)
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     const struct grant *grant = &call->ticket.grant;
     const struct bump *bump = &call->ticket.bump;
-    give_share(call);
+    give_share(call, SHARE_LEASE);
     if ((bumps ? bump->state : grant->state) == GRANT_DONE)
         return true;
     call_refuse(call, bumps ? bump->error : grant->error, bumps ? &bump->detail : &grant->detail);
@@ -113,6 +158,11 @@ void call_watch(struct call *call, const struct hash *hash)
         call_refuse(call, e, NULL);
 }
 
+enum err call_no_result(enum err e)
+{
+    return e == ERR_CANCELLED ? ERR_SHUTTING_DOWN : ERR_RPC_UNAVAILABLE;
+}
+
 static void call_free(struct call *call)
 {
     if (call->ticket.kind == TICKET_BUMP)
@@ -129,7 +179,7 @@ static void call_free(struct call *call)
 
 void call_reply(struct call *call, int status, struct json_write *object)
 {
-    api_wait_end(&call->wait, call->api);
+    give_all(call);
     api_reply(call->http, status, object);
     call_free(call);
 }
@@ -138,10 +188,9 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     enum limit limit = bumps ? call->ticket.bump.limit : call->ticket.grant.limit;
-    if (call->wait.limit != LIMIT_NONE)
-        limit = call->wait.limit;
-    api_wait_end(&call->wait, call->api);
-    give_share(call);
+    if (call->wait_limit != LIMIT_NONE)
+        limit = call->wait_limit;
+    give_all(call);
     if (limit != LIMIT_NONE)
         api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
     else

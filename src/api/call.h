@@ -10,7 +10,6 @@
 
 #include "context.h"
 #include "reply.h"
-#include "wait.h"
 
 struct call {
     struct engine_ticket ticket; /* first: the engine returns it. The endpoint sets its done */
@@ -18,7 +17,9 @@ struct call {
     struct rpc_work rpc;
     struct api *api;
     struct http_request *http;
-    struct api_wait wait;
+    struct client_load *load;  /* of its client, among whose waits it is counted; NULL: it is not */
+    enum limit wait_limit;     /* on those waits, which has refused it */
+    bool shares[2];            /* of the connections: by enum connection_share */
     atomic_bool watched, gone; /* it is the watch's; the client has left */
     struct buf xdr;            /* the client's transaction, as it has sent it */
     struct bump_request bump;  /* points into xdr */
@@ -29,7 +30,6 @@ struct call {
     /* Of a lease: */
     struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
     bool has_key;                /* an Idempotency-Key, not just a token */
-    bool shares;                 /* has a share of the connections */
     bool prepares;               /* its transaction has no resource data */
     struct envelope client;      /* of xdr; with the max ledger that the entries have set */
     struct buf prepared;         /* the transaction with resource data */
@@ -40,6 +40,11 @@ struct call {
 struct call *call_new(
     struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket));
 struct call *call_of(struct watch_ticket *ticket);
+/* Reads the request's wait. Unless it is 0, takes a share of the connections and one of its client's waits.
+ */
+MUST_CHECK enum err call_begin_wait(struct call *call, struct detail *detail);
+/* Takes a share of the connections, until the reply or an earlier end. */
+MUST_CHECK enum err call_take_share(struct call *call, enum connection_share share);
 /* When the client leaves, the engine or the watch ends the call. */
 void call_on_client_gone(struct call *call);
 
@@ -55,6 +60,10 @@ void call_bump(struct call *call, bool submits, const json_t *body);
 bool call_granted(struct call *call);
 /* Hands the call to the watch: its done is called with the status of this transaction. */
 void call_watch(struct call *call, const struct hash *hash);
+
+/* The error of a request that the RPC has not answered: it never lets one pass. The cause is in the detail,
+ * which is logged; nothing about it is the client's fault. */
+enum err call_no_result(enum err e);
 
 void call_reply(struct call *call, int status, struct json_write *object);
 /* With what the client needs to know about the error. */

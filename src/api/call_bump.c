@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "call.h"
-#include "rpc_checks.h"
 #include "stellar/envelope_build.h"
 
 /* For a refused fee: the bound. */
@@ -45,13 +44,32 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
     return ERR_OK;
 }
 
-static void read_signers(struct rpc_work *work, enum err e, struct rpc *rpc)
+/* Whether one of the signers of the operations' sources has signed. */
+static enum err read_signers(struct rpc *rpc, struct bump_request *request, struct detail *detail)
+{
+    struct public_key sources[OPERATIONS_MAX];
+    struct buf entries[OPERATIONS_MAX] = {0};
+    uint32_t ledger;
+    unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
+    const size_t count = authority_sources(&request->inner, sources);
+    if (count == 0) /* a call without a source, whose extra signers have not signed */
+        return ERR_OK;
+    enum err e = rpc_account_entries(rpc, sources, count, entries, &ledger, detail);
+    for (size_t i = 0; i < count; i++) {
+        if (e == ERR_OK && authority_proved_by(
+                               &request->inner, &request->inner_hash, buf_bytes(&entries[i]), &verifications))
+            request->authority = AUTHORITY_PROVED;
+        buf_free(&entries[i]);
+    }
+    return e == ERR_OK ? ERR_OK : call_no_result(e);
+}
+
+static void run(struct rpc_work *work, enum err e, struct rpc *rpc)
 {
     struct call *call = work->context;
-    struct bump_request *request = &call->bump;
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = rpc_checks_signers(rpc, &request->inner, &request->inner_hash, &request->authority, &detail);
+        e = read_signers(rpc, &call->bump, &detail);
     if (e == ERR_OK)
         e = engine_submit(call->api->settings.engine, &call->ticket);
     if (e != ERR_OK)
@@ -63,8 +81,7 @@ static enum err submit(struct call *call)
 {
     if (call->bump.authority != AUTHORITY_UNKNOWN)
         return engine_submit(call->api->settings.engine, &call->ticket);
-    call->rpc =
-        (struct rpc_work){.item.client = api_sharer(call->http), .run = read_signers, .context = call};
+    call->rpc = (struct rpc_work){.item.client = api_sharer(call->http), .run = run, .context = call};
     return rpc_workers_submit(call->api->rpc_workers, &call->rpc);
 }
 

@@ -137,8 +137,7 @@ void call_lease(struct call *call, bool submits, const json_t *body)
     call->ticket.kind = TICKET_LEASE;
     call->ticket.grant.request = call->lease;
     call->lease->submits = submits;
-    enum err e = connection_shares_take(&call->api->shares, SHARE_LEASE);
-    call->shares = e == ERR_OK;
+    enum err e = call_take_share(call, SHARE_LEASE);
     if (e == ERR_OK)
         e = read_request(call, body, &detail);
     if (e == ERR_OK) {

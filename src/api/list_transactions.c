@@ -77,7 +77,7 @@ static enum err read_request(struct call *call, struct detail *detail)
     if (after != NULL && call->limit > 0 && (text_to_i64(after, &call->after) != ERR_OK || call->after < 0))
         return detail_set(
             detail, ERR_INVALID_REQUEST, "after must be the next of an earlier answer, \"now\" or \"0\".");
-    return api_wait_begin(&call->wait, call->api, call->http, &call->watch.deadline_ms, detail);
+    return call_begin_wait(call, detail);
 }
 
 void api_list_transactions(struct http_request *request, void *api)

@@ -79,7 +79,7 @@ void api_post_submission(struct http_request *request, void *api)
     AUTO_JSON json_t *body = NULL;
     struct detail detail = {0};
     call->watch.done = watched;
-    enum err e = api_wait_begin(&call->wait, api, request, &call->watch.deadline_ms, &detail);
+    enum err e = call_begin_wait(call, &detail);
     if (e == ERR_OK)
         e = call_read_body(call, &body, &detail);
     if (e != ERR_OK)

@@ -8,7 +8,6 @@
 #include "base/json_write.h"
 #include "base/text.h"
 #include "reply.h"
-#include "rpc_checks.h"
 #include "stellar/authorization.h"
 #include "stellar/envelope_build.h"
 #include "xdr/xdr.h"
@@ -180,16 +179,27 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
 
 enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *detail)
 {
-    const struct envelope *envelope = &call->lease->envelope;
+    struct envelope *const envelope = &call->lease->envelope;
+    struct buf xdr CLEANUP(buf_free) = {0}, transaction CLEANUP(buf_free) = {0};
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
-    enum err e = rpc_checks_simulate(rpc, envelope,
-        call->prepares ? &call->api->settings.limits.distribution : &envelope->source, &simulation, detail);
-    if (e == ERR_SIMULATION_FAILED) {
+    const struct transaction_head head = {
+        call->prepares ? call->api->settings.limits.distribution : envelope->source, envelope->fee_stroops,
+        envelope->sequence, envelope->preconditions.max_time_s};
+    transaction_build(envelope, &head, &transaction); /* as V1, whatever form the client has sent */
+    envelope_build(buf_bytes(&transaction), NULL, NULL, 0, &xdr);
+    enum err e = rpc_simulate(rpc, buf_bytes(&xdr), policy_invokes(envelope), &simulation, detail);
+    if (e != ERR_OK)
+        return call_no_result(e);
+    if (!simulation.succeeds) {
         call->members = simulation.report;
         simulation.report = NULL;
+        return detail_set(detail, ERR_SIMULATION_FAILED, "The transaction fails when it is simulated: %s",
+            simulation.error);
     }
-    if (e != ERR_OK)
-        return e;
+    if (simulation.restores)
+        return detail_set(detail, ERR_SIMULATION_FAILED,
+            "The transaction needs entries that are archived. Restore them first, with a transaction of its "
+            "own (RestoreFootprint).");
     return call->prepares ? take_resources(call, &simulation, detail)
                           : policy_check_simulated_fee(envelope, simulation.resource_fee_stroops, detail);
 }

@@ -1,4 +1,4 @@
-/* simulateTransaction. What its answer allows is decided by api/rpc_checks.c. */
+/* simulateTransaction. What its answer allows is decided by api/prepare.c. */
 
 #include <stdlib.h>
 #include <string.h>
