@@ -6,6 +6,7 @@
 #define FAIRWAY_GRANT_BUMP_H
 
 #include "grant/grant.h"
+#include "pool/fee_bump.h"
 #include "stellar/authority.h"
 
 /* What a client asks for. */
@@ -62,13 +63,11 @@ MUST_CHECK enum err bump_batch_run(
 MUST_CHECK enum err bump_fee(
     const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail);
 /*
- * The first bid of a submission: SUBMIT_RAISES stroops below max_fee_stroops, but at least the least fee. It
- * is the least fee when no max_fee_stroops is given, and when the distribution account could not pay it
- * beside the open bids: a node counts all bids that it has queued against the balance, although the network
- * charges the price of the ledger and not the bid. Errors of policy_bump_fee.
+ * Sets fee_stroops of the item by what the others of its members say, and its limit when one refuses it.
+ * Errors: as policy_bump_fee, limit_refuse and funds_check_bump.
  */
-MUST_CHECK enum err bump_first_bid(const struct bump_request *request, int64_t spendable_stroops,
-    int64_t open_bids_stroops, int64_t *bid_stroops, struct detail *detail);
+MUST_CHECK enum err bump_choose_fee(
+    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail);
 /* The highest fee that the request may ask for. */
 int64_t bump_fee_maximum(const struct bump_request *request);
 

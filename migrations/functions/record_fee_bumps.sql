@@ -1,6 +1,7 @@
 -- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
 -- forbids the fee bump, which is not recorded then. A limit of 0 is none. One that was recorded before is recorded; only fee bumps with
--- another hash count. The locks keep the leases open until COMMIT, and make the limits exact: first the accounts, in order, then the clients.
+-- another hash count. Items without a hash are passed over. The locks keep the leases open until COMMIT, and make the limits exact: first the
+-- accounts, in order, then the clients.
 CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     bumps_max bigint[], stroops_max bigint[])
 RETURNS TABLE (ordinal bigint, refused_by text)
@@ -57,7 +58,7 @@ BEGIN
                 coalesce(bool_or(b.hash = n.hash), false) AS again
             FROM fairway.fee_bumps b
             WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
-        WHERE a.lease_hash = n.lease_hash
+        WHERE a.lease_hash = n.lease_hash AND n.hash IS NOT NULL
         ORDER BY n.client, n.lease_hash, n.ordinal
     LOOP
         place := array_position(limited, item.client);

@@ -1,5 +1,6 @@
--- Records the bids of leases that record_leases() has recorded in the same transaction, as fee bumps and submissions (record_bids); those of others
--- are passed over. When a limit forbids one, the whole transaction is rolled back: its client has spent since the batch read what it may.
+-- Records the bids of leases that record_leases() has recorded in the same transaction, as fee bumps and submissions (record_bids); leases without
+-- a bid, and those of others, are passed over. When a limit forbids a bid, the whole transaction is rolled back: its client has spent since the batch
+-- read what it may.
 CREATE OR REPLACE FUNCTION fairway.record_lease_bids(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     stroops_max bigint[], envelopes bytea[], max_fees bigint[], bid_envelopes bytea[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

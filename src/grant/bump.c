@@ -26,8 +26,14 @@ enum err bump_fee(
         max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
 }
 
-enum err bump_first_bid(const struct bump_request *request, int64_t spendable_stroops,
-    int64_t open_bids_stroops, int64_t *bid_stroops, struct detail *detail)
+/*
+ * The first bid of a submission: SUBMIT_RAISES stroops below max_fee_stroops, but at least the least fee. It
+ * is the least fee when no max_fee_stroops is given, and when the distribution account could not pay it
+ * beside the open bids: a node counts all bids that it has queued against the balance, although the network
+ * charges the price of the ledger and not the bid.
+ */
+static enum err find_first_bid(
+    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
 {
     int64_t least, most;
     enum err e;
@@ -35,9 +41,27 @@ enum err bump_first_bid(const struct bump_request *request, int64_t spendable_st
         (e = bump_fee(request, 0, &least, detail)) != ERR_OK)
         return e;
     const int64_t bid = most - SUBMIT_RAISES;
-    const bool covered = spendable_stroops == FUNDS_NOT_KNOWN || open_bids_stroops + bid <= spendable_stroops;
-    *bid_stroops = bid > least && covered ? bid : least;
+    const bool covered = item->spendable_stroops == FUNDS_NOT_KNOWN ||
+                         item->open_bids_stroops + bid <= item->spendable_stroops;
+    item->fee_stroops = bid > least && covered ? bid : least;
     return ERR_OK;
+}
+
+enum err bump_choose_fee(
+    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
+{
+    const struct limits *limits = &request->client_limits;
+    const bool raises = request->raised_stroops != 0;
+    enum err e = request->submits && !raises
+                     ? find_first_bid(request, item, detail)
+                     : bump_fee(request, raises ? request->raised_stroops + 1 : request->max_fee_stroops,
+                           &item->fee_stroops, detail);
+    if (e != ERR_OK)
+        return e;
+    item->limit =
+        limit_of_fee_bump(limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
+    e = limit_refuse(item->limit, limits, detail);
+    return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, detail);
 }
 
 static void refuse(struct bump *bump, const struct fee_bump_item *item)
@@ -117,28 +141,6 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     return ERR_OK;
 }
 
-static enum err find_fee(const struct bump_request *request, struct fee_bump_item *item)
-{
-    if (!request->submits)
-        return bump_fee(request, request->max_fee_stroops, &item->fee_stroops, &item->detail);
-    return request->raised_stroops == 0
-               ? bump_first_bid(request, item->spendable_stroops, item->open_bids_stroops, &item->fee_stroops,
-                     &item->detail)
-               : bump_fee(request, request->raised_stroops + 1, &item->fee_stroops, &item->detail);
-}
-
-static enum err check(const struct bump_request *request, struct fee_bump_item *item)
-{
-    enum err e;
-    if ((e = check_signatures(request->authority, &item->detail)) != ERR_OK ||
-        (e = find_fee(request, item)) != ERR_OK)
-        return e;
-    item->limit = limit_of_fee_bump(
-        &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
-    e = limit_refuse(item->limit, &item->limits, &item->detail);
-    return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, &item->detail);
-}
-
 static void check_all(struct bump_batch *batch)
 {
     int64_t bids_stroops = 0; /* of this batch */
@@ -147,7 +149,9 @@ static void check_all(struct bump_batch *batch)
         if (item->error != ERR_OK)
             continue;
         item->open_bids_stroops += bids_stroops;
-        item->error = check(batch->bumps[i]->request, item);
+        item->error = check_signatures(batch->bumps[i]->request->authority, &item->detail);
+        if (item->error == ERR_OK)
+            item->error = bump_choose_fee(batch->bumps[i]->request, item, &item->detail);
         bids_stroops += item->error == ERR_OK && item->submits ? item->fee_stroops : 0;
     }
     batch_drop_refused(batch);

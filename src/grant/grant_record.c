@@ -5,12 +5,16 @@
 #include "base/deadlines.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "lease_bids.h"
 #include "pool/accounts.h"
 
 /* max_ledger 0 means none. Returns which leases were recorded; the others are above their client's limit. */
 static const char sql_record[] =
     "SELECT r FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) r";
+
+/* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
+ * runs again, it refuses what is too much. */
+static const char sql_record_bids[] =
+    "SELECT fairway.record_lease_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)::text";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
@@ -77,6 +81,10 @@ static enum err find_outcome(
 struct columns {
     struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX],
         natural_key[GRANT_BATCH_MAX];
+    /* Of bids; NULL and 0: the lease has none. */
+    struct bytes bid_hash[GRANT_BATCH_MAX], bid_envelope[GRANT_BATCH_MAX];
+    int64_t bid[GRANT_BATCH_MAX], max_fee[GRANT_BATCH_MAX], stroops_max[GRANT_BATCH_MAX];
+    bool any_bid;
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
     const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
         *key[GRANT_BATCH_MAX], *reference[GRANT_BATCH_MAX];
@@ -107,6 +115,14 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         }
         if (request->has_natural_key)
             columns->natural_key[i] = BYTES_OF(request->natural_key.bytes);
+        if (lease->bid_stroops != 0) {
+            columns->any_bid = true;
+            columns->bid_hash[i] = BYTES_OF(lease->bid_hash.bytes);
+            columns->bid_envelope[i] = buf_bytes(&lease->bid);
+            columns->bid[i] = lease->bid_stroops;
+            columns->max_fee[i] = request->max_fee_stroops;
+            columns->stroops_max[i] = request->limits.most[LIMIT_STROOPS_PER_DAY];
+        }
     }
 }
 
@@ -157,20 +173,21 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
             return e;
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
-    struct lease_bids_columns *bids AUTO_FREE = NEW(struct lease_bids_columns);
-    for (size_t i = 0; i < count; i++)
-        lease_bids_add(bids, record->items[i].lease, record->items[i].request);
     fill(columns, record->items, count);
-    struct db_statement statements[3] = {DB_SQL(sql_record, DB_BYTEAS(columns->hash, count),
-        DB_TEXTS(columns->account, count), DB_I64S(columns->sequence, count),
-        DB_I64S(columns->sequence_ledger, count), DB_TEXTS(columns->client, count),
-        DB_BYTEAS(columns->envelope, count), DB_I64S(columns->max_time, count),
-        DB_I64S(columns->max_ledger, count), DB_TEXTS(columns->request_id, count),
-        DB_TEXTS(columns->key, count), DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count),
-        DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count))};
+    struct db_statement statements[3] = {
+        DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
+            DB_I64S(columns->sequence, count), DB_I64S(columns->sequence_ledger, count),
+            DB_TEXTS(columns->client, count), DB_BYTEAS(columns->envelope, count),
+            DB_I64S(columns->max_time, count), DB_I64S(columns->max_ledger, count),
+            DB_TEXTS(columns->request_id, count), DB_TEXTS(columns->key, count),
+            DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count),
+            DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count)),
+        DB_SQL(sql_record_bids, DB_BYTEAS(columns->bid_hash, count), DB_BYTEAS(columns->hash, count),
+            DB_I64S(columns->bid, count), DB_TEXTS(columns->account, count), DB_TEXTS(columns->client, count),
+            DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->envelope, count),
+            DB_I64S(columns->max_fee, count), DB_BYTEAS(columns->bid_envelope, count))};
     struct db_param waiting[REPORT_PARAMS];
-    statements[1] = lease_bids_record(bids);
-    size_t statement_count = 1 + (bids->count > 0);
+    size_t statement_count = 1 + columns->any_bid;
     statement_count += report(record->batch, count, waiting, &statements[statement_count]);
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 /* It never waits: a replica that hangs in its transaction must not block the batches of others. */
 static const char sql_lock[] = "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY k (lock, ordinal)"
@@ -59,51 +60,43 @@ int64_t idempotency_lock(const char *client, const char *key)
     return lock_of("idempotency", client, (struct bytes){(const uint8_t *)key, strlen(key)});
 }
 
-/* NULL: the request has no key. */
-static struct idempotency_key *key_of(struct idempotency_keys *keys, const struct grant *grant)
+/* The key with this text or, when it is NULL, of this call; client, text and call are borrowed. */
+static struct idempotency_key *key_of(
+    struct idempotency_keys *keys, const char *client, const char *text, struct bytes call)
 {
-    const char *client = grant->request->client, *text = grant->request->idempotency_key;
-    if (text[0] == '\0')
-        return NULL;
-    for (size_t i = 0; i < keys->count; i++)
-        if (strcmp(keys->clients[i], client) == 0 && strcmp(keys->texts[i], text) == 0)
-            return &keys->keys[i];
-    keys->clients[keys->count] = client;
-    keys->texts[keys->count] = text;
-    keys->locks[keys->count] = idempotency_lock(client, text);
-    keys->keys[keys->count].first = grant;
-    return &keys->keys[keys->count++];
-}
-
-/* NULL: the request has no natural key. */
-static struct idempotency_key *call_of(struct idempotency_keys *keys, const struct lease_request *request)
-{
-    const struct bytes hash = BYTES_OF(request->natural_key.bytes);
-    if (!request->has_natural_key)
-        return NULL;
-    for (size_t i = 0; i < keys->call_count; i++)
-        if (strcmp(keys->call_clients[i], request->client) == 0 && bytes_equal(keys->call_hashes[i], hash))
-            return &keys->calls[i];
-    keys->call_clients[keys->call_count] = request->client;
-    keys->call_hashes[keys->call_count] = hash;
-    return &keys->calls[keys->call_count++];
+    const int64_t lock = text != NULL ? idempotency_lock(client, text) : lock_of("call", client, call);
+    size_t i = 0;
+    while (i < keys->count && (keys->locks[i] != lock || strcmp(keys->clients[i], client) != 0 ||
+                                  !text_equal(keys->texts[i], text) || !bytes_equal(keys->calls[i], call)))
+        i++;
+    if (i == keys->count) {
+        keys->count++;
+        keys->locks[i] = lock;
+        keys->clients[i] = client;
+        keys->texts[i] = text;
+        keys->calls[i] = call;
+    }
+    return &keys->keys[i];
 }
 
 void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
     size_t digests = 0;
     for (size_t i = 0; i < count; i++) {
-        keys->of[i] = key_of(keys, grants[i]);
-        keys->call_of[i] = call_of(keys, grants[i]->request);
-        if (keys->of[i] != NULL)
-            keys->digests[digests++] = BYTES_OF(grants[i]->request->digest.bytes);
+        const struct lease_request *request = grants[i]->request;
+        if (request->idempotency_key[0] != '\0') {
+            keys->of[i] = key_of(keys, request->client, request->idempotency_key, (struct bytes){0});
+            keys->digests[digests++] = BYTES_OF(request->digest.bytes);
+        }
+        if (request->has_natural_key) {
+            keys->call_of[i] = key_of(keys, request->client, NULL, BYTES_OF(request->natural_key.bytes));
+            keys->any_call = true;
+        }
     }
-    for (size_t i = 0; i < keys->call_count; i++)
-        keys->locks[keys->count + i] = lock_of("call", keys->call_clients[i], keys->call_hashes[i]);
-    keys->lock_params[0] = DB_I64S(keys->locks, keys->count + keys->call_count);
-    keys->call_params[0] = DB_TEXTS(keys->call_clients, keys->call_count);
-    keys->call_params[1] = DB_BYTEAS(keys->call_hashes, keys->call_count);
-    keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
+    keys->any_text = digests > 0;
+    keys->lock_params[0] = DB_I64S(keys->locks, keys->count);
+    keys->call_params[0] = keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
+    keys->call_params[1] = DB_BYTEAS(keys->calls, keys->count);
     keys->find_params[1] = DB_TEXTS(keys->texts, keys->count);
     keys->find_params[2] = DB_BYTEAS(keys->digests, digests);
 }
@@ -118,22 +111,25 @@ void idempotency_statements(
     const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS])
 {
     out[0] = out[1] = out[2] = (struct db_statement){0};
-    if (keys->count + keys->call_count > 0)
-        out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
     if (keys->count > 0)
+        out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
+    if (keys->any_text)
         out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
-    if (keys->call_count > 0)
+    if (keys->any_call)
         out[2] = (struct db_statement){sql_find_calls, keys->call_params, ARRAY_LEN(keys->call_params)};
 }
 
+/* Of a call, only the hash of its lease. */
 static enum err read_lease(
-    const struct db_rows *rows, size_t row, struct idempotency_key *out, struct detail *detail)
+    const struct db_rows *rows, size_t row, bool of_call, struct idempotency_key *out, struct detail *detail)
 {
-    struct bytes hash = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 7);
+    struct bytes hash = db_bytea(rows, row, 1), digest = of_call ? hash : db_bytea(rows, row, 7);
     if (hash.len != sizeof out->lease.hash.bytes || digest.len != sizeof out->digest.bytes ||
-        address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "malformed lease of account %s", db_text(rows, row, 2));
+        (!of_call && address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK))
+        return detail_set(detail, ERR_INTERNAL, "malformed lease of an idempotency key");
     memcpy(out->lease.hash.bytes, hash.data, hash.len);
+    if (of_call)
+        return ERR_OK;
     memcpy(out->digest.bytes, digest.data, digest.len);
     out->lease.sequence = db_i64(rows, row, 3);
     out->lease.sequence_ledger = db_i64(rows, row, 4);
@@ -144,39 +140,20 @@ static enum err read_lease(
     return ERR_OK;
 }
 
-static enum err read_call(
-    const struct db_rows *rows, size_t row, struct idempotency_key *out, struct detail *detail)
-{
-    struct bytes hash = db_bytea(rows, row, 1);
-    if (hash.len != sizeof out->lease.hash.bytes)
-        return detail_set(detail, ERR_INTERNAL, "malformed hash of a lease");
-    memcpy(out->lease.hash.bytes, hash.data, hash.len);
-    return ERR_OK;
-}
-
-static size_t rows_of(const struct db_rows *rows) /* NULL: the statement was omitted */
-{
-    return rows != NULL ? db_count(rows) : 0;
-}
-
 enum err idempotency_read(struct idempotency_keys *keys,
     struct db_rows *const results[static IDEMPOTENCY_STATEMENTS], struct detail *detail)
 {
     enum err e = ERR_OK;
-    for (size_t row = 0; row < rows_of(results[0]); row++) {
-        const size_t at = (size_t)db_i64(results[0], row, 0) - 1;
-        (at < keys->count ? &keys->keys[at] : &keys->calls[at - keys->count])->locked = true;
-    }
-    for (size_t row = 0; e == ERR_OK && row < rows_of(results[1]); row++) {
-        struct idempotency_key *key = &keys->keys[db_i64(results[1], row, 0) - 1];
-        key->found = keys->any_found = true;
-        e = read_lease(results[1], row, key, detail);
-    }
-    for (size_t row = 0; e == ERR_OK && row < rows_of(results[2]); row++) {
-        struct idempotency_key *call = &keys->calls[db_i64(results[2], row, 0) - 1];
-        call->found = keys->any_found = true;
-        e = read_call(results[2], row, call, detail);
-    }
+    for (size_t i = 0; i < IDEMPOTENCY_STATEMENTS; i++) /* NULL: the statement was omitted */
+        for (size_t row = 0; e == ERR_OK && results[i] != NULL && row < db_count(results[i]); row++) {
+            struct idempotency_key *key = &keys->keys[db_i64(results[i], row, 0) - 1];
+            if (i == 0) {
+                key->locked = true;
+                continue;
+            }
+            key->found = keys->any_found = true;
+            e = read_lease(results[i], row, i == 2, key, detail);
+        }
     return e;
 }
 
@@ -190,98 +167,85 @@ static struct lease copy_of(const struct lease *lease)
     return copy;
 }
 
-static enum err check_body(
-    const struct lease_request *request, const struct hash *digest, struct detail *detail)
+/* Decides the grant by the lease that its key has, which a request with this digest took. */
+static void decide(struct grant *grant, const struct lease *lease, const struct hash *digest)
 {
-    if (hash_equal(&request->digest, digest))
-        return ERR_OK;
-    return detail_set(detail, ERR_IDEMPOTENCY_CONFLICT,
+    if (hash_equal(&grant->request->digest, digest)) {
+        grant->state = GRANT_DONE;
+        grant->lease = copy_of(lease);
+        return;
+    }
+    grant->state = GRANT_REFUSED;
+    grant->error = detail_set(&grant->detail, ERR_IDEMPOTENCY_CONFLICT,
         "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
         "another transaction, or one whose lease has expired, needs a new key.");
 }
 
-/* Decides the grant by the lease that its key has. */
-static void decide(struct grant *grant, const struct lease *lease, const struct hash *digest)
-{
-    grant->error = check_body(grant->request, digest, &grant->detail);
-    grant->state = grant->error == ERR_OK ? GRANT_DONE : GRANT_REFUSED;
-    if (grant->state == GRANT_DONE)
-        grant->lease = copy_of(lease);
-}
-
 /* Decides the grant by the lease that another request has for its call. */
-static void decide_call(struct grant *grant, const struct hash *lease)
+static void decide_call(struct grant *grant, const struct lease *lease)
 {
     grant->state = grant->request->submits ? GRANT_DONE : GRANT_REFUSED;
-    grant->lease.hash = *lease;
+    grant->lease.hash = lease->hash;
     grant->is_of_another = true;
     if (grant->state == GRANT_REFUSED)
         grant->error = detail_set(&grant->detail, ERR_AUTHORIZATION_LEASED,
             "A transaction of yours has this authorization, and is pending or was executed: see hash.");
 }
 
-/* Whether the grant, which no other one with its idempotency key precedes, may take a lease for its call. */
-static bool may_call(struct idempotency_key *call, struct grant *grant)
+/* Whether the grant is the first one of its key, which has no lease and is locked. */
+static bool is_first(struct idempotency_key *key, struct grant *grant)
 {
-    if (call->found)
-        decide_call(grant, &call->lease.hash);
-    else if (!call->locked)
+    if (!key->found && !key->locked)
         grant->open = OPEN_KEY_LOCKED;
-    else if (call->first == NULL) {
-        call->first = grant;
-        return true;
-    }
-    return false;
+    else if (!key->found && key->first == NULL)
+        key->first = grant;
+    return key->first == grant;
 }
 
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    const struct idempotency_key *key = keys->of[i];
+    struct idempotency_key *key = keys->of[i], *call = keys->call_of[i];
     if (key != NULL && key->found)
         decide(grants[i], &key->lease, &key->digest);
-    else if (key != NULL && !key->locked)
-        grants[i]->open = OPEN_KEY_LOCKED;
-    else if (key == NULL || key->first == grants[i])
-        return keys->call_of[i] == NULL || may_call(keys->call_of[i], grants[i]);
-    return false;
+    if (key != NULL && !is_first(key, grants[i]))
+        return false;
+    if (call != NULL && call->found)
+        decide_call(grants[i], &call->lease);
+    return call == NULL || is_first(call, grants[i]);
 }
 
-/* Grants that wait for another one of the batch, which is for the same call. Those that wait for their
- * idempotency key are not among them. */
-static void share_calls(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
+/* The first grant with the same idempotency key is decided: this one gets the same. */
+static void follow(struct grant *grant, const struct grant *first)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct idempotency_key *key = keys->of[i];
-        const struct grant *first = keys->call_of[i] != NULL ? keys->call_of[i]->first : NULL;
-        if (first == NULL || first == grants[i] || (key != NULL && key->first != grants[i]) ||
-            grants[i]->state != GRANT_OPEN || grants[i]->open == OPEN_KEY_LOCKED)
-            continue;
-        if (first->state == GRANT_DONE)
-            decide_call(grants[i], &first->lease.hash);
-        else if (first->state == GRANT_REFUSED)
-            grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
-    }
+    grant->is_of_another = first->is_of_another;
+    if (first->state == GRANT_DONE)
+        decide(grant, &first->lease, &first->request->digest);
+    else if (hash_equal(&grant->request->digest, &first->request->digest)) {
+        grant->state = GRANT_REFUSED;
+        grant->error = first->error;
+        grant->detail = first->detail;
+        grant->limit = first->limit;
+        grant->lease.hash = first->lease.hash;
+    } else
+        grant->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
 }
 
+/* Whom a grant waits for precedes it, and has been decided as far as it will be. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
-    share_calls(keys, grants, count);
     for (size_t i = 0; i < count; i++) {
-        const struct idempotency_key *key = keys->of[i];
-        if (key == NULL || key->found || !key->locked || key->first == grants[i])
+        const struct grant *first = keys->of[i] != NULL ? keys->of[i]->first : grants[i];
+        const bool of_call = first == grants[i] && keys->call_of[i] != NULL;
+        if (of_call)
+            first = keys->call_of[i]->first;
+        if (first == NULL || first == grants[i] || first->state == GRANT_OPEN ||
+            grants[i]->state != GRANT_OPEN || grants[i]->open == OPEN_KEY_LOCKED)
             continue;
-        const struct grant *first = key->first;
-        grants[i]->is_of_another = first->is_of_another;
-        if (first->state == GRANT_DONE)
-            decide(grants[i], &first->lease, &first->request->digest);
-        else if (first->state == GRANT_REFUSED &&
-                 hash_equal(&grants[i]->request->digest, &first->request->digest)) {
-            grants[i]->state = GRANT_REFUSED;
-            grants[i]->error = first->error;
-            grants[i]->detail = first->detail;
-            grants[i]->limit = first->limit;
-            grants[i]->lease.hash = first->lease.hash;
-        } else if (first->state == GRANT_REFUSED)
+        if (!of_call)
+            follow(grants[i], first);
+        else if (first->state == GRANT_DONE)
+            decide_call(grants[i], &first->lease);
+        else
             grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }
 }

@@ -15,7 +15,7 @@
 
 /* One key of either kind, carried by one or more requests of the batch. */
 struct idempotency_key {
-    const struct grant *first; /* of those; of a natural key, the first that may take a lease */
+    const struct grant *first; /* of those, which may take a lease; NULL: none may */
     bool locked;               /* by this transaction, until it ends */
     bool found;                /* lease and digest are set */
     struct lease lease; /* of an earlier request with this key; without envelope if no body is the same. Of a
@@ -23,16 +23,18 @@ struct idempotency_key {
     struct hash digest; /* of that request's body */
 };
 
+#define IDEMPOTENCY_KEYS_MAX (2 * GRANT_BATCH_MAX)
+
 struct idempotency_keys {
-    struct idempotency_key keys[GRANT_BATCH_MAX], calls[GRANT_BATCH_MAX]; /* calls: natural keys */
-    size_t count, call_count;
+    struct idempotency_key keys[IDEMPOTENCY_KEYS_MAX];
+    size_t count;
     struct idempotency_key *of[GRANT_BATCH_MAX], *call_of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
-    bool any_found;
-    /* what the statements' parameters point to */
-    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX], *call_clients[GRANT_BATCH_MAX];
-    int64_t locks[2 * GRANT_BATCH_MAX];    /* of calls after those of keys */
+    bool any_text, any_call, any_found;
+    /* What the statements' parameters point to. A key has a text, a natural key has a call. */
+    const char *clients[IDEMPOTENCY_KEYS_MAX], *texts[IDEMPOTENCY_KEYS_MAX];
+    struct bytes calls[IDEMPOTENCY_KEYS_MAX];
+    int64_t locks[IDEMPOTENCY_KEYS_MAX];
     struct bytes digests[GRANT_BATCH_MAX]; /* of the requests with a key */
-    struct bytes call_hashes[GRANT_BATCH_MAX];
     struct db_param lock_params[1], find_params[3], call_params[2];
 };
 
