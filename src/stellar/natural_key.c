@@ -7,42 +7,36 @@
 
 #define NONCE_SIZE 8
 
-/* Appends address and nonce, with which each kind of credentials by address begins. */
-static enum err add_credentials(struct bytes credentials, struct buf *out)
+static enum err add_function(struct bytes function, void *out)
 {
-    struct xdr_reader in = xdr_reader(credentials);
-    uint8_t nonce[NONCE_SIZE];
-    uint32_t kind;
-    enum err e = xdr_u32(&in, &kind);
-    const uint8_t *const from = in.at;
-    if (e != ERR_OK || (e = xdr_take(&in, XDR_ScAddress, NULL)) != ERR_OK ||
-        (e = xdr_opaque(&in, nonce, sizeof nonce)) != ERR_OK)
-        return e;
-    buf_add(out, from, (size_t)(in.at - from));
+    buf_add_bytes(out, function);
     return ERR_OK;
 }
 
-static enum err add_call(const struct operation *operation, void *context)
+/* Appends address and nonce, with which each kind of credentials by address begins, and the invocation. */
+static enum err add_entry(struct bytes entry, void *out)
 {
-    struct buf *out = context;
-    struct xdr_reader in = xdr_reader(operation->span);
-    struct operation head;
-    struct bytes function, credentials, invocation;
-    uint32_t count;
+    struct xdr_reader in = xdr_reader(entry), head = in;
+    uint8_t nonce[NONCE_SIZE];
+    uint32_t kind;
     enum err e;
-    if ((e = operation_head_read(&in, &head)) != ERR_OK ||
-        (e = xdr_take(&in, XDR_HostFunction, &function)) != ERR_OK ||
-        (e = xdr_count(&in, UINT32_MAX, &count)) != ERR_OK)
+    if ((e = xdr_take(&in, XDR_SorobanCredentials, NULL)) != ERR_OK || (e = xdr_u32(&head, &kind)) != ERR_OK)
         return e;
-    buf_add_bytes(out, function);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
-        if ((e = xdr_take(&in, XDR_SorobanCredentials, &credentials)) != ERR_OK ||
-            (e = xdr_take(&in, XDR_SorobanAuthorizedInvocation, &invocation)) != ERR_OK ||
-            (e = add_credentials(credentials, out)) != ERR_OK)
-            return e;
-        buf_add_bytes(out, invocation);
-    }
-    return e;
+    const uint8_t *const from = head.at;
+    if ((e = xdr_take(&head, XDR_ScAddress, NULL)) != ERR_OK ||
+        (e = xdr_opaque(&head, nonce, sizeof nonce)) != ERR_OK)
+        return e;
+    buf_add(out, from, (size_t)(head.at - from));
+    buf_add(out, in.at, (size_t)(in.end - in.at));
+    return ERR_OK;
+}
+
+static enum err add_call(const struct operation *operation, void *out)
+{
+    const struct xdr_search parts[] = {
+        {XDR_HostFunction, add_function, out}, {XDR_SorobanAuthorizationEntry, add_entry, out}};
+    struct xdr_reader in = xdr_reader(operation->span);
+    return xdr_search(&in, XDR_Operation, parts, ARRAY_LEN(parts));
 }
 
 bool natural_key(const struct network_id *network, const struct envelope *envelope, struct hash *out)
