@@ -21,8 +21,9 @@ struct submitter_settings {
 /* Does not connect yet: database and RPC may be unavailable. */
 struct submitter *submitter_start(const struct submitter_settings *settings);
 /* Sends a committed bid that bump_batch_run says is to be sent, of the lease with this hash. Copies the
- * bytes. Never blocks. */
-void submitter_send(struct submitter *submitter, const struct hash *lease, const struct bump *bump);
+ * bytes. overtakes: a client has just submitted it. Never blocks. */
+void submitter_send(
+    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool overtakes);
 /* A ledger may have been committed: what is due is claimed. context is the submitter. Never blocks. */
 void submitter_ledger(void *context);
 /* Claims nothing any more. */

@@ -52,11 +52,12 @@ static void done(struct engine_ticket *ticket)
     if (!call_granted(call))
         return;
     if (bumps)
-        submitter_send(submitter, hash, bump);
+        submitter_send(submitter, hash, bump, true);
     else if (lease->bid_stroops != 0)
         submitter_send(submitter, hash,
             &(struct bump){
-                .hash = lease->bid_hash, .envelope = lease->bid, .sent_ledger = lease->sent_ledger});
+                .hash = lease->bid_hash, .envelope = lease->bid, .sent_ledger = lease->sent_ledger},
+            true);
     call_watch(call, hash);
 }
 

@@ -74,7 +74,8 @@ struct bytes return_value(struct bytes result, struct bytes meta)
     const struct xdr_search searches[] = {{XDR_SorobanTransactionMeta, found_v3, &image},
         {XDR_OperationMetaV2, found_v4_operation, &image}, {XDR_SorobanTransactionMetaV2, found_v4, &image}};
     if (xdr_each(&in, XDR_TransactionResult, XDR_InvokeHostFunctionResult, note_hash, &hash) != ERR_OK ||
-        hash.len == 0 || xdr_search(&meta_in, XDR_TransactionMeta, searches, ARRAY_LEN(searches)) != ERR_OK)
+        xdr_search(&meta_in, XDR_TransactionMeta, searches, ARRAY_LEN(searches)) != ERR_OK || hash.len == 0 ||
+        image.value.len == 0)
         return (struct bytes){0};
     const struct bytes parts[] = {image.value, image.events};
     const struct hash computed = sha256_parts(parts, 2);

@@ -177,16 +177,6 @@ void sender_send(struct sender *sender, const struct sender_item *what)
         sending_free(sending);
 }
 
-bool sender_is_failing(struct sender *sender)
-{
-    bool failing = true;
-    pthread_mutex_lock(&sender->mutex);
-    for (size_t i = 0; i < sender->count; i++)
-        failing &= sender->addresses[i].failing;
-    pthread_mutex_unlock(&sender->mutex);
-    return failing;
-}
-
 size_t sender_waiting(struct sender *sender)
 {
     size_t waiting = SIZE_MAX;
@@ -195,7 +185,7 @@ size_t sender_waiting(struct sender *sender)
         if (!sender->addresses[i].failing && sender->addresses[i].count < waiting)
             waiting = sender->addresses[i].count;
     pthread_mutex_unlock(&sender->mutex);
-    return waiting == SIZE_MAX ? 0 : waiting;
+    return waiting;
 }
 
 void sender_stop(struct sender *sender)

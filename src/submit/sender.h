@@ -28,9 +28,8 @@ struct sender *sender_start(
 /* Copies what the caller has set. Never blocks. An address whose queue is full is left out: the bytes are due
  * again after the next ledger. */
 void sender_send(struct sender *sender, const struct sender_item *sending);
-/* Whether the last call of every address has failed: another replica may do better. */
-bool sender_is_failing(struct sender *sender);
-/* How many wait in the shortest queue of an address that works; 0: none does. */
+/* How many wait in the shortest queue of an address that works; SIZE_MAX: the last call of each has failed,
+ * and another replica may do better. */
 size_t sender_waiting(struct sender *sender);
 /* Drops what waits, cancels what is being sent, ends the threads, and frees the sender. */
 void sender_stop(struct sender *sender);

@@ -36,28 +36,24 @@ struct submitter {
     struct db *db;                  /* the thread's */
     int64_t claimed_ledger, all_ms; /* the thread's: the cursor of its last claim; when it claims all again */
     bool failing;                   /* the thread's: its last claim failed */
-    pthread_mutex_t mutex;          /* guards what follows */
+    atomic_bool stopping;
+    pthread_mutex_t mutex; /* guards woken */
     pthread_cond_t changed;
-    bool woken, stopping;
+    bool woken;
     pthread_mutex_t answering; /* guards the next */
     struct db *answers;
 };
 
-static void wake(struct submitter *submitter, bool stops)
+void submitter_ledger(void *context)
 {
+    struct submitter *submitter = context;
     pthread_mutex_lock(&submitter->mutex);
     submitter->woken = true;
-    submitter->stopping |= stops;
     pthread_cond_signal(&submitter->changed);
     pthread_mutex_unlock(&submitter->mutex);
 }
 
-void submitter_ledger(void *context)
-{
-    wake(context, false);
-}
-
-static void send_committed(
+void submitter_send(
     struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool overtakes)
 {
     if (bump->sent_ledger == 0)
@@ -67,11 +63,6 @@ static void send_committed(
                                        .round_ledger = bump->sent_ledger,
                                        .envelope = buf_bytes(&bump->envelope),
                                        .overtakes = overtakes});
-}
-
-void submitter_send(struct submitter *submitter, const struct hash *lease, const struct bump *bump)
-{
-    send_committed(submitter, lease, bump, true);
 }
 
 /* ---- answers */
@@ -111,7 +102,7 @@ struct raise {
 
 static void raise_free(struct raise *raise)
 {
-    atomic_fetch_sub(&raise->submitter->raising, 1);
+    raise->submitter->raising--;
     bump_wipe(&raise->ticket.bump);
     buf_free(&raise->xdr);
     free(raise);
@@ -122,7 +113,7 @@ static void raise_done(struct engine_ticket *ticket)
 {
     struct raise *raise = (struct raise *)ticket;
     if (ticket->bump.state == GRANT_DONE)
-        send_committed(raise->submitter, &raise->request.inner_hash, &ticket->bump, false);
+        submitter_send(raise->submitter, &raise->request.inner_hash, &ticket->bump, false);
     else
         log_debug("no higher bid", "error=%s detail=\"%s\"", err_code(ticket->bump.error),
             ticket->bump.detail.text);
@@ -136,7 +127,7 @@ static void raise_bid(struct submitter *submitter, const struct submission_due *
     struct raise *raise = NEW(struct raise);
     struct bump_request *request = &raise->request;
     raise->submitter = submitter;
-    atomic_fetch_add(&submitter->raising, 1);
+    submitter->raising++;
     raise->ticket.kind = TICKET_BUMP;
     raise->ticket.done = raise_done;
     raise->ticket.bump.request = request;
@@ -174,19 +165,13 @@ static void send_or_raise(struct submitter *submitter, const struct submission_d
     }
 }
 
-static bool is_stopping(struct submitter *submitter)
-{
-    pthread_mutex_lock(&submitter->mutex);
-    const bool stopping = submitter->stopping;
-    pthread_mutex_unlock(&submitter->mutex);
-    return stopping;
-}
-
 static void wait_for_room(struct submitter *submitter)
 {
-    while (!is_stopping(submitter) && (atomic_load(&submitter->raising) > WAITING_MAX ||
-                                          sender_waiting(submitter->sender) > WAITING_MAX))
-        clock_sleep_ms(2);
+    for (size_t waiting; !submitter->stopping; clock_sleep_ms(2)) {
+        waiting = sender_waiting(submitter->sender);
+        if (submitter->raising <= WAITING_MAX && (waiting <= WAITING_MAX || waiting == SIZE_MAX))
+            break;
+    }
 }
 
 static enum err claim(struct submitter *submitter, struct detail *detail)
@@ -199,7 +184,7 @@ static enum err claim(struct submitter *submitter, struct detail *detail)
     int64_t until = INT64_MAX; /* the cursor of the first claim */
     if (all)
         submitter->all_ms = clock_ms() + CLAIM_ALL_MS;
-    while (e == ERR_OK && count == SUBMISSIONS_CLAIM && !is_stopping(submitter)) {
+    while (e == ERR_OK && count == SUBMISSIONS_CLAIM && !submitter->stopping) {
         AUTO_ROWS rows = NULL;
         wait_for_room(submitter);
         db_set_deadline(submitter->db, clock_ms() + SUBMIT_DATABASE_MS);
@@ -219,13 +204,11 @@ static bool wait_for_work(struct submitter *submitter)
 {
     const struct timespec until = clock_timespec(clock_ms() + CLAIM_EVERY_MS);
     pthread_mutex_lock(&submitter->mutex);
-    while (!submitter->stopping && !submitter->woken &&
-           pthread_cond_timedwait(&submitter->changed, &submitter->mutex, &until) == 0)
+    while (!submitter->woken && pthread_cond_timedwait(&submitter->changed, &submitter->mutex, &until) == 0)
         ;
     submitter->woken = false;
-    const bool stopping = submitter->stopping;
     pthread_mutex_unlock(&submitter->mutex);
-    return !stopping;
+    return !submitter->stopping;
 }
 
 static void log_outcome(struct submitter *submitter, enum err e, const struct detail *detail)
@@ -243,7 +226,7 @@ static void *run(void *context)
     struct submitter *submitter = context;
     while (wait_for_work(submitter)) {
         struct detail detail = {0};
-        if (sender_is_failing(submitter->sender))
+        if (sender_waiting(submitter->sender) == SIZE_MAX)
             clock_sleep_ms(CLAIM_FAILING_MS);
         log_outcome(submitter, claim(submitter, &detail), &detail);
     }
@@ -269,7 +252,8 @@ struct submitter *submitter_start(const struct submitter_settings *settings)
 
 void submitter_stop(struct submitter *submitter)
 {
-    wake(submitter, true);
+    submitter->stopping = true;
+    submitter_ledger(submitter);
     pthread_join(submitter->thread, NULL);
 }
 
