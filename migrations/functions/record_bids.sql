@@ -2,6 +2,8 @@
 -- bid that it follows; NULL: the client submits. A raise changes nothing when the client has submitted something else meanwhile; a client's bid
 -- counts when it is higher or has other signatures, and its cap when it is higher. Both begin a round, and end a rejection. So recording the same one
 -- twice changes nothing. Returns also whether a bid is the first of its lease, and the cursor when its bytes are to be sent now (0: they are not).
+-- bumps_max NULL: the bids of leases that the same transaction has recorded. When a limit forbids one, its client has spent since the batch read what
+-- it may, and the whole transaction is rolled back.
 CREATE OR REPLACE FUNCTION fairway.record_bids(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     bumps_max bigint[], stroops_max bigint[], envelopes bytea[], max_fees bigint[], bid_envelopes bytea[], raised bytea[])
 RETURNS TABLE (ordinal bigint, refused_by text, is_first boolean, sent_ledger bigint)
@@ -17,6 +19,9 @@ BEGIN
         FROM unnest(clients, stroops_max, raised) WITH ORDINALITY AS n (client, most, raises, place) ORDER BY n.place);
     SELECT array_agg(r.ordinal), array_agg(r.refused_by) INTO places, refusals
         FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, bumps_max, stroops_max) r;
+    IF bumps_max IS NULL AND array_remove(refusals, NULL) <> '{}' THEN
+        RAISE serialization_failure USING MESSAGE = 'a client has spent what a bid needs';
+    END IF;
     FOR item IN
         SELECT p.place, p.refusal, envelopes[p.place] IS NOT NULL AND p.refusal IS NULL AS sends, raised[p.place] AS raises,
             max_fees[p.place] AS max_fee, a.lease_hash, a.lease_client, a.locked_at, c.sequence AS tip

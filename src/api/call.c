@@ -1,6 +1,7 @@
 /* From the engine or the watch to the reply. What is asked of them is in call_lease.c and call_bump.c. */
 #include "call.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -184,6 +185,26 @@ void call_reply(struct call *call, int status, struct json_write *object)
     call_free(call);
 }
 
+/* Of the problem: a text that is freed; NULL: none. */
+static char *take_members(struct call *call, enum err e)
+{
+    const bool bumps = call->ticket.kind == TICKET_BUMP;
+    char hex[HASH_HEX_SIZE], *members = call->members;
+    int64_t least;
+    if (bumps && e == ERR_FEE_EXCEEDS_MAXIMUM)
+        return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(&call->bump));
+    if (bumps && e == ERR_FEE_BELOW_MINIMUM && bump_fee(&call->bump, 0, &least, NULL) == ERR_OK)
+        return mem_format("{\"minimumFee\":\"%" PRId64 "\"}", least);
+    if (e == ERR_AUTHORIZATION_LEASED) {
+        hash_encode(&call->ticket.grant.lease.hash, hex);
+        return mem_format("{\"hash\":\"%s\"}", hex);
+    }
+    if (call->lease == NULL || e != call->lease->refusal)
+        return NULL;
+    call->members = NULL;
+    return members;
+}
+
 void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
@@ -194,9 +215,6 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
     if (limit != LIMIT_NONE)
         api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
     else
-        api_refuse_with(call->http, e, detail,
-            bumps                 ? call_bump_members(call, e)
-            : call->lease != NULL ? call_lease_members(call, e)
-                                  : NULL);
+        api_refuse_with(call->http, e, detail, take_members(call, e));
     call_free(call);
 }

@@ -68,8 +68,5 @@ enum err call_no_result(enum err e);
 void call_reply(struct call *call, int status, struct json_write *object);
 /* With what the client needs to know about the error. */
 void call_refuse(struct call *call, enum err e, const struct detail *detail);
-/* The members of the problem, which the caller frees; NULL: none. */
-char *call_lease_members(struct call *call, enum err e);
-char *call_bump_members(const struct call *call, enum err e);
 
 #endif

@@ -1,22 +1,10 @@
 /* Reads a client's signed leased transaction, asks the RPC for signers if it has to, and hands it to the
  * engine. What becomes of it, its endpoint replies. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/mem.h"
 #include "call.h"
 #include "stellar/envelope_build.h"
-
-/* For a refused fee: the bound. */
-char *call_bump_members(const struct call *call, enum err e)
-{
-    int64_t least;
-    if (e == ERR_FEE_EXCEEDS_MAXIMUM)
-        return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(&call->bump));
-    if (e == ERR_FEE_BELOW_MINIMUM && bump_fee(&call->bump, 0, &least, NULL) == ERR_OK)
-        return mem_format("{\"minimumFee\":\"%" PRId64 "\"}", least);
-    return NULL;
-}
 
 static enum err read_request(struct call *call, const json_t *body, struct detail *detail)
 {

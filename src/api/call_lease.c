@@ -8,19 +8,6 @@
 #include "prepare.h"
 #include "stellar/natural_key.h"
 
-char *call_lease_members(struct call *call, enum err e)
-{
-    char hex[HASH_HEX_SIZE], *members = NULL;
-    if (e == ERR_AUTHORIZATION_LEASED) {
-        hash_encode(&call->ticket.grant.lease.hash, hex);
-        members = mem_format("{\"hash\":\"%s\"}", hex);
-    } else if (e == call->lease->refusal) {
-        members = call->members;
-        call->members = NULL;
-    }
-    return members;
-}
-
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
 static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct detail *detail)
 {

@@ -14,7 +14,7 @@ static const char sql_record[] =
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
  * runs again, it refuses what is too much. */
 static const char sql_record_bids[] =
-    "SELECT fairway.record_lease_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)::text";
+    "SELECT count(*) FROM fairway.record_bids($1, $2, $3, $4, $5, NULL, $6, $7, $8, $9, NULL)";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 

@@ -188,7 +188,7 @@ static void after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed(vo
         mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
     struct test_pool replica = *pool;
     replica.db = db_new(&(struct db_settings){.url = through, .name = "through a proxy"});
-    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_lease_bids"); /* in one packet with COMMIT */
+    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_bids"); /* in one packet with COMMIT */
     ask_to_send(pool, &asked, 5000);
     assert_int_equal(test_pool_grant(&replica, &asked, 1, &detail), ERR_OK);
     assert_submitted(pool, &asked.grant.lease, 5000 - SUBMIT_RAISES);
