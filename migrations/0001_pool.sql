@@ -31,12 +31,13 @@ CREATE TABLE fairway.channel_accounts (
     state             text NOT NULL CHECK (state IN ('creating', 'active', 'retiring', 'retired', 'quarantined')),
     quarantine_reason text,
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- The open lease: copies of its row in fairway.leases. All are set or none, but lease_max_ledger may always be NULL.
+    -- The open lease: copies of its row in fairway.leases. All are set or none, but lease_max_ledger and lease_contract may always be NULL.
     lease_hash        bytea CHECK (octet_length(lease_hash) = 32),
     lease_client      text,
     lease_sequence    bigint,
     lease_max_time    bigint, -- Unix seconds
     lease_max_ledger  bigint, -- exclusive; NULL: none
+    lease_contract    text, -- by which it is counted too: in contract_row(lease_client, lease_contract). No copy
     locked_at         timestamptz, -- granted_at of the lease
     locked_until      timestamptz, -- max time, for people. No clock frees an account
     CHECK ((sequence IS NULL) = (sequence_ledger IS NULL)),
@@ -45,7 +46,7 @@ CREATE TABLE fairway.channel_accounts (
     CHECK (state <> 'active' OR sequence IS NOT NULL),
     CHECK (lease_hash IS NULL OR state IN ('active', 'retiring', 'quarantined')),
     CHECK (num_nulls(lease_hash, lease_client, lease_sequence, lease_max_time, locked_at, locked_until) IN (0, 6)),
-    CHECK (lease_hash IS NOT NULL OR lease_max_ledger IS NULL)
+    CHECK (lease_hash IS NOT NULL OR num_nulls(lease_max_ledger, lease_contract) = 2)
 ) WITH (fillfactor = 10);
 
 CREATE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON fairway.channel_accounts

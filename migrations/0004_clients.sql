@@ -1,6 +1,7 @@
 -- What clients use, counted for all replicas together.
 
--- The open leases of each client that has had one: count_leases() keeps the number. '' (AUTH=none) is nobody and has no row.
+-- The open leases of each client that has had one: count_leases() keeps the number. '' (AUTH=none) is nobody and has no row. A client with
+-- contractPercent has another row for each contract that one of its open leases calls, whose name is contract_row().
 CREATE TABLE fairway.client_usage (
     client      text PRIMARY KEY WITH (deduplicate_items = off),
     open_leases bigint NOT NULL DEFAULT 0

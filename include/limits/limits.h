@@ -14,6 +14,7 @@ enum limit {
     LIMIT_NONE,
     LIMIT_OPEN_LEASES,         /* limits/usage, fairway.record_leases: for all replicas together */
     LIMIT_POOL_PERCENT,        /* the same; the accounts of the pool are counted when a batch begins */
+    LIMIT_CONTRACT_PERCENT,    /* the same, of the leases of the client that call one contract */
     LIMIT_REQUESTS_PER_SECOND, /* api/client_loads: each replica for itself */
     LIMIT_REQUESTS_IN_FLIGHT,  /* api/client_loads; not in CLIENTS_FILE, follows from MAX_CONNECTIONS */
     LIMIT_WAITS,               /* api/client_loads */

@@ -88,6 +88,8 @@ MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const
 bool policy_invokes(const struct envelope *envelope);
 /* Whether it has no source besides: authorization entries alone say who wants the call. */
 bool policy_invokes_for_entries(const struct envelope *envelope);
+/* Writes the contract (C...) that the only operation invokes; '' when the transaction does anything else. */
+void policy_invoked_contract(const struct envelope *envelope, char out[static ADDRESS_SIZE]);
 
 /* The inner fee: base fee x operations + declared resource fee. ERR_FEE_EXCEEDS_MAXIMUM when it does not fit
  * uint32, or the resource fee is above its limit. ERR_INVALID_SOROBAN_TRANSACTION: that fee is negative. */

@@ -1,38 +1,51 @@
 -- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key, reference NULL: none.
 -- open_max: how many open leases the item's client may have, 0: as many as it likes. Of a client that would have more, only its first items
--- are recorded. Returns the places of the recorded items, from 1. The rows of clients stay locked until COMMIT, which follows at once; the
--- caller has locked the accounts, so their places do not change before the update.
+-- are recorded. contract_max: the same, of the leases of the client for the item's contract; contract NULL: it does not count by contract. Returns
+-- the places of the recorded items, from 1, and of those that their contract_max refuses. The rows of clients stay locked until COMMIT, which
+-- follows at once; the caller has locked the accounts, so their places do not change before the update.
 -- Housekeeping makes partitions days ahead; when it has failed for so long, or the clock was changed, the day's first grant makes them.
 -- Those of keys are dropped first, so with theirs all are there.
 CREATE OR REPLACE FUNCTION fairway.record_leases(hashes bytea[], accounts text[], sequences bigint[], sequence_ledgers bigint[], clients text[],
     envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[], open_max bigint[],
-    refs text[], natural_keys bytea[])
-RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+    refs text[], natural_keys bytea[], contracts text[], contract_max bigint[])
+RETURNS TABLE (place bigint, refused_by text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
-    names text[]; -- of clients
+    contract_rows text[]; -- of the items; NULL: no item counts by contract
+    names text[]; -- of clients, and of contract_rows
     open_leases bigint[]; -- of each
+    above bigint[] := '{}'; -- places of what contract_max refuses
     recorded bigint[]; -- places; NULL: all
     leased bigint;
 BEGIN
     IF to_regclass(to_char(moment, '"fairway.idempotency_keys_"YYYYMMDD')) IS NULL THEN
         PERFORM fairway.add_partitions(moment::date, moment::date);
     END IF;
+    IF 0 < ANY (contract_max) THEN
+        contract_rows := ARRAY(SELECT fairway.contract_row(i.client, i.contract)
+            FROM unnest(clients, contracts) WITH ORDINALITY AS i (client, contract, place) ORDER BY i.place);
+    END IF;
     IF '' <> ANY (clients) THEN
-        names := ARRAY(SELECT DISTINCT n FROM unnest(clients) n WHERE n <> '' ORDER BY n);
+        names := ARRAY(SELECT DISTINCT n FROM unnest(clients || contract_rows) n WHERE n <> '' ORDER BY n);
         open_leases := fairway.lock_clients(names);
     END IF;
-    IF 0 < ANY (open_max) THEN
+    IF contract_rows IS NOT NULL THEN
+        above := ARRAY(SELECT n.place FROM (
+                SELECT i.*, row_number() OVER (PARTITION BY i.name ORDER BY i.place) AS nth
+                FROM unnest(contract_rows, contract_max) WITH ORDINALITY AS i (name, contract_max, place)) n
+            WHERE n.contract_max > 0 AND open_leases[array_position(names, n.name)] + n.nth > n.contract_max);
+    END IF;
+    IF 0 < ANY (open_max) OR above <> '{}' THEN
         recorded := ARRAY(SELECT n.place FROM (
                 SELECT i.*, row_number() OVER (PARTITION BY i.client ORDER BY i.place) AS nth
-                FROM unnest(clients, open_max) WITH ORDINALITY AS i (client, open_max, place)) n
+                FROM unnest(clients, open_max) WITH ORDINALITY AS i (client, open_max, place) WHERE i.place <> ALL (above)) n
             WHERE n.open_max = 0 OR open_leases[array_position(names, n.client)] + n.nth <= n.open_max);
     END IF;
     RETURN QUERY
     WITH granted AS MATERIALIZED (
         SELECT * FROM unnest(hashes, accounts, sequences, sequence_ledgers, clients, envelopes, max_times, max_ledgers, request_ids,
-            keys, digests, refs, natural_keys) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger,
-            request_id, key, digest, reference, natural_key, place)
+            keys, digests, refs, natural_keys, contracts) WITH ORDINALITY AS g (hash, account, sequence, sequence_ledger, client, envelope,
+            max_time, max_ledger, request_id, key, digest, reference, natural_key, contract, place)
         WHERE recorded IS NULL OR g.place = ANY (recorded)
     ), history AS (
         INSERT INTO fairway.leases (hash, account, sequence, sequence_ledger, client, envelope, max_time, max_ledger, request_id,
@@ -45,10 +58,10 @@ BEGIN
     )
     UPDATE fairway.channel_accounts a
         SET lease_hash = g.hash, lease_client = g.client, lease_sequence = g.sequence, lease_max_time = g.max_time,
-            lease_max_ledger = nullif(g.max_ledger, 0), locked_at = moment, locked_until = to_timestamp(g.max_time)
+            lease_max_ledger = nullif(g.max_ledger, 0), lease_contract = g.contract, locked_at = moment, locked_until = to_timestamp(g.max_time)
         FROM granted g CROSS JOIN LATERAL fairway.newest_account(g.account) newest
         WHERE a.ctid = newest.place AND a.state = 'active' AND a.lease_hash IS NULL
-        RETURNING g.place;
+        RETURNING g.place, NULL::text;
     GET DIAGNOSTICS leased = ROW_COUNT;
     IF leased <> coalesce(cardinality(recorded), cardinality(hashes)) THEN
         RAISE integrity_constraint_violation
@@ -56,9 +69,14 @@ BEGIN
     END IF;
     IF names IS NOT NULL THEN
         UPDATE fairway.client_usage u SET open_leases = u.open_leases + d.leases
-            FROM (SELECT i.client, count(*) AS leases FROM unnest(clients) WITH ORDINALITY AS i (client, place)
-                WHERE recorded IS NULL OR i.place = ANY (recorded) GROUP BY i.client) d
-            CROSS JOIN LATERAL fairway.newest_client(d.client) c
+            FROM (SELECT r.name, count(*) AS leases FROM unnest(clients, contract_rows) WITH ORDINALITY AS i (client, contract_row, place)
+                CROSS JOIN LATERAL (VALUES (i.client), (i.contract_row)) r (name)
+                WHERE r.name <> '' AND (recorded IS NULL OR i.place = ANY (recorded)) GROUP BY r.name) d
+            CROSS JOIN LATERAL fairway.newest_client(d.name) c
             WHERE u.ctid = c.place;
     END IF;
+    IF cardinality(recorded) < cardinality(hashes) THEN
+        PERFORM fairway.forget_contracts(names);
+    END IF;
+    RETURN QUERY SELECT n, 'contractPercent' FROM unnest(above) n;
 END $$;

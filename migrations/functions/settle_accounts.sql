@@ -16,7 +16,8 @@ BEGIN
     IF wrong IS NOT NULL THEN
         RAISE integrity_constraint_violation USING MESSAGE = format('no committed ledger excludes the lease of account %s', wrong);
     END IF;
-    PERFORM fairway.count_leases(array_agg(a.lease_client), -1),
+    PERFORM fairway.count_leases(array_agg(a.lease_client) ||
+                array_agg(fairway.contract_row(a.lease_client, a.lease_contract)) FILTER (WHERE a.lease_contract IS NOT NULL), -1),
             fairway.settle_fees(array_agg(a.lease_client), array_agg(a.lease_hash), array_agg(a.locked_at),
                 array_agg(CASE WHEN n.result IN ('expired', 'superseded') THEN 0 ELSE nullif(n.fee, 0) END))
         FROM unnest(keys, results, fees) n (public_key, result, fee)
@@ -46,6 +47,7 @@ BEGIN
         lease_sequence = CASE WHEN n.result IS NULL THEN a.lease_sequence END,
         lease_max_time = CASE WHEN n.result IS NULL THEN a.lease_max_time END,
         lease_max_ledger = CASE WHEN n.result IS NULL THEN a.lease_max_ledger END,
+        lease_contract = CASE WHEN n.result IS NULL THEN a.lease_contract END,
         locked_at = CASE WHEN n.result IS NULL THEN a.locked_at END,
         locked_until = CASE WHEN n.result IS NULL THEN a.locked_until END
         FROM news n WHERE a.ctid = n.place;

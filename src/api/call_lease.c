@@ -53,6 +53,7 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
         return e;
     request->has_natural_key =
         natural_key(&call->api->settings.network, &request->envelope, &request->natural_key);
+    policy_invoked_contract(&request->envelope, request->contract);
     request->limits = *api_limits(call->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(call->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(call->http));

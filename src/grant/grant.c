@@ -145,8 +145,8 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
                 claim->terms.spendable_stroops, &detail);
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
-        else if (!usage_allows(claim->usage, i))
-            refuse_limited(grants[i], usage_limit(claim->usage, i));
+        else if (usage_refuses(claim->usage, i) != LIMIT_NONE)
+            refuse_limited(grants[i], usage_refuses(claim->usage, i));
         else if (made < claim->claimed) {
             drafts[made] = draft_of(grants[i], i, &claim->accounts[made], &head);
             usage_take(claim->usage, i);
@@ -215,7 +215,8 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
             signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
         result->items[result->count] = (struct grant_record_item){.request = grant->request,
             .lease = &grant->lease,
-            .open_max = usage_open_max(claim->usage, drafts[i].place)};
+            .open_max = usage_open_max(claim->usage, drafts[i].place),
+            .contract_max = usage_contract_max(claim->usage, drafts[i].place)};
         result->drafts[result->count++] = &drafts[i];
     }
     return ERR_OK;
@@ -248,13 +249,15 @@ static enum err end_without_leases(struct db *db, const struct grant_claim *clai
 
 /* A lease that is above its client's limit was not recorded: its signature is dropped, and its account is
  * idle. */
-static void end_recorded(const struct grant_claim *claim, struct draft *draft, bool recorded)
+static void end_recorded(
+    const struct grant_claim *claim, struct draft *draft, const struct grant_record_item *item)
 {
     draft->grant->state = GRANT_DONE;
-    if (recorded)
+    if (item->recorded)
         return;
     lease_wipe(&draft->grant->lease);
-    refuse_limited(draft->grant, usage_limit(claim->usage, draft->place));
+    refuse_limited(draft->grant,
+        item->refused_by != LIMIT_NONE ? item->refused_by : usage_limit(claim->usage, draft->place));
     claim->batch->locked_unused = true;
 }
 
@@ -295,7 +298,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         return e;
     }
     for (size_t i = 0; i < result->count; i++)
-        end_recorded(claim, result->drafts[i], result->items[i].recorded);
+        end_recorded(claim, result->drafts[i], &result->items[i]);
     return ERR_OK;
 }
 
@@ -348,8 +351,10 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
     lease_bids_init(bids, batch->grants, batch->count);
-    for (size_t i = 0; i < batch->count; i++)
-        usage_add(usage, i, batch->grants[i]->request->client, &batch->grants[i]->request->limits);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct lease_request *request = batch->grants[i]->request;
+        usage_add(usage, i, request->client, request->contract, &request->limits);
+    }
     enum err e = grant_claim_begin(db, &claim, detail);
     if (e == ERR_OK)
         e = grant_claimed(db, keyd, settings, &claim, detail);

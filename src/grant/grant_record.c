@@ -7,9 +7,11 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* max_ledger 0 means none. Returns which leases were recorded; the others are above their client's limit. */
+/* max_ledger 0 means none. Returns which leases were recorded, and which of the others a limit by contract
+ * refuses. */
 static const char sql_record[] =
-    "SELECT r FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) r";
+    "SELECT r.place, r.refused_by FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+    " $12, $13, $14, $15, $16) r";
 
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
  * runs again, it refuses what is too much. */
@@ -22,7 +24,7 @@ static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
  * the hash alone: the account of a request above its limit is idle again, and another batch may have leased
  * it for an equal request. */
 static const char sql_outcome[] =
-    "SELECT pg_xact_status($1::text::xid8), f.ordinal FROM (SELECT) one"
+    "SELECT pg_xact_status($1::text::xid8), f.ordinal, NULL FROM (SELECT) one"
     " LEFT JOIN (fairway.find_leases($2) f CROSS JOIN LATERAL (SELECT m.xmin AS writer FROM fairway.leases m"
     " WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(f.granted_at, f.hash)"
     " AND m.granted_at = f.granted_at LIMIT 1) l) ON l.writer = $1::text::xid8::xid";
@@ -38,11 +40,16 @@ static enum err confirm(struct db *db, struct detail *detail)
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }
 
-/* The column has the ordinals of the leases that were recorded. */
+/* The column has the ordinals of leases, the next one the limit that has refused each; NULL: it was recorded.
+ */
 static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
 {
-    for (size_t row = 0; row < db_count(rows); row++)
-        record->items[db_i64(rows, row, column) - 1].recorded = true;
+    for (size_t row = 0; row < db_count(rows); row++) {
+        struct grant_record_item *item = &record->items[db_i64(rows, row, column) - 1];
+        item->recorded = db_is_null(rows, row, column + 1);
+        if (!item->recorded)
+            item->refused_by = limit_of(db_text(rows, row, column + 1));
+    }
 }
 
 /*
@@ -87,9 +94,9 @@ struct columns {
     bool any_bid;
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
     const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
-        *key[GRANT_BATCH_MAX], *reference[GRANT_BATCH_MAX];
+        *key[GRANT_BATCH_MAX], *reference[GRANT_BATCH_MAX], *contract[GRANT_BATCH_MAX];
     int64_t sequence[GRANT_BATCH_MAX], sequence_ledger[GRANT_BATCH_MAX], max_time[GRANT_BATCH_MAX],
-        max_ledger[GRANT_BATCH_MAX], open_max[GRANT_BATCH_MAX];
+        max_ledger[GRANT_BATCH_MAX], open_max[GRANT_BATCH_MAX], contract_max[GRANT_BATCH_MAX];
 };
 
 static void fill(struct columns *columns, const struct grant_record_item items[], size_t count)
@@ -107,6 +114,8 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         columns->max_time[i] = (int64_t)lease->max_time_s;
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
         columns->open_max[i] = items[i].open_max;
+        columns->contract_max[i] = items[i].contract_max;
+        columns->contract[i] = items[i].contract_max > 0 ? request->contract : NULL;
         columns->request_id[i] = request->request_id;
         columns->reference[i] = request->reference[0] == '\0' ? NULL : request->reference;
         if (request->idempotency_key[0] != '\0') { /* else both remain NULL */
@@ -181,7 +190,8 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
             DB_I64S(columns->max_time, count), DB_I64S(columns->max_ledger, count),
             DB_TEXTS(columns->request_id, count), DB_TEXTS(columns->key, count),
             DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count),
-            DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count)),
+            DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count),
+            DB_TEXTS(columns->contract, count), DB_I64S(columns->contract_max, count)),
         DB_SQL(sql_record_bids, DB_BYTEAS(columns->bid_hash, count), DB_BYTEAS(columns->hash, count),
             DB_I64S(columns->bid, count), DB_TEXTS(columns->account, count), DB_TEXTS(columns->client, count),
             DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->envelope, count),

@@ -9,8 +9,10 @@
 struct grant_record_item {
     const struct lease_request *request;
     const struct lease *lease;
-    int64_t open_max; /* how many open leases its client may have; 0: as many as it likes */
-    bool recorded;    /* set; false: its client has open_max open leases */
+    int64_t open_max;      /* how many open leases its client may have; 0: as many as it likes */
+    int64_t contract_max;  /* how many of them may call the request's contract; 0: as many as it likes */
+    bool recorded;         /* set; false: it is above one of both */
+    enum limit refused_by; /* set; the limit of contract_max, if it is known to be that one */
 };
 
 struct grant_record {

@@ -23,6 +23,8 @@ static const struct {
     [LIMIT_OPEN_LEASES] = {"openLeases", 1000000, ERR_LIMIT_EXCEEDED, AFTER_LEDGER, "open leases"},
     [LIMIT_POOL_PERCENT] = {"poolPercent", 100, ERR_LIMIT_EXCEEDED, AFTER_LEDGER,
         "% of the pool's accounts in open leases"},
+    [LIMIT_CONTRACT_PERCENT] = {"contractPercent", 100, ERR_LIMIT_EXCEEDED, AFTER_LEDGER,
+        "% of the pool's accounts in open leases that call one contract"},
     [LIMIT_REQUESTS_PER_SECOND] = {"requestsPerSecond", 100000, ERR_LIMIT_EXCEEDED, AFTER_SECOND,
         "requests a second at each replica; each 4096 bytes of a body count as one more"},
     [LIMIT_REQUESTS_IN_FLIGHT] = {"requestsInFlight", 0, ERR_LIMIT_EXCEEDED, AFTER_SECOND,

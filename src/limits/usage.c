@@ -7,52 +7,63 @@
 #include "base/mem.h"
 
 /* A pool has as many accounts as slots; accounts that retired keep no slot. */
-static const char sql_read[] = "SELECT n.ordinal, coalesce(u.open_leases, 0),"
-                               " (SELECT coalesce(max(a.slot) + 1, 0)::int8 FROM fairway.channel_accounts a)"
-                               " FROM unnest($1::text[]) WITH ORDINALITY n (client, ordinal)"
-                               " LEFT JOIN LATERAL fairway.newest_client(n.client) u ON true";
+static const char sql_read[] =
+    "SELECT n.ordinal, coalesce(u.open_leases, 0),"
+    " (SELECT coalesce(max(a.slot) + 1, 0)::int8 FROM fairway.channel_accounts a)"
+    " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY n (client, contract, ordinal)"
+    " LEFT JOIN LATERAL fairway.newest_client(coalesce(fairway.contract_row(n.client, n.contract), "
+    "n.client)) u"
+    " ON true";
 
-static struct usage_client *find(struct usage *usage, const char *name)
+/* The row of this client and contract (NULL: of all leases), which is made when it is missing. */
+static struct usage_row *row_of(
+    struct usage *usage, const char *client, const char *contract, const struct limits *limits)
 {
-    for (size_t i = 0; i < usage->count; i++)
-        if (strcmp(usage->clients[i].name, name) == 0)
-            return &usage->clients[i];
-    return NULL;
+    for (size_t i = 0; i < usage->count; i++) {
+        struct usage_row *row = &usage->rows[i];
+        if (strcmp(row->client, client) == 0 && (row->contract == NULL) == (contract == NULL) &&
+            (contract == NULL || strcmp(row->contract, contract) == 0))
+            return row;
+    }
+    usage->clients[usage->count] = client;
+    usage->contracts[usage->count] = contract;
+    usage->rows[usage->count] = (struct usage_row){.client = client, .contract = contract, .limits = limits};
+    return &usage->rows[usage->count++];
 }
 
-void usage_add(struct usage *usage, size_t i, const char *name, const struct limits *limits)
+void usage_add(
+    struct usage *usage, size_t i, const char *client, const char *contract, const struct limits *limits)
 {
-    const bool limited = limits->most[LIMIT_OPEN_LEASES] > 0 || limits->most[LIMIT_POOL_PERCENT] > 0;
-    if (name[0] == '\0' || !limited)
+    if (client[0] == '\0')
         return;
-    usage->of[i] = find(usage, name);
-    if (usage->of[i] != NULL)
-        return;
-    usage->of[i] = &usage->clients[usage->count];
-    usage->names[usage->count++] = name;
-    *usage->of[i] = (struct usage_client){.name = name, .limits = limits};
+    if (limits->most[LIMIT_OPEN_LEASES] > 0 || limits->most[LIMIT_POOL_PERCENT] > 0)
+        usage->of_client[i] = row_of(usage, client, NULL, limits);
+    if (contract[0] != '\0' && limits->most[LIMIT_CONTRACT_PERCENT] > 0)
+        usage->of_contract[i] = row_of(usage, client, contract, limits);
 }
 
 struct db_statement usage_statement(struct usage *usage)
 {
     if (usage->count == 0)
         return (struct db_statement){0};
-    usage->params[0] = DB_TEXTS(usage->names, usage->count);
+    usage->params[0] = DB_TEXTS(usage->clients, usage->count);
+    usage->params[1] = DB_TEXTS(usage->contracts, usage->count);
     return (struct db_statement){sql_read, usage->params, ARRAY_LEN(usage->params)};
 }
 
 /* A share of the pool is at least one account. */
-void usage_found(struct usage_client *client, int64_t open_leases, int64_t pool_accounts)
+void usage_found(struct usage_row *row, int64_t open_leases, int64_t pool_accounts)
 {
-    const int64_t percent = client->limits->most[LIMIT_POOL_PERCENT];
+    const enum limit by_share = row->contract == NULL ? LIMIT_POOL_PERCENT : LIMIT_CONTRACT_PERCENT;
+    const int64_t percent = row->limits->most[by_share];
     const int64_t share = pool_accounts * percent < 100 ? 1 : pool_accounts * percent / 100;
-    client->open_max = client->limits->most[LIMIT_OPEN_LEASES];
-    client->limit = LIMIT_OPEN_LEASES;
-    if (percent > 0 && (client->open_max == 0 || share < client->open_max)) {
-        client->open_max = share;
-        client->limit = LIMIT_POOL_PERCENT;
+    row->open_max = row->contract == NULL ? row->limits->most[LIMIT_OPEN_LEASES] : 0;
+    row->limit = LIMIT_OPEN_LEASES;
+    if (percent > 0 && (row->open_max == 0 || share < row->open_max)) {
+        row->open_max = share;
+        row->limit = by_share;
     }
-    client->left = client->open_max - open_leases;
+    row->left = row->open_max - open_leases;
 }
 
 enum err usage_read(struct usage *usage, const struct db_rows *rows, struct detail *detail)
@@ -60,27 +71,38 @@ enum err usage_read(struct usage *usage, const struct db_rows *rows, struct deta
     if (db_count(rows) != usage->count)
         return detail_set(detail, ERR_INTERNAL, "not every client of the batch was counted");
     for (size_t row = 0; row < usage->count; row++)
-        usage_found(&usage->clients[db_i64(rows, row, 0) - 1], db_i64(rows, row, 1), db_i64(rows, row, 2));
+        usage_found(&usage->rows[db_i64(rows, row, 0) - 1], db_i64(rows, row, 1), db_i64(rows, row, 2));
     return ERR_OK;
 }
 
-bool usage_allows(const struct usage *usage, size_t i)
+enum limit usage_refuses(const struct usage *usage, size_t i)
 {
-    return usage->of[i] == NULL || usage->of[i]->left > 0;
+    const struct usage_row *const client = usage->of_client[i], *const contract = usage->of_contract[i];
+    if (client != NULL && client->left <= 0)
+        return client->limit;
+    return contract != NULL && contract->left <= 0 ? contract->limit : LIMIT_NONE;
 }
 
 void usage_take(struct usage *usage, size_t i)
 {
-    if (usage->of[i] != NULL)
-        usage->of[i]->left--;
+    if (usage->of_client[i] != NULL)
+        usage->of_client[i]->left--;
+    if (usage->of_contract[i] != NULL)
+        usage->of_contract[i]->left--;
 }
 
 int64_t usage_open_max(const struct usage *usage, size_t i)
 {
-    return usage->of[i] == NULL ? 0 : usage->of[i]->open_max;
+    return usage->of_client[i] == NULL ? 0 : usage->of_client[i]->open_max;
+}
+
+int64_t usage_contract_max(const struct usage *usage, size_t i)
+{
+    return usage->of_contract[i] == NULL ? 0 : usage->of_contract[i]->open_max;
 }
 
 enum limit usage_limit(const struct usage *usage, size_t i)
 {
-    return usage->of[i] == NULL ? LIMIT_NONE : usage->of[i]->limit;
+    const struct usage_row *row = usage->of_client[i] != NULL ? usage->of_client[i] : usage->of_contract[i];
+    return row == NULL ? LIMIT_NONE : row->limit;
 }

@@ -15,9 +15,11 @@ static const char sql_write[] =
  * for ever. */
 #define SETTLE_WRITE_MAX 5000
 
-/* Runs before several parts are written: each would lock the clients of its own leases, in another order. */
+/* Runs before several parts are written: each would lock the clients of its own leases, in another order. Who
+ * locks a row by contract has locked its client's. */
 static const char sql_lock_clients[] =
-    "SELECT fairway.lock_clients(ARRAY(SELECT u.client FROM fairway.client_usage u ORDER BY u.client)),"
+    "SELECT fairway.lock_clients(ARRAY(SELECT u.client FROM fairway.client_usage u"
+    " WHERE u.client NOT LIKE fairway.contract_row('%', '%') ORDER BY u.client)),"
     " fairway.lock_fees(ARRAY(SELECT f.client FROM fairway.client_fees f ORDER BY f.client))";
 
 /* The parameters of sql_write. */

@@ -8,6 +8,9 @@
 #include "signer_key.h"
 #include "soroban.h"
 #include "stellar/envelope_build.h"
+#include "stellar/strkey.h"
+
+#define HOST_FUNCTION_INVOKE_CONTRACT 0 /* HostFunctionType */
 
 struct check {
     const struct envelope *envelope;
@@ -114,6 +117,22 @@ bool policy_invokes_for_entries(const struct envelope *envelope)
     struct operation first = {0};
     return operation_each(envelope, read_first, &first) == ERR_OK && first.kind == INVOKE_HOST_FUNCTION &&
            !first.has_source;
+}
+
+void policy_invoked_contract(const struct envelope *envelope, char out[static ADDRESS_SIZE])
+{
+    struct operation first = {0}, head;
+    struct public_key contract;
+    uint32_t function, address;
+    out[0] = '\0';
+    if (envelope->operation_count != 1 || operation_each(envelope, read_first, &first) != ERR_OK ||
+        first.kind != INVOKE_HOST_FUNCTION)
+        return;
+    struct xdr_reader in = xdr_reader(first.span);
+    if (operation_head_read(&in, &head) == ERR_OK && xdr_u32(&in, &function) == ERR_OK &&
+        function == HOST_FUNCTION_INVOKE_CONTRACT && xdr_u32(&in, &address) == ERR_OK &&
+        address == SC_ADDRESS_CONTRACT && xdr_opaque(&in, contract.bytes, sizeof contract.bytes) == ERR_OK)
+        strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, out);
 }
 
 struct account_use {

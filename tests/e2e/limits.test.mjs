@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Account, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payment, sleep, startWorld, until } from './harness.mjs';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal } from '@stellar/stellar-sdk';
+import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 import { authorization } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
-const names = ['open', 'share', 'waits', 'bumps', 'fees', 'requests', 'free'];
+const names = ['open', 'share', 'calls', 'waits', 'bumps', 'fees', 'requests', 'free'];
 const keys = Object.fromEntries(names.map(name => [name, Keypair.random()]));
 const limits = {
-  open: { openLeases: 3 }, share: { poolPercent: 20 }, waits: { waits: 2 },
+  open: { openLeases: 3 }, share: { poolPercent: 20 }, calls: { poolPercent: 50, contractPercent: 15 }, waits: { waits: 2 },
   bumps: { feeBumps: 3 }, fees: { stroopsPerDay: '50000' },
   requests: { requestsPerSecond: 10 }, free: undefined,
 };
@@ -53,6 +53,45 @@ for (const [name, limit, most] of [['open', 'openLeases', 3], ['share', 'poolPer
     assert.equal(await usage(name), 0);
     assert.equal((await lease(name, replicas[1])).status, 201, 'it may take leases again');
   });
+
+/** A transfer of XLM by its contract: a whole transaction of the user, and one that the user's authorization alone asks for, as {func, auth} too. */
+async function transfer() {
+  const [from, to] = users, address = key => nativeToScVal(key.publicKey(), { type: 'address' });
+  const call = { contract: Asset.native().contractId(world.passphrase), function: 'transfer', args: [address(from), address(to), nativeToScVal(1n, { type: 'i128' })] };
+  const draft = (operation, source = to) => new TransactionBuilder(new Account(source.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
+    .addOperation(operation).setTimeout(0).build();
+  const { result } = await world.network.simulateTransaction(draft(Operation.invokeContractFunction(call)));
+  const auth = [await authorizeEntry(result.auth[0], from, (await world.network.getLatestLedger()).sequence + 100, world.passphrase)];
+  const unprepared = draft(Operation.invokeContractFunction({ ...call, auth })), { func } = unprepared.operations[0];
+  const sourced = Operation.invokeContractFunction({ ...call, source: from.publicKey() });
+  return { whole: { transactionXdr: (await world.network.prepareTransaction(draft(sourced, from))).toXDR() },
+    unprepared: { transactionXdr: unprepared.toXDR() }, parts: { func: func.toXDR('base64'), auth: auth.map(entry => entry.toXDR('base64')) } };
+}
+
+test('contractPercent: so many open leases call one contract, however they were asked for; others do not count', TIMEOUT, async () => {
+  const creation = await world.network.prepareTransaction(new TransactionBuilder(await world.network.getAccount(users[1].publicKey()),
+    { fee: '1000', networkPassphrase: world.passphrase }).addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
+  creation.sign(users[1]);
+  await submit(world, creation.toXDR());
+  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  const ask = (target, body) => as('calls', 'POST', target, JSON.stringify({ ...body, timeoutSeconds: 20 }));
+  const kinds = ['whole', 'unprepared', 'parts'];
+  for (const kind of kinds) {
+    const { status, json } = await ask(LEASES, (await transfer())[kind]);
+    assert.equal(status, 201, JSON.stringify(json));
+  }
+  for (const kind of kinds)
+    assertLimited(await ask(LEASES, (await transfer())[kind]), 'contractPercent');
+  assertLimited(await ask('/v1/submissions', (await transfer()).parts), 'contractPercent');
+  assert.equal((await lease('calls')).status, 201, 'a payment');
+  assert.deepEqual([await open('calls'), await usage('calls')], [4, 4]);
+  await until(async () => await open('calls') === 0, 120_000, 'its leases have expired');
+  const { status, json } = await ask('/v1/submissions?wait=30', (await transfer()).parts);
+  assert.deepEqual([status, json.status], [200, 'confirmed'], JSON.stringify(json));
+  assert.deepEqual(await world.sql("SELECT client FROM fairway.client_usage WHERE client LIKE '%/%'"), []);
+  const info = await as('calls', 'GET', '/v1/info');
+  assert.deepEqual(info.json.client.limits, { ...limits.calls, feeBumps: 50 });
+});
 
 test('waits: a client waits for a ledger with at most two requests at a replica', TIMEOUT, async () => {
   const { json } = await lease('waits');

@@ -130,7 +130,8 @@ static const char sql_grant[] =
     " array_agg(a.sequence + 1), array_agg(1::bigint), array_agg(''::text), array_agg('\\x00'::bytea),"
     " array_agg(2000000000::bigint), array_agg(0::bigint), array_agg('r'::text),"
     " array_agg(a.slot || clock_timestamp()::text), array_agg(sha256(''::bytea)),"
-    " array_agg(0::bigint), array_agg(NULL::text), array_agg(NULL::bytea)) FROM fairway.channel_accounts a "
+    " array_agg(0::bigint), array_agg(NULL::text), array_agg(NULL::bytea), array_agg(NULL::text),"
+    " array_agg(0::bigint)) FROM fairway.channel_accounts a "
     "WHERE a.slot < $1";
 
 static const char *const keys[] = {"77", "none"};

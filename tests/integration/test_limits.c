@@ -20,6 +20,8 @@
 #define BATCH_MAX 8
 #define CLIENTS 4
 #define OPEN_MAX 7
+#define CONTRACT_PERCENT 10
+#define CONTRACT_MAX 4 /* that is of the accounts */
 #define LEDGER_MS 5
 #define KILL_MS 40
 
@@ -43,6 +45,15 @@ static void ask_limited(
     ask(pool, asked);
     snprintf(asked->request.client, sizeof asked->request.client, "%s", client);
     asked->request.limits.most[LIMIT_OPEN_LEASES] = open_max;
+}
+
+/* The same for a call of this contract. */
+static void ask_call(const struct test_pool *pool, struct asked *asked, const char *client, int64_t open_max,
+    const char *contract)
+{
+    ask_limited(pool, asked, client, open_max);
+    snprintf(asked->request.contract, sizeof asked->request.contract, "%s", contract);
+    asked->request.limits.most[LIMIT_CONTRACT_PERCENT] = CONTRACT_PERCENT;
 }
 
 static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
@@ -78,7 +89,7 @@ struct storm {
     pthread_mutex_t lock;
     struct lease *leases; /* to be included in the next ledger */
     size_t count, granted, refused, unknown;
-    int64_t most; /* open leases of a client that were ever seen */
+    int64_t most, most_of_contract; /* open leases of a client that were ever seen */
     bool kills, done;
 };
 
@@ -116,7 +127,7 @@ static void *grant_all(void *context)
         const size_t count = 1 + (size_t)rand_r(&replica->seed) % BATCH_MAX;
         for (size_t k = 0; k < count; k++) {
             char client[] = {(char)('a' + rand_r(&replica->seed) % CLIENTS), '\0'};
-            ask_limited(&pool, &asked[k], client, OPEN_MAX);
+            ask_call(&pool, &asked[k], client, OPEN_MAX, rand_r(&replica->seed) % 3 == 0 ? "" : "C");
         }
         enum err e = test_pool_grant(&pool, asked, count, &detail);
         if (e != ERR_OK && !(storm->kills && err_status(e) == 503))
@@ -150,6 +161,9 @@ static void *close_ledgers(void *context)
         const int64_t most =
             number(db, "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM fairway.channel_accounts"
                        " WHERE lease_client IS NOT NULL GROUP BY lease_client) c");
+        const int64_t of_contract =
+            number(db, "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM fairway.channel_accounts"
+                       " WHERE lease_contract IS NOT NULL GROUP BY lease_client, lease_contract) c");
         pthread_mutex_lock(&storm->lock);
         const size_t count = storm->count;
         check(count <= ACCOUNTS);
@@ -157,6 +171,8 @@ static void *close_ledgers(void *context)
         storm->granted += count;
         storm->count = 0;
         storm->most = most > storm->most ? most : storm->most;
+        storm->most_of_contract =
+            of_contract > storm->most_of_contract ? of_contract : storm->most_of_contract;
         done = storm->done;
         pthread_mutex_unlock(&storm->lock);
         for (size_t i = 0; i < count; i++)
@@ -206,9 +222,11 @@ static void run_storm(struct storm *storm)
         pthread_join(killer, NULL);
     pthread_mutex_destroy(&storm->lock);
     free(storm->leases);
-    print_message("%zu leases, %zu refusals, at most %d of a client, %zu outcomes unknown\n", storm->granted,
-        storm->refused, (int)storm->most, storm->unknown);
+    print_message(
+        "%zu leases, %zu refusals, at most %d of a client and %d for a contract, %zu outcomes unknown\n",
+        storm->granted, storm->refused, (int)storm->most, (int)storm->most_of_contract, storm->unknown);
     assert_in_range(storm->most, 1, OPEN_MAX);
+    assert_in_range(storm->most_of_contract, 1, CONTRACT_MAX);
     assert_true(storm->refused > 0);
     assert_counts_are_true(storm->pool);
 }
@@ -357,6 +375,104 @@ static void DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients
     record_what_is_left(*state);
 }
 
+/* ---- by contract */
+
+static int64_t counted(const struct test_pool *pool, const char *client, const char *contract)
+{
+    AUTO_FREE char *sql = mem_format("SELECT coalesce((SELECT open_leases FROM fairway.client_usage"
+                                     " WHERE client = fairway.contract_row('%s', '%s')), -1)",
+        client, contract);
+    return test_db_number(&pool->test, sql);
+}
+
+static void end_all(struct test_pool *pool, const struct asked asked[], size_t count)
+{
+    const struct lease *ended[GRANT_BATCH_MAX];
+    size_t granted = 0;
+    for (size_t i = 0; i < count; i++)
+        if (asked[i].grant.state == GRANT_DONE)
+            ended[granted++] = &asked[i].grant.lease;
+    test_pool_include(pool->db, ended, granted);
+    assert_counts_are_true(pool);
+}
+
+static void DL8_each_contract_of_a_client_has_its_share_of_the_pool(void **state)
+{
+    static const struct {
+        const char *client, *contract;
+        bool granted;
+    } items[] = {{"a", "C1", true}, {"a", "C1", true}, {"a", "C2", true}, {"a", "C1", true},
+        {"a", "C1", true}, {"a", "C1", false}, {"a", "C2", true}, {"a", "", true}, {"b", "C1", true},
+        {"a", "C1", false}};
+    struct test_pool *pool = *state;
+    struct asked asked[ARRAY_LEN(items)];
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < ARRAY_LEN(items); i++)
+            ask_call(pool, &asked[i], items[i].client, 0, items[i].contract);
+        grant_on(pool, asked, ARRAY_LEN(items));
+        for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+            assert_int_equal(asked[i].grant.state, items[i].granted ? GRANT_DONE : GRANT_REFUSED);
+            assert_int_equal(asked[i].grant.limit, items[i].granted ? LIMIT_NONE : LIMIT_CONTRACT_PERCENT);
+        }
+        assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX);
+        assert_int_equal(counted(pool, "a", "C2"), 2);
+        assert_int_equal(counted(pool, "b", "C1"), 1);
+        assert_counts_are_true(pool);
+        end_all(pool, asked, ARRAY_LEN(items)); /* and all may be leased again */
+        assert_int_equal(counted(pool, "a", "C1"), -1);
+        asked_wipe_all(asked, ARRAY_LEN(items));
+    }
+}
+
+/* What a replica reads before its batch is old when it records: the row of the contract, and how many leases
+ * the client has, which those that the contract refuses do not take. */
+static void DL8_of_two_batches_at_once_a_contract_gets_its_share_only(void **state)
+{
+    static const struct {
+        const char *contract;
+        enum limit refused;
+    } items[] = {{"C1", LIMIT_NONE}, {"C1", LIMIT_CONTRACT_PERCENT}, {"C2", LIMIT_NONE}, {"", LIMIT_NONE},
+        {"C3", LIMIT_OPEN_LEASES}};
+    struct test_pool *pool = *state;
+    struct holder holder = {.test = &pool->test,
+        .db = open_writer(pool, "SELECT fairway.count_leases('{a,a,a,a/C1,a/C1,a/C1}', 1)"),
+        .needs = "SELECT"};
+    struct asked asked[ARRAY_LEN(items)];
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        ask_call(pool, &asked[i], "a", 6, items[i].contract);
+    grant_beside(&holder, pool, asked, ARRAY_LEN(items));
+    for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+        assert_int_equal(asked[i].grant.limit, items[i].refused);
+        assert_int_equal(asked[i].grant.state, items[i].refused == LIMIT_NONE ? GRANT_DONE : GRANT_REFUSED);
+    }
+    assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX);
+    assert_int_equal(counted(pool, "a", "C2"), 1);
+    assert_int_equal(counted(pool, "a", "C3"), -1); /* no row stays behind */
+    test_db_exec(&pool->test, "SELECT fairway.count_leases('{a,a,a,a/C1,a/C1,a/C1}', -1)");
+    end_all(pool, asked, ARRAY_LEN(items));
+    asked_wipe_all(asked, ARRAY_LEN(items));
+}
+
+static void DL8_a_lease_is_given_back_where_it_was_counted_whatever_the_limits_are_then(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[CONTRACT_MAX + 2];
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        ask_call(pool, &asked[i], "a", 0, "C1");
+        asked[i].request.limits.most[LIMIT_CONTRACT_PERCENT] = i < 2 ? 0 : CONTRACT_PERCENT;
+    }
+    grant_on(pool, asked, 2); /* without the limit */
+    assert_int_equal(counted(pool, "a", "C1"), -1);
+    grant_on(pool, asked + 2, CONTRACT_MAX);
+    assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX);
+    assert_int_equal(leased_accounts(pool), ARRAY_LEN(asked));
+    end_all(pool, asked, 3); /* one of those that are counted */
+    assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX - 1);
+    end_all(pool, asked + 3, CONTRACT_MAX - 1);
+    assert_int_equal(counted(pool, "a", "C1"), -1);
+    asked_wipe_all(asked, ARRAY_LEN(asked));
+}
+
 static struct db *open_through(const struct proxy *proxy, const struct test_pool *pool)
 {
     const char *url = pool->test.url, *port = strrchr(url, ':'), *path = strrchr(url, '/');
@@ -449,6 +565,9 @@ int main(void)
         LIMITS_TEST(DL8_each_client_is_counted_and_nobody_is_not),
         LIMITS_TEST(DL8_who_waits_for_a_new_client_holds_no_other),
         LIMITS_TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients),
+        LIMITS_TEST(DL8_each_contract_of_a_client_has_its_share_of_the_pool),
+        LIMITS_TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only),
+        LIMITS_TEST(DL8_a_lease_is_given_back_where_it_was_counted_whatever_the_limits_are_then),
         LIMITS_TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused),
         LIMITS_TEST(DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own),
     };

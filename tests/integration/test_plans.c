@@ -358,7 +358,7 @@ static void DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot
     test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1..6000 LOOP"
                               " UPDATE fairway.client_usage SET open_leases = i; COMMIT; END LOOP; END $$");
     assert_true(test_db_number(&pool->test, "SELECT pg_relation_size('fairway.client_usage')") > 200000);
-    usage_add(usage, 0, "a", &limits);
+    usage_add(usage, 0, "a", "", &limits);
     assert_int_equal(db_begin(pool->db, NULL), ERR_OK);
     const int64_t before = touched(pool->db);
     assert_int_equal(db_query(pool->db, usage_statement(usage), NULL, NULL), ERR_OK);

@@ -551,6 +551,10 @@ static void the_assertions_find_what_breaks_a_rule(void **state)
             "UPDATE fairway.channel_accounts SET lease_max_ledger = 1 WHERE lease_hash IS NOT NULL"},
         {"the account has another time than its lease",
             "UPDATE fairway.channel_accounts SET locked_at = locked_at + interval '1 ms'"},
+        {"a lease is counted for no contract",
+            "UPDATE fairway.channel_accounts SET lease_contract = 'C' WHERE lease_hash IS NOT NULL"},
+        {"a contract without leases is counted",
+            "INSERT INTO fairway.client_usage SELECT fairway.contract_row('a', 'C'), 0"},
         {"a fee bump of a lease that does not exist",
             "INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)"
             " SELECT sha256('b'), sha256('no'), granted_at, 1 FROM fairway.leases"},

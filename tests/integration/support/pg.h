@@ -44,7 +44,7 @@ size_t test_db_broken_rules(struct db *db);
 /* The assignments that clear an account's lease. */
 #define TEST_NO_LEASE                                                                                        \
     "lease_hash = NULL, lease_client = NULL, lease_sequence = NULL, lease_max_time = NULL,"                  \
-    " lease_max_ledger = NULL, locked_at = NULL, locked_until = NULL"
+    " lease_max_ledger = NULL, lease_contract = NULL, locked_at = NULL, locked_until = NULL"
 /* Deletes all leases, also open ones, with all that belongs to them. */
 #define TEST_DELETE_LEASES                                                                                   \
     TEST_UNCHECKED("DELETE FROM fairway.fee_bumps; DELETE FROM fairway.lease_results;"                       \
@@ -62,7 +62,7 @@ size_t test_db_broken_rules(struct db *db);
     " fairway.record_leases(ARRAY[" hash "], ARRAY[" account "]::text[], ARRAY[" sequence "],"               \
     " ARRAY[NULL::bigint], ARRAY[" client "], ARRAY[''::bytea],"                                             \
     " ARRAY[floor(extract(epoch FROM now()))::bigint + 60], ARRAY[0], ARRAY['r'], ARRAY[NULL],"              \
-    " ARRAY[NULL::bytea], ARRAY[0], ARRAY[NULL], ARRAY[NULL::bytea])"
+    " ARRAY[NULL::bytea], ARRAY[0], ARRAY[NULL], ARRAY[NULL::bytea], ARRAY[NULL], ARRAY[0])"
 /* Ends the open leases of accounts a; the result and its code are SQL. */
 #define TEST_END_LEASES(result, code, ledger, where)                                                         \
     "WITH ended AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger,"       \

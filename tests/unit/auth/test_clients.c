@@ -59,14 +59,15 @@ static void a_client_of_the_file_has_a_name_keys_and_scopes(void **state)
 static void a_client_of_the_file_may_have_limits(void **state)
 {
     struct clients clients;
-    AUTO_FREE char *file =
-        mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
-                   " \"requestsPerSecond\": 200, \"poolPercent\": 40, \"feeBumps\": 20,"
-                   " \"stroopsPerDay\": \"50000000000\"}}}",
-            a);
+    AUTO_FREE char *file = mem_format(
+        "{\"w\": {\"keys\": [\"%s\"], \"limits\": {\"openLeases\": 500, \"waits\": 3,"
+        " \"requestsPerSecond\": 200, \"poolPercent\": 40, \"feeBumps\": 20, \"contractPercent\": 30,"
+        " \"stroopsPerDay\": \"50000000000\"}}}",
+        a);
     const struct limits wanted = {.most = {[LIMIT_OPEN_LEASES] = 500,
                                       [LIMIT_REQUESTS_PER_SECOND] = 200,
                                       [LIMIT_POOL_PERCENT] = 40,
+                                      [LIMIT_CONTRACT_PERCENT] = 30,
                                       [LIMIT_WAITS] = 3,
                                       [LIMIT_FEE_BUMPS] = 20,
                                       [LIMIT_STROOPS_PER_DAY] = 50000000000}};
@@ -80,9 +81,10 @@ static void a_client_of_the_file_may_have_limits(void **state)
         "{\"openLeases\": 1000001}", "{\"openLeases\": 9223372036854775807}", "{\"openLeases\": true}",
         "{\"waits\": []}", "{\"feeBumps\": 0}", "{\"OpenLeases\": 1}", "null", "[]",
         "{\"stroopsPerDay\": \"0\"}", "{\"stroopsPerDay\": \"-1\"}", "{\"stroopsPerDay\": \"1.5\"}",
-        "{\"poolPercent\": 101}", "{\"requestsPerSecond\": 0}", "{\"requestsPerSecond\": 100001}",
-        "{\"leases\": 1}", "{\"leasesPerSecond\": 1}", "{\"requestsInFlight\": 1}", "{\"\": 1}",
-        "{\"stroopsPerDay\": 1}", "{\"stroopsPerDay\": \"9223372036854775808\"}"};
+        "{\"poolPercent\": 101}", "{\"contractPercent\": 101}", "{\"contractPercent\": 0}",
+        "{\"requestsPerSecond\": 0}", "{\"requestsPerSecond\": 100001}", "{\"leases\": 1}",
+        "{\"leasesPerSecond\": 1}", "{\"requestsInFlight\": 1}", "{\"\": 1}", "{\"stroopsPerDay\": 1}",
+        "{\"stroopsPerDay\": \"9223372036854775808\"}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_FREE char *text = mem_format("{\"w\": {\"keys\": [\"%s\"], \"limits\": %s}}", a, bad[i]);
         struct detail detail = {0};

@@ -19,6 +19,7 @@ static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_aga
     } cases[] = {
         {"openLeases", LIMIT_OPEN_LEASES, ERR_LIMIT_EXCEEDED, 6},
         {"poolPercent", LIMIT_POOL_PERCENT, ERR_LIMIT_EXCEEDED, 6},
+        {"contractPercent", LIMIT_CONTRACT_PERCENT, ERR_LIMIT_EXCEEDED, 6},
         {"requestsPerSecond", LIMIT_REQUESTS_PER_SECOND, ERR_LIMIT_EXCEEDED, 1},
         {"requestsInFlight", LIMIT_REQUESTS_IN_FLIGHT, ERR_LIMIT_EXCEEDED, 1},
         {"waits", LIMIT_WAITS, ERR_LIMIT_EXCEEDED, 1},

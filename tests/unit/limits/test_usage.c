@@ -24,8 +24,8 @@ static void the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_accoun
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct limits limits = LIMITS(cases[i].open, cases[i].percent);
         struct usage usage = {0};
-        usage_add(&usage, 0, "a", &limits);
-        usage_found(&usage.clients[0], 0, cases[i].accounts);
+        usage_add(&usage, 0, "a", "", &limits);
+        usage_found(&usage.rows[0], 0, cases[i].accounts);
         assert_int_equal(usage_open_max(&usage, 0), cases[i].open_max);
         assert_int_equal(usage_limit(&usage, 0), cases[i].limit);
     }
@@ -38,12 +38,12 @@ static void a_batch_gets_as_many_leases_of_a_client_as_are_left(void **state)
     static const bool allowed[] = {true, false, true, true, false, true};
     struct usage usage = {0};
     for (size_t i = 0; i < ARRAY_LEN(clients); i++)
-        usage_add(&usage, i, clients[i], clients[i][0] == 'c' ? &none : &three);
+        usage_add(&usage, i, clients[i], "C", clients[i][0] == 'c' ? &none : &three);
     assert_int_equal(usage.count, 2);
-    usage_found(&usage.clients[0], 1, 40);
-    usage_found(&usage.clients[1], 4, 40); /* its limit was lowered */
+    usage_found(&usage.rows[0], 1, 40);
+    usage_found(&usage.rows[1], 4, 40); /* its limit was lowered */
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        assert_int_equal(usage_allows(&usage, i), allowed[i]);
+        assert_int_equal(usage_refuses(&usage, i), allowed[i] ? LIMIT_NONE : LIMIT_OPEN_LEASES);
         if (allowed[i])
             usage_take(&usage, i);
     }
@@ -53,11 +53,53 @@ static void a_batch_gets_as_many_leases_of_a_client_as_are_left(void **state)
     assert_null(usage_statement(&(struct usage){0}).sql);
 }
 
+static void each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client(void **state)
+{
+    struct limits share = LIMITS(4, 0), only = LIMITS(0, 0);
+    static const struct {
+        const char *client, *contract;
+        enum limit refused;
+    } items[] = {
+        {"a", "C1", LIMIT_NONE},
+        {"a", "C1", LIMIT_CONTRACT_PERCENT},
+        {"a", "C2", LIMIT_NONE}, /* another contract */
+        {"b", "C1", LIMIT_NONE}, /* another client */
+        {"b", "C1", LIMIT_NONE},
+        {"b", "C1", LIMIT_CONTRACT_PERCENT},
+        {"b", "", LIMIT_NONE}, /* no contract */
+        {"a", "C2", LIMIT_OPEN_LEASES},
+        {"", "C1", LIMIT_NONE},
+    };
+    struct usage usage = {0};
+    share.most[LIMIT_CONTRACT_PERCENT] = only.most[LIMIT_CONTRACT_PERCENT] = 5; /* of 40 accounts */
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        usage_add(&usage, i, items[i].client, items[i].contract, items[i].client[0] == 'a' ? &share : &only);
+    assert_int_equal(usage.count, 4);
+    usage_found(&usage.rows[0], 2, 40); /* a */
+    usage_found(&usage.rows[1], 1, 40); /* a/C1 */
+    usage_found(&usage.rows[2], 1, 40); /* a/C2 */
+    usage_found(&usage.rows[3], 0, 40); /* b/C1 */
+    for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+        assert_int_equal(usage_refuses(&usage, i), items[i].refused);
+        if (items[i].refused == LIMIT_NONE)
+            usage_take(&usage, i);
+    }
+    assert_int_equal(usage_open_max(&usage, 0), 4);
+    assert_int_equal(usage_contract_max(&usage, 0), 2);
+    assert_int_equal(usage_limit(&usage, 0), LIMIT_OPEN_LEASES);
+    assert_int_equal(usage_open_max(&usage, 3), 0);
+    assert_int_equal(usage_contract_max(&usage, 3), 2);
+    assert_int_equal(usage_limit(&usage, 3), LIMIT_CONTRACT_PERCENT);
+    assert_int_equal(usage_contract_max(&usage, 6), 0);
+    assert_int_equal(usage_limit(&usage, 8), LIMIT_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account),
         cmocka_unit_test(a_batch_gets_as_many_leases_of_a_client_as_are_left),
+        cmocka_unit_test(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client),
     };
     return cmocka_run_group_tests_name("limits/usage", tests, NULL, NULL);
 }

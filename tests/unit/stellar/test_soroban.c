@@ -5,6 +5,7 @@
 #include "judge.h"
 #include "soroban.h"
 #include "stellar/envelope_build.h"
+#include "stellar/strkey.h"
 #include "xdr/xdr.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
@@ -396,6 +397,47 @@ static void DX3_many_values_are_judged_in_few_walks(void **state)
     assert_in_range(judge_us, 0, 5 * walk_us);
 }
 
+/* Decodes the sample, wipes it, and returns the contract that it invokes. */
+static const char *called(struct sample *sample)
+{
+    static char out[ADDRESS_SIZE];
+    assert_int_equal(sample_decode(sample, NULL), ERR_OK);
+    policy_invoked_contract(&sample->view, out);
+    sample_wipe(sample);
+    return out;
+}
+
+static void the_contract_is_that_of_a_transaction_which_only_calls_it(void **state)
+{
+    struct sample samples[8] = {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE};
+    const struct public_key contract = sample_key(201);
+    char wanted[ADDRESS_SIZE];
+    strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, wanted);
+    add_invoke(&samples[0], NO_SOURCE, 0, 0, NULL);
+    add_invoke(&samples[1], PLAIN, 5, 0, NULL);
+    add_invoke(&samples[2], MUXED, 5, 0, NULL);
+    samples[2].soroban = false; /* to be prepared */
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(called(&samples[i]), wanted);
+    add_create_contract(&samples[3], 3, ACCOUNT, 5);
+    add_payment(&samples[4], PLAIN, 5);
+    add_invoke(&samples[5], NO_SOURCE, 0, 0, NULL);
+    add_payment(&samples[5], PLAIN, 5);
+    add_invoke(&samples[6], NO_SOURCE, 0, 0, NULL);
+    samples[6].operations.data[4 + 4 + 4 + 3] = LIQUIDITY_POOL; /* no contract has this address */
+    samples[7].soroban = true;
+    add_operation(&samples[7], PLAIN, 5, 24);
+    buf_add_u32(&samples[7].operations, 1); /* creates the contract */
+    buf_add_u32(&samples[7].operations, 1); /* of an asset */
+    buf_add_u32(&samples[7].operations, 1);
+    buf_add(&samples[7].operations, "USDC\0\0\0\0", 8);
+    add_key(&samples[7].operations, 201);
+    buf_add_u32(&samples[7].operations, 1);
+    buf_add_u32(&samples[7].operations, 0); /* auth */
+    for (size_t i = 3; i < ARRAY_LEN(samples); i++)
+        assert_string_equal(called(&samples[i]), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_negative_resource_fee_is_refused),
         cmocka_unit_test(DA6_arms_newer_than_the_rules_are_refused),
         cmocka_unit_test(addresses_newer_than_the_rules_are_refused),
+        cmocka_unit_test(the_contract_is_that_of_a_transaction_which_only_calls_it),
         cmocka_unit_test(DX3_many_values_are_judged_in_few_walks),
     };
     return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);
