@@ -80,6 +80,15 @@ void await_taken(struct test_engine *engine)
             fail_msg("no worker takes the tickets");
 }
 
+void await_shortage(struct test_engine *engine, size_t waiting)
+{
+    const int64_t end_ms = clock_ms() + slower(3000);
+    for (; engine_waiting(engine->engine) != waiting || !engine_claim_waits(engine->engine);
+         clock_sleep_ms(1))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("%zu tickets wait, not %zu in a shortage", engine_waiting(engine->engine), waiting);
+}
+
 enum err client_try_submit(struct test_engine *engine, struct client *client)
 {
     if (client->ticket.grant.request == NULL)

@@ -35,6 +35,9 @@ struct db *block_grants(struct test_engine *engine);
 void unblock_grants(struct db *holder);
 /* Waits until every submitted ticket is in a batch. */
 void await_taken(struct test_engine *engine);
+/* Waits until so many tickets have found no account. From then on the engine claims for them when something
+ * wakes it, not when time has passed. */
+void await_shortage(struct test_engine *engine, size_t waiting);
 
 /* Returns the engine's error when it does not take the ticket. */
 enum err client_try_submit(struct test_engine *engine, struct client *client);
