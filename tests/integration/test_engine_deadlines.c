@@ -14,6 +14,7 @@
 #include "slowness.h"
 
 #define ANSWER_MS (ENGINE_ANSWER_MS + 100)
+#define IN_TIME_MS (ENGINE_ANSWER_MS + slower(100))
 
 /* An engine with one worker whose connection goes through a proxy; no other connection does. A first client
  * has a lease. */
@@ -38,13 +39,13 @@ static void silenced_open(struct silenced *silenced, size_t accounts)
     client_lease(&silenced->first, 3000);
 }
 
-/* The client waits for half of its time until a ledger ends the first client's lease; the other half is left
- * for the grant. */
+/* The client waits for half of its time, less on a slow machine, until a ledger ends the first client's
+ * lease; the rest is left for the grant. */
 static void wait_for_account(struct silenced *silenced, struct client *client)
 {
     const struct lease *lease = &silenced->first.ticket.grant.lease;
     client_submit(&silenced->engine, client);
-    clock_sleep_ms(ENGINE_WAIT_MS / 2);
+    clock_sleep_ms((int)(ENGINE_WAIT_MS / 2 * 1000 / slower(1000)));
     assert_false(client_answered(client));
     test_pool_include(silenced->engine.pool.db, &lease, 1);
 }
@@ -62,34 +63,37 @@ static int64_t answered_after_ms(const struct client *client)
     return client->answered_ms - client->submitted_ms;
 }
 
+/* The proxy does this with a packet that has the leases and COMMIT. On a slow machine the outcome may not be
+ * found in time; then it is tried again. */
+static void lose_a_COMMIT(enum proxy_fault fault, const char *what)
+{
+    for (int64_t tries = slower(1000) / 1000; tries > 0; tries--) {
+        struct silenced silenced;
+        struct client client = {0};
+        const struct grant *grant = &client.ticket.grant;
+        silenced_open(&silenced, 1);
+        proxy_arm(silenced.proxy, fault, "fairway.record_leases");
+        wait_for_account(&silenced, &client);
+        client_wait(&client, ANSWER_MS);
+        if (tries == 1 || grant->state == GRANT_DONE || grant->error != ERR_OUTCOME_UNKNOWN) {
+            tries = 1;
+            assert_lease_signed(&silenced.engine.pool, client_lease(&client, 0));
+            print_message("%s: answered after %d ms\n", what, (int)answered_after_ms(&client));
+            assert_int_equal(lease_rows(&silenced.engine.pool), 2);
+        }
+        silenced_close(&silenced);
+        clients_wipe(&client, 1);
+    }
+}
+
 static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
 {
-    struct silenced silenced;
-    struct client client = {0};
-    silenced_open(&silenced, 1);
-    proxy_arm(silenced.proxy, PROXY_SILENT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
-    wait_for_account(&silenced, &client);
-    const struct lease *lease = client_lease(&client, ANSWER_MS);
-    print_message("a COMMIT without an answer: answered after %d ms\n", (int)answered_after_ms(&client));
-    assert_lease_signed(&silenced.engine.pool, lease);
-    assert_int_equal(lease_rows(&silenced.engine.pool), 2);
-    silenced_close(&silenced);
-    clients_wipe(&client, 1);
+    lose_a_COMMIT(PROXY_SILENT_AFTER, "a COMMIT without an answer");
 }
 
 static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time(void **state)
 {
-    struct silenced silenced;
-    struct client client = {0};
-    silenced_open(&silenced, 1);
-    proxy_arm(silenced.proxy, PROXY_SILENT, "fairway.record_leases");
-    wait_for_account(&silenced, &client);
-    const struct lease *lease = client_lease(&client, ANSWER_MS);
-    print_message("a COMMIT that never arrived: answered after %d ms\n", (int)answered_after_ms(&client));
-    assert_lease_signed(&silenced.engine.pool, lease);
-    assert_int_equal(lease_rows(&silenced.engine.pool), 2);
-    silenced_close(&silenced);
-    clients_wipe(&client, 1);
+    lose_a_COMMIT(PROXY_SILENT, "a COMMIT that never arrived");
 }
 
 /* The request has waited for half of its time when the database stops replying. The server's own timeouts
@@ -106,7 +110,7 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
     client_refused(&client, ERR_DATABASE_UNAVAILABLE, ANSWER_MS);
     print_message(
         "a batch whose server stops responding: answered after %d ms\n", (int)answered_after_ms(&client));
-    assert_in_range(answered_after_ms(&client), ENGINE_WAIT_MS / 2, ANSWER_MS);
+    assert_in_range(answered_after_ms(&client), ENGINE_WAIT_MS / 2, IN_TIME_MS);
     silenced_close(&silenced);
     clients_wipe(&client, 1);
 }
@@ -138,10 +142,11 @@ static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **stat
     for (size_t i = 0; i < YOUNGER; i++)
         held[i] = client_lease(&holders[i], 3000);
     client_submit(&engine, &oldest); /* no account is idle for it and all that follow */
+    const int64_t begun_ms = clock_ms();
     clock_sleep_ms(ENGINE_WAIT_MS - 3500);
     for (size_t i = 0; i < YOUNGER; i++)
         client_submit(&engine, &younger[i]);
-    clock_sleep_ms(2600);
+    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_WAIT_MS - 1000));
     struct db *holder = block_grants(&engine);
     client_refused(&oldest, ERR_DATABASE_UNAVAILABLE, 2000);
     unblock_grants(holder);
@@ -167,7 +172,7 @@ static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void 
     test_pool_include(engine.pool.db, &lease, 1);
     client_refused(&late, ERR_KEYD_UNAVAILABLE, ANSWER_MS);
     print_message("a frozen key process: answered after %d ms\n", (int)answered_after_ms(&late));
-    assert_in_range(answered_after_ms(&late), ENGINE_WAIT_MS, ANSWER_MS);
+    assert_in_range(answered_after_ms(&late), ENGINE_WAIT_MS, IN_TIME_MS);
     assert_int_equal(lease_rows(&engine.pool), 1);
     assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGCONT), 0);
     client_submit(&engine, &next);
@@ -202,7 +207,7 @@ static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_d
     test_engine_stop(&engine);
     print_message(
         "answered after %d ms at most, stopped in %d ms\n", (int)latest_ms, (int)(clock_ms() - begun_ms));
-    assert_in_range(latest_ms, 0, ANSWER_MS);
+    assert_in_range(latest_ms, 0, IN_TIME_MS);
     test_pg_thaw();
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
