@@ -105,6 +105,7 @@ static void a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_th
 /* ---- cancelled at any moment */
 
 #define MANY 600
+#define WAITING 40
 
 struct race {
     struct test_engine *engine;
@@ -120,6 +121,8 @@ static void *submit_all(void *context)
         enum err e = client_try_submit(race->engine, &race->clients[i]);
         __atomic_store_n(&race->taken[i], e == ERR_OK ? 1 : -1, __ATOMIC_SEQ_CST);
         if (i % 7 == 0)
+            clock_sleep_ms(1);
+        while (engine_waiting(race->engine->engine) > WAITING) /* so that none waits for too long */
             clock_sleep_ms(1);
     }
     return NULL;
