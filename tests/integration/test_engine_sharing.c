@@ -336,11 +336,18 @@ static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **stat
     const int64_t begun_ms = clock_ms();
     test_pool_include(replicas[0].pool.db, held, ACCOUNTS);
     int64_t last_ms = begun_ms;
+    size_t failed = 0;
     for (size_t i = 0; i < ACCOUNTS; i++) {
         client_lease(&good[i], SOON_MS);
         last_ms = good[i].answered_ms > last_ms ? good[i].answered_ms : last_ms;
-        client_refused(&bad[i], ERR_CONSTRAINT, SOON_MS);
     }
+    for (size_t i = 0; i < ACCOUNTS; i++) { /* on a slow machine the good ones may get all accounts first */
+        client_wait(&bad[i], ENGINE_ANSWER_MS);
+        failed += bad[i].ticket.grant.error == ERR_CONSTRAINT;
+        assert_true(bad[i].ticket.grant.error == ERR_CONSTRAINT ||
+                    bad[i].ticket.grant.error == ERR_CHANNEL_ACCOUNT_UNAVAILABLE);
+    }
+    assert_true(failed > 0);
     print_message("all accounts were granted after %d ms\n", (int)(last_ms - begun_ms));
     assert_in_range(last_ms - begun_ms, 0, slower(1000));
     test_engine_stop(&replicas[1]);
