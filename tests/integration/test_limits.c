@@ -24,6 +24,7 @@
 #define CONTRACT_MAX 4 /* that is of the accounts */
 #define LEDGER_MS 5
 #define KILL_MS 40
+#define KILL_BATCHES 6 /* end between two kills at least: on a slow machine too, most are not killed */
 
 /* cmocka's assertions work on the main thread only. */
 #define check(condition)                                                                                     \
@@ -88,7 +89,7 @@ struct storm {
     struct test_pool *pool;
     pthread_mutex_t lock;
     struct lease *leases; /* to be included in the next ledger */
-    size_t count, granted, refused, unknown;
+    size_t count, granted, refused, unknown, batches;
     int64_t most, most_of_contract; /* open leases of a client that were ever seen */
     bool kills, done;
 };
@@ -102,6 +103,7 @@ struct replica {
 static void finish_batch(struct storm *storm, struct asked asked[], size_t count, enum err e)
 {
     pthread_mutex_lock(&storm->lock);
+    storm->batches++;
     storm->unknown += e == ERR_OUTCOME_UNKNOWN;
     for (size_t i = 0; i < count; i++) {
         const struct grant *grant = &asked[i].grant;
@@ -187,12 +189,16 @@ static void *kill_sessions(void *context)
 {
     struct storm *storm = context;
     struct db *db = test_db_open(&storm->pool->test);
-    for (bool done = false; !done; clock_sleep_ms(KILL_MS)) {
-        number(db, "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
-                   " WHERE application_name = 'racing replica' AND datname = current_database()"
-                   " ORDER BY random() LIMIT 1) s");
+    size_t next = 0;
+    for (bool done = false, due = false; !done; clock_sleep_ms(KILL_MS)) {
+        if (due)
+            number(db, "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
+                       " WHERE application_name = 'racing replica' AND datname = current_database()"
+                       " ORDER BY random() LIMIT 1) s");
         pthread_mutex_lock(&storm->lock);
         done = storm->done;
+        due = storm->batches >= next;
+        next = due ? storm->batches + KILL_BATCHES : next;
         pthread_mutex_unlock(&storm->lock);
     }
     db_free(db);
