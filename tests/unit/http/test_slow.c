@@ -84,7 +84,7 @@ static void sending_slowly_does_not_prolong_a_request(void **state)
         fds[i] = (struct pollfd){.fd = clients[i].fd, .events = POLLIN};
     }
     /* One byte each 20 ms until the server has closed every one. */
-    while (open > 0 && clock_ms() - before < PATIENCE_MS) {
+    while (open > 0 && clock_ms() - before < slower(PATIENCE_MS)) {
         poll(fds, ARRAY_LEN(ways), 0);
         for (size_t i = 0; i < ARRAY_LEN(ways); i++)
             if (fds[i].fd >= 0 &&
@@ -136,7 +136,7 @@ static void a_reply_that_the_client_does_not_read_times_out(void **state)
     struct client client;
     dial(&client, server);
     say(&client, GET("/huge"));
-    clock_sleep_ms(IDLE_MS + LATE_MS);
+    clock_sleep_ms((int)slower(IDLE_MS + LATE_MS));
     size_t got = 0;
     while (client.len = 0, listen_more(&client))
         got += client.len;
