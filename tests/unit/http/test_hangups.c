@@ -13,7 +13,7 @@ static struct hangups *hangups;
 
 static int start(void **state)
 {
-    alarm(60);
+    alarm(600);
     hangups = hangups_start();
     return 0;
 }
