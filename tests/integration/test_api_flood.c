@@ -293,7 +293,7 @@ static void DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_
     wipe_racers(racers, RACERS);
     assert_int_equal(granted, FIXTURE_ACCOUNTS);
     assert_int_equal(refused, RACERS - FIXTURE_ACCOUNTS);
-    assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + 3000);
+    assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + slower(3000));
     assert_int_equal(
         service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), FIXTURE_ACCOUNTS);
     assert_int_equal(service_leases(&service), FIXTURE_ACCOUNTS);
