@@ -44,25 +44,36 @@ static void await_green(void)
 }
 
 /* Sets the last close time to age_s (may be negative) before the database's clock, and asserts that the
- * replica is ready, and grants a lease, exactly when expected. */
-static void assert_ready_and_granted(int age_s, bool expected)
+ * replica is ready, and grants a lease, exactly when expected. Returns false, without having looked, when it
+ * took more than within_s until both replied. */
+static bool ready_and_granted(int age_s, int within_s, bool expected)
 {
     AUTO_RESPONSE ready = {0}, leased = {0};
     AUTO_FREE char *sql = mem_format(
         "UPDATE fairway.cursor SET close_time = floor(extract(epoch FROM clock_timestamp()))::int8 - (%d)",
         age_s);
     service_reset(&service);
+    const int64_t begun_ms = clock_ms();
     test_db_exec(&service.db, sql);
     service_get(&service, &ready, "/readyz");
     fixture_post_payment(&leased);
+    if (clock_ms() - begun_ms >= 1000 * within_s)
+        return false;
     assert_int_equal(ready.status, expected ? 200 : 503);
     if (expected)
         assert_int_equal(leased.status, 201);
     else
         assert_refused(&leased, 503, "GRANTS_SUSPENDED");
+    return true;
 }
 
-/* A second or two may pass between setting the time and reading it. */
+/* A second or two may pass between setting the time and reading it; if more pass, the time is set again. */
+static void assert_ready_and_granted(int age_s, bool expected)
+{
+    for (int64_t end_ms = clock_ms() + slower(10000); !ready_and_granted(age_s, 2, expected);)
+        assert_true(clock_left_ms(end_ms) > 0);
+}
+
 static void DO5_H18_a_replica_is_ready_exactly_while_it_would_grant(void **state)
 {
     assert_ready_and_granted(LAG_LIMIT_S - 3, true);
@@ -94,7 +105,7 @@ static void DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_t
     test_pg_thaw();
     print_message(
         "%d requests while the database hangs: all replies after %lld ms\n", QUEUE, (long long)took_ms);
-    assert_in_range(took_ms, 0, 2500 + SLACK_MS);
+    assert_in_range(took_ms, 0, 2500 + slower(SLACK_MS));
     await_green();
 }
 
@@ -161,7 +172,7 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
             response_text(&request->response, "code"), (int)request->took_ms);
         assert_refused(&request->response, 503, "DATABASE_UNAVAILABLE");
         assert_no_internal_text(&request->response);
-        assert_in_range(request->took_ms, 0, request->limit_ms + SLACK_MS);
+        assert_in_range(request->took_ms, 0, request->limit_ms + slower(SLACK_MS));
         response_wipe(&request->response);
         json_decref(request->body);
     }
@@ -214,7 +225,7 @@ static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **s
     assert_int_equal(waited, WAITING);
     assert_int_equal(queued, WAITING);
     assert_in_range(asked, 0, WAITING); /* workers had taken the others, or all, as batches */
-    assert_in_range(took_ms, 0, 7000);
+    assert_in_range(took_ms, 0, slower(7000));
 }
 
 int main(void)
