@@ -88,7 +88,7 @@ static void another_program_instead_of_the_key_process_is_refused(void **state)
 static void ends_within(const struct keyd *keyd, int wait_ms, struct detail *how)
 {
     struct pollfd ended = {.fd = pidfd_open(keyd_pid(keyd), 0), .events = POLLIN};
-    assert_int_equal(poll(&ended, 1, wait_ms), 1);
+    assert_int_equal(poll(&ended, 1, (int)slower(wait_ms)), 1);
     close(ended.fd);
     assert_true(keyd_ended(keyd, how));
 }
@@ -255,7 +255,7 @@ static void signal_to(const struct keyd *keyd, int signal)
 static bool is_lost(const struct keyd *keyd, int wait_ms)
 {
     struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
-    return poll(&lost, 1, wait_ms) == 1;
+    return poll(&lost, 1, (int)slower(wait_ms)) == 1;
 }
 
 static enum err call(struct keyd *keyd)
@@ -336,7 +336,7 @@ static void it_ends_when_fairway_ends(void **state)
     assert_true(pid > 1);
     struct pollfd ended = {.fd = pidfd_open(pid, 0), .events = POLLIN};
     if (ended.fd >= 0) { /* else it has ended already */
-        assert_int_equal(poll(&ended, 1, 5000), 1);
+        assert_int_equal(poll(&ended, 1, (int)slower(5000)), 1);
         close(ended.fd);
     }
     close(ends[0]);
