@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
 #include "client.h"
+#include "slowness.h"
 #include "ring.h"
 #include "keys/server.h"
 
@@ -207,9 +208,10 @@ static void recorded_frames_are_answered(void **state)
             struct buf answer = {0};
             const struct buf *frame = &frames[mode == KEYD_SERVE ? serving[i] : provisioning[i]];
             assert_true(say(&child, buf_bytes(frame)));
-            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + 5000), WIRE_DONE);
+            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + slower(5000)), WIRE_DONE);
             assert_int_equal(header.type, be32_get(frame->data + 4));
-            assert_int_equal(wire_read_payload(child.fd, header.len, &answer, clock_ms() + 5000), WIRE_DONE);
+            assert_int_equal(
+                wire_read_payload(child.fd, header.len, &answer, clock_ms() + slower(5000)), WIRE_DONE);
             if (header.type != WIRE_GENERATE)
                 assert_int_equal(be32_get(answer.data), ERR_OK);
             buf_free(&answer);
