@@ -19,6 +19,7 @@
 
 /* CREATE and DROP DATABASE write many files, which is slow when the disk is busy. */
 #define SCRIPT_TIMEOUT_MS 60000
+#define CONNECT_S 60 /* a busy machine */
 #define CHILDREN_MAX 512
 
 /* Tests run from the top folder. */
@@ -129,15 +130,17 @@ static char *url_of(const char *database)
 
 static struct db *connection(const char *url)
 {
-    return db_new(&(struct db_settings){.url = url, .name = "fairway test"});
+    return db_new(&(struct db_settings){.url = url, .name = "fairway test", .connect_timeout_s = CONNECT_S});
 }
 
 static void exec(const char *url, const char *sql)
 {
     struct detail detail = {""};
     close_reader(); /* the SQL may drop its database, or change the settings of new sessions */
-    struct db *db = db_new(
-        &(struct db_settings){.url = url, .name = "fairway test", .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
+    struct db *db = db_new(&(struct db_settings){.url = url,
+        .name = "fairway test",
+        .connect_timeout_s = CONNECT_S,
+        .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
     if (session_run_script(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
         give_up(sql, detail.text);
     db_free(db);

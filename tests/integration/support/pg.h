@@ -32,7 +32,7 @@ struct test_db test_db_new(enum test_db_kind kind);
 /* Drops it even while connections are open. */
 void test_db_drop(struct test_db *db);
 
-/* A connection with the defaults of db_settings; the caller frees it. */
+/* A connection with the defaults of db_settings, but for more time to connect; the caller frees it. */
 struct db *test_db_open(const struct test_db *db);
 /* Runs SQL of any number of statements in a connection of its own, whose search_path is pg_catalog. */
 void test_db_exec(const struct test_db *db, const char *sql);
