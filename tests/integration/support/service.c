@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -151,6 +152,18 @@ static void stop_admin(struct service *service)
     api_free(service->admin);
 }
 
+/* The first read connects to the database, which on a busy machine takes longer than a read may. */
+static void await_reads(struct service *service)
+{
+    for (const int64_t end_ms = clock_ms() + slower(WAIT_MS);; clock_sleep_ms(20)) {
+        AUTO_RESPONSE response = {0};
+        service_get(service, &response, "/v1/channel-accounts");
+        if (response.status == 200)
+            return;
+        assert_true(clock_left_ms(end_ms) > 0);
+    }
+}
+
 void service_start(struct service *service, size_t accounts)
 {
     *service = (struct service){.account_count = accounts, .ingestion_works = true};
@@ -171,6 +184,7 @@ void service_start(struct service *service, size_t accounts)
     service_set_rpc(service);
     start_engine(service);
     start_api(service, &service_limits);
+    await_reads(service);
 }
 
 void service_restart_api(struct service *service, const struct policy_limits *limits)
