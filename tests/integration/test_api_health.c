@@ -318,7 +318,7 @@ static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void *
 {
     AUTO_RESPONSE leased = {0}, response = {0};
     fixture_post_payment(&leased);
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=2", response_text(&leased, "hash"));
+    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=5", response_text(&leased, "hash"));
     int waiting = service_send(&service, "GET", path, NULL);
     clock_sleep_ms(200);
     test_pg_kill();
