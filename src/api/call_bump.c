@@ -8,10 +8,14 @@
 
 static enum err read_request(struct call *call, const json_t *body, struct detail *detail)
 {
-    static const char *const names[] = {"transactionXdr", "maxFee"};
+    static const char *const names[] = {"transactionXdr", "maxFee", "timeoutSeconds", "reference"};
     struct bump_request *request = &call->bump;
     enum err e;
-    if ((e = json_read_only(body, names, ARRAY_LEN(names), detail)) != ERR_OK ||
+    for (size_t i = 2; i < ARRAY_LEN(names); i++)
+        if (request->submits && json_read_has(body, names[i]))
+            return detail_set(detail, ERR_INVALID_REQUEST,
+                "%s is for a call that is leased here; this transaction is leased already.", names[i]);
+    if ((e = json_read_only(body, names, request->submits ? ARRAY_LEN(names) : 2, detail)) != ERR_OK ||
         (e = api_read_envelope(body, &call->xdr, detail)) != ERR_OK ||
         (e = call_read_max_fee(body, &request->max_fee_stroops, detail)) != ERR_OK)
         return e;

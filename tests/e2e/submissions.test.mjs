@@ -47,7 +47,7 @@ const asIs = (_, forward) => forward();
 
 test('a signed payment is sent, and its end is the answer; a repeated request gets the same, and is not the first', async () => {
   const transaction = await signed();
-  const { status, json } = await submit(transaction, 30);
+  const { status, json } = await submit(transaction, 30, { reference: null, timeoutSeconds: null, maxFee: null });
   assert.equal(status, 200, JSON.stringify(json));
   assert.deepEqual([json.status, json.first, json.hash], ['confirmed', true, hashOf(transaction)]);
   const again = await submit(transaction);
@@ -62,11 +62,13 @@ test('without ?wait= the answer is 202, and the payment goes on without the clie
   assert.equal((await service.get(`/v1/transactions/${hashOf(transaction)}?wait=30`)).json.status, 'confirmed');
 });
 
-test('an unsigned transaction, and one whose fee is above the maximum, are refused', async () => {
+test('an unsigned transaction, one whose fee is above the maximum, and what belongs to a lease are refused', async () => {
   const unsigned = payment(world, ...users);
   assert.equal((await submit(unsigned)).json.code, 'NO_SIGNATURES_PROVIDED');
   assert.equal((await submit(await lease(undefined, 20))).json.code, 'NO_SIGNATURES_PROVIDED');
-  assert.equal((await submit(await signed(undefined, 20), 0, { maxFee: '100000000' })).json.code, 'FEE_EXCEEDS_MAXIMUM');
+  const transaction = await signed(undefined, 20);
+  assert.equal((await submit(transaction, 0, { maxFee: '100000000' })).json.code, 'FEE_EXCEEDS_MAXIMUM');
+  assert.match((await submit(transaction, 0, { reference: 'order 7' })).json.detail, /^reference is for a call that is leased here/);
   assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.submissions'), [['0']]);
 });
 
