@@ -78,11 +78,11 @@ if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package
     cp package-lock.json node_modules/.fairway-lock
 fi
 
-# For tests/clients: the Stellar SDK for Python, and Go, whose version in Debian is too old for the SDK. By hash, and none is built here.
+# The Stellar SDK for Python, schemathesis, and Go, whose version in Debian is too old for its SDK. By hash, and none is built here.
 if [ "$target" = test ]; then
     lock=$(python3 --version && cat requirements.txt)
     if [ "$(cat ../build/packages/.fairway-lock 2>/dev/null)" != "$lock" ]; then
-        echo "installing Go and Python packages by pip, which takes about 20 seconds"
+        echo "installing Go and Python packages by pip, which takes about 30 seconds"
         rm -rf ../build/packages
         PIP_ROOT_USER_ACTION=ignore python3 -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps --no-compile \
             --only-binary :all: --target ../build/packages -r requirements.txt
