@@ -108,11 +108,17 @@ static enum err next_ledger(
     return e;
 }
 
-/* Reads of accounts fail, and ingestion continues without them. */
+/* Reads of accounts fail, and ingestion and audit continue without them. */
 static enum err no_accounts(void *source, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail)
 {
     (void)source, (void)keys, (void)count, (void)out, (void)ledger;
+    return detail_set(detail, ERR_RPC_UNAVAILABLE, "this feed has ledgers only");
+}
+
+static enum err no_frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    (void)source, (void)out, (void)ledger;
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "this feed has ledgers only");
 }
 
@@ -135,7 +141,8 @@ int main(int argc, char **argv)
         .ledger_ms = atoi(argv[3]),
         .bumped = strcmp(argv[4], "bumped") == 0,
     };
-    const struct feed feed = {.ledgers = next_ledger, .accounts = no_accounts, .source = &source};
+    const struct feed feed = {
+        .ledgers = next_ledger, .accounts = no_accounts, .frozen = no_frozen, .source = &source};
     const struct ingest_settings settings = {.database_url = argv[1],
         .feed = &feed,
         .network = source.network,
