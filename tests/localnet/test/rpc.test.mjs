@@ -319,7 +319,10 @@ test('control: status, close, pause and resume', async (t) => {
   const client = await Client.start(t, { ledgerMs: 50, clock: Date.now });
   const latest = async (method, params) => (await client.call(method, params)).result;
   const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  await wait(200);
+  const reaches = async (sequence) => {
+    while ((await latest('localnet_status')).latestLedger < sequence) await wait(10);
+  };
+  await reaches(4);
   const paused = await latest('localnet_pause');
   assert.ok(paused.latestLedger > 3);
   assert.equal(paused.running, false);
@@ -330,8 +333,7 @@ test('control: status, close, pause and resume', async (t) => {
   assert.equal((await latest('localnet_closeLedger')).latestLedger, before.latestLedger + 1);
   assert.equal((await latest('localnet_closeLedger', { count: 5 })).latestLedger, before.latestLedger + 6);
   assert.equal((await latest('localnet_resume')).running, true);
-  await wait(200);
-  assert.ok((await latest('localnet_status')).latestLedger > before.latestLedger + 6);
+  await reaches(before.latestLedger + 7);
   const byHand = await Client.start(t);
   assert.equal((await byHand.call('localnet_resume')).error.code, -32602);
 });
