@@ -85,16 +85,19 @@ test('a ledger is served only once it is durable, and after a failed ledger no o
   }).open();
   t.after(() => chain.settled());
   release = null;
-  const turn = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const appends = async () => {
+    while (release === null) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
   const closing = chain.closeLedger();
-  await turn();
+  await appends();
   assert.deepEqual([chain.history.latest, chain.head.header.ledgerSeq], [2, 2]);
   release();
+  release = null;
   await closing;
   assert.deepEqual([chain.history.latest, chain.head.header.ledgerSeq], [3, 3]);
 
   const failing = chain.closeLedger();
-  await turn();
+  await appends();
   fail(new Error('no space left'));
   await assert.rejects(failing, /no space/);
   await assert.rejects(chain.closeLedger(), /no space/);
