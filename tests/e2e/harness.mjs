@@ -11,7 +11,7 @@ import { startLocalnet } from '../localnet/localnet.mjs';
 import { checkResponse } from './openapi.mjs';
 import { slower } from '../slowness.mjs';
 import { Session } from './session.mjs';
-import { authorization } from './token.mjs';
+import { authorization, quickSigner } from './token.mjs';
 
 const run = promisify(execFile);
 const root = new URL('../..', import.meta.url).pathname;
@@ -20,6 +20,8 @@ export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/rele
 export { slower };
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
+/** So many seconds, and more in proportion to the machine's load, at most 60: for ?wait=, and for leases that must not expire while a test uses them. */
+export const slowerSeconds = seconds => Math.min(60, Math.ceil(slower(seconds * 1000) / 1000));
 
 /** Waits until check() returns a true value, and returns it; looks less often the longer it takes. Throws after ms, or later in proportion
  *  to the machine's load. */
@@ -142,14 +144,14 @@ class World {
     return run(fairway, args, { env: this.#envOf(args[0]), timeout: slower(120_000) });
   }
 
-  /** Starts a command. Returns {process, ended}, where ended resolves to {code, signal, out} with all its output. */
+  /** Starts a command. Returns {process, said, ended}: said() is its output so far; ended resolves to {code, signal, out} with all of it. */
   start(args, env = {}) {
     const child = spawn(fairway, args, { env: { ...this.#envOf(args[0]), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     let out = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', text => (out += text));
     this.#commands.add(child);
-    return { process: child, ended: new Promise((resolve, reject) => child.on('error', reject).on('close', (code, signal) => {
+    return { process: child, said: () => out, ended: new Promise((resolve, reject) => child.on('error', reject).on('close', (code, signal) => {
       this.#commands.delete(child);
       resolve({ code, signal, out });
     })) };
@@ -241,10 +243,15 @@ export class Service {
   /** client: the keypair that signs requests; without one they have no token. prefix: a command that executes `serve`. */
   constructor(env, client, prefix = []) {
     const [program, ...args] = [...prefix, fairway, 'serve'];
-    this.client = client;
+    this.client = client && quickSigner(client); // tokens expire, and a busy machine has many to sign at once
     this.log = '';
     this.process = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.ended = new Promise(resolve => this.process.on('exit', (code, signal) => resolve({ code, signal })));
+    // Its log is whole when the pipes are closed, unless a process that it has left keeps them open.
+    const closed = new Promise(resolve => this.process.on('close', resolve));
+    this.ended = new Promise(resolve => this.process.on('exit', async (code, signal) => {
+      await within(closed, 1000);
+      resolve({ code, signal });
+    }));
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
         this.log += text;
