@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { ledgerTransaction, points, Stop } from '../faults/stop.mjs';
+import { isLedgerWhole, ledgerTransaction, points, Stop, stopped } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 8;
@@ -111,7 +111,7 @@ test('DR1 the points of the ledger transaction are those of faults/points', { ti
   const first = await submitted(); // statements are prepared once per session
   await settled(first, await closeLedger());
   const hash = await submitted();
-  const lines = await stop.trace(async () => settled(hash, await closeLedger()));
+  const lines = await stop.trace(async () => settled(hash, await closeLedger()), isLedgerWhole);
   list = points('ledger', ledgerTransaction(lines));
 });
 
@@ -149,7 +149,7 @@ test('DL16 what a replica has claimed after a ledger and not sent, because it wa
   const lines = await stop.trace(async () => {
     await closeLedger();
     await until(() => waits(first), 20_000, 'it waits in the node');
-  });
+  }, all => all.includes('rpc: sendTransaction sent'));
   const all = points('claim', claimPoints(lines)), hashes = [first];
   for (const { point } of all) {
     const hash = await refusedOnce();
@@ -177,7 +177,7 @@ test('DR7 a stopped leader that has lost its lock commits nothing when it contin
     const ledger = await closeLedger();
     const stopWatching = watch(hash, ledger);
     await stop.reach(point);
-    await sleep(100);
+    await stopped(old.process.pid);
     const [[term]] = await world.sql('SELECT term FROM fairway.cursor');
     // the server releases the stopped leader's locks, as it does by itself after the idle timeout
     await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'");

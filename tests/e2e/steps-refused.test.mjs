@@ -2,11 +2,10 @@
 // is killed while it catches up. A second session polls throughout: a lease is closed if and only if its ledger's row and the cursor are committed.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { isStatement, ledgerTransaction, points, Stop } from '../faults/stop.mjs';
+import { isLedgerWhole, isStatement, ledgerTransaction, points, Stop, stopped } from '../faults/stop.mjs';
 import { assertSettled, payThrough, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
@@ -67,7 +66,7 @@ before(async () => {
   stop = new Stop(path.join(world.folder, 'stop'));
   service = await world.serve(stop.env);
   await round(close => close());
-  lines = points('ledger', ledgerTransaction(await stop.trace(() => round(close => close()))));
+  lines = points('ledger', ledgerTransaction(await stop.trace(() => round(close => close()), isLedgerWhole)));
   watcher = new Watcher(world.superuser);
 });
 after(async () => {
@@ -129,8 +128,7 @@ const terminate = async () => {
 const acts = {
   'a statement fails': { action: 'error', chosen: ({ point }) => isStatement(point), recover: async () => {} },
   'the server ends the session': { action: 'stop', chosen: () => true, recover: async () => {
-    // the point is recorded before the process stops
-    await until(() => / T /.test(fs.readFileSync(`/proc/${service.process.pid}/stat`, 'utf8')), 10_000, 'the process has stopped');
+    await stopped(service.process.pid);
     await terminate();
     service.process.kill('SIGCONT');
   } },

@@ -42,7 +42,7 @@ export class Stop {
   }
 
   /** Returns the points that are passed while work runs, and after it until over(points). */
-  async trace(work, over = () => true) {
+  async trace(work, over) {
     const read = () => fs.readFileSync(this.#at('trace'), 'utf8').split('\n').filter(line => line !== '');
     fs.writeFileSync(this.#at('trace'), '');
     await work();
@@ -53,6 +53,12 @@ export class Stop {
     return lines;
   }
 }
+
+/** Waits until a process has stopped at a point, which is recorded before. */
+export const stopped = pid => until(() => /\) T /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')), 10_000, 'the process has stopped');
+
+/** Whether all points of a ledger transaction were passed: what it has committed is seen before the last ones are. */
+export const isLedgerWhole = all => ledgerTransaction(all).at(-1)?.endsWith(': read after COMMIT') ?? false;
 
 /** The points of the last ledger transaction among all that were recorded, without those of a balance, which only some ledgers write. */
 export function ledgerTransaction(all) {
