@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payThrough, payment, sleep, startWorld } from './harness.mjs';
+import { assertSettled, payThrough, payment, sleep, slower, startWorld } from './harness.mjs';
 
 const ACCOUNTS = 3;
 let world, service, users;
@@ -53,7 +53,7 @@ test('usage: an unknown command or option, or a bad number, is refused, exit 64'
 test('SIGTERM completes running requests and exits with 0', async () => {
   const extra = await world.serve();
   const waiting = extra.get(`/v1/transactions/${(await payThrough(world, extra, users[0], users[1])).hash}?wait=5`);
-  await sleep(50);
+  await sleep(slower(50)); // the request has arrived
   const ended = extra.kill('SIGTERM');
   assert.ok([200, 503].includes((await waiting).status));
   assert.deepEqual(await ended, { code: 0, signal: null });
