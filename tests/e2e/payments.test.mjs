@@ -62,11 +62,22 @@ test('one payment: leased, signed, fee-bumped, confirmed, account idle again', a
   await assertSettled(assert, world, service, ACCOUNTS);
 });
 
+/** Pays; asks again when no account was idle for six seconds, because ledgers are late on a busy machine. */
+async function payPatiently(from, to) {
+  for (;;)
+    try {
+      return await payThrough(world, service, from, to);
+    } catch (error) {
+      if (error.answer?.json.code !== 'CHANNEL_ACCOUNT_UNAVAILABLE' || slower(100) === 100)
+        throw error;
+    }
+}
+
 test('200 payments by 20 concurrent clients over 15 accounts: every one confirmed, no txBAD_SEQ, all idle at the end', async () => {
   const hashes = new Set();
   await Promise.all(users.map(async (user, i) => {
     for (let n = 0; n < 10; n++) {
-      const lease = await payThrough(world, service, user, users[(i + 1) % users.length]);
+      const lease = await payPatiently(user, users[(i + 1) % users.length]);
       assert.ok(!hashes.has(lease.hash));
       hashes.add(lease.hash);
       const status = await service.get(`/v1/transactions/${lease.hash}?wait=60`);
