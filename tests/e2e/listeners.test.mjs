@@ -141,7 +141,7 @@ test('requests that find no account get five eighths of the connections, and rea
 });
 
 test('the probes respond while running requests hold every connection and worker of the API', async t => {
-  const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT');
+  const held = world.sql('BEGIN; LOCK TABLE fairway.fee_bumps IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(6); COMMIT');
   await until(async () => (await world.sql("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
     + " AND relation = 'fairway.fee_bumps'::regclass")).length > 0, 5000, 'the table is locked');
   const body = JSON.stringify({ transactionXdr: signed, maxFee: '54321' });
@@ -150,8 +150,7 @@ test('the probes respond while running requests hold every connection and worker
   await sleep(500);
   let alive = false;
   const outside = ask(`${service.url}/livez`).then(() => alive = true);
-  for (const probe of ['/livez', '/readyz', '/health'])
-    await assertAnswersSoon(service.adminUrl + probe, {}, 'full');
+  await Promise.all(['/livez', '/readyz', '/health'].map(probe => assertAnswersSoon(service.adminUrl + probe, {}, 'full')));
   assert.equal(alive, false, 'the API is full');
   await crowd.leave();
   await Promise.all([held, outside]);
@@ -220,7 +219,7 @@ test('while the service stops, the admin listener reports it as not ready', asyn
   const body = { transactionXdr: payment(world, ...users).toXDR() };
   const busy = ask(`${replica.url}/v1/transactions`,
     { method: 'POST', body, headers: authorization(world.client, 'POST', '/v1/transactions', JSON.stringify(body)) });
-  await sleep(300);
+  await sleep(slower(300)); // the request has arrived; it waits for an account for six seconds
   replica.process.kill('SIGTERM');
   await until(async () => (await ask(`${replica.adminUrl}/readyz`)).status === 503, 2000, 'not ready');
   assert.equal((await ask(`${replica.adminUrl}/livez`)).status, 200);
