@@ -80,11 +80,12 @@ test('late ledgers are waited for beyond the timeout, as long as the cursor adva
     CREATE TRIGGER late BEFORE UPDATE ON fairway.cursor FOR EACH ROW EXECUTE FUNCTION public.late()`);
   const run = start(['ensure-accounts', '3'], { START_TIMEOUT: '3' });
   t.after(() => run.process.kill('SIGKILL'));
+  const said = /last ledger committed, \d+, closed 1\d\d\d s ago/;
+  await until(() => said.test(run.said()), 60_000, 'it says what it waits for');
   const ended = await within(run.ended, 8000);
   await world.sql('DROP TRIGGER late ON fairway.cursor; DROP FUNCTION public.late()');
   assert.equal(ended, undefined, ended?.out);
   const { code, out } = await run.ended;
   assert.equal(code, 0, out);
-  assert.match(out, /last ledger committed, \d+, closed 1\d\d\d s ago/);
   await assertExactly(3);
 });
