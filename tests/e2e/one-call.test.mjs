@@ -115,7 +115,7 @@ test('a replica that is killed between commit and send: another one sends, and t
   stop.arm('kill', 'fairway grant: read after COMMIT');
   await assert.rejects(call(doomed, body, key));
   assert.equal((await doomed.ended).signal, 'SIGKILL');
-  const [[hash]] = await world.sql(`SELECT encode(lease_hash, 'hex') FROM fairway.submissions`);
+  const [[hash]] = await world.sql("SELECT encode(hash, 'hex') FROM fairway.lease_history ORDER BY granted_at DESC LIMIT 1");
   assert.equal((await ended(replicas[1], hash)).status, 'confirmed');
   const { json } = await call(replicas[1], body, key);
   assert.deepEqual([json.hash, json.first, json.status], [hash, true, 'confirmed']);
