@@ -6,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { Service, fairway, sleep, slower, startWorld, until } from './harness.mjs';
+import { Service, fairway, freePort, sleep, slower, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
 const TIMEOUT = { timeout: 600_000 };
@@ -236,10 +236,7 @@ test('serve logs its settings once, without secrets, and warns of a small pool; 
 /** Starts PgBouncer in front of the world's PostgreSQL and returns its URL, or null where there is none. */
 async function startPooler(t, mode) {
   const folder = fs.mkdtempSync(path.join(world.folder, 'pooler-'));
-  const probe = net.createServer().listen(0, '127.0.0.1');
-  await new Promise(resolve => probe.on('listening', resolve));
-  const { port } = probe.address();
-  await new Promise(resolve => probe.close(resolve));
+  const port = await freePort();
   const server = new URL(world.env.DATABASE_URL), url = new URL(server);
   url.port = String(port);
   url.hostname = '127.0.0.1';
