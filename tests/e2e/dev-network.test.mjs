@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
+import { slower } from '../slowness.mjs';
 import { connect, exists, fundIfMissing } from '../dev/network.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
 
@@ -28,8 +29,8 @@ test('a failing getLedgerEntries is retried, and never counts as a missing accou
 });
 
 test('an account is funded once, through an RPC that has just started with an empty store', async t => {
-  const net = await start(t, { faults: { emptyStoreMs: 1_000 } });
-  const address = Keypair.random().publicKey();
+  const net = await start(t), address = Keypair.random().publicKey();
+  net.faults.configure({ emptyStoreMs: slower(1_000) });
   assert.equal(await fundIfMissing(net.url, address), true);
   assert.ok(net.faults.fired.emptyStoreMs > 0);
   assert.equal(await fundIfMissing(net.url, address), false);
