@@ -249,6 +249,7 @@ test('a serve that does not become ready is reported', { timeout: 600_000 }, asy
 for (const [setting, taken] of [['PORT', () => port], ['ADMIN_PORT', () => port + 1000]])
   test(`${setting} in use: make run names the process before it starts anything`, { timeout: 600_000 }, async () => {
     const server = http.createServer((_, response) => response.end()).listen(taken(), '127.0.0.1');
+    await new Promise((listening, failed) => server.on('listening', listening).on('error', failed));
     const run = runScript();
     assert.notEqual(await run.ended, 0);
     server.close();
