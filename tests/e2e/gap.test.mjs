@@ -30,7 +30,7 @@ const cursor = () => world.cursor();
 test('DR5 after a gap beyond retention every lease has ended or is open, and nothing is leased too early', { timeout: 600_000 }, async () => {
   const [payer, payee] = await Promise.all([world.newAccount(), world.newAccount()]);
   service = await world.serve();
-  const included = await lease(service, payer, payee, 20);
+  const included = await lease(service, payer, payee, 300);
   const abandoned = await lease(service, payer, payee, 20);
   const late = await lease(service, payer, payee, 300);
   await service.kill('SIGKILL');
