@@ -69,9 +69,9 @@ BEGIN
     END IF;
     IF names IS NOT NULL THEN
         UPDATE fairway.client_usage u SET open_leases = u.open_leases + d.leases
-            FROM (SELECT r.name, count(*) AS leases FROM unnest(clients, contract_rows) WITH ORDINALITY AS i (client, contract_row, place)
-                CROSS JOIN LATERAL (VALUES (i.client), (i.contract_row)) r (name)
-                WHERE r.name <> '' AND (recorded IS NULL OR i.place = ANY (recorded)) GROUP BY r.name) d
+            FROM (SELECT i.name, count(*) AS leases
+                FROM unnest(clients || contract_rows) WITH ORDINALITY AS i (name, nth) -- clients of item 1, 2, ...; then their rows
+                WHERE recorded IS NULL OR (i.nth - 1) % cardinality(clients) + 1 = ANY (recorded) GROUP BY i.name) d
             CROSS JOIN LATERAL fairway.newest_client(d.name) c
             WHERE u.ctid = c.place;
     END IF;
