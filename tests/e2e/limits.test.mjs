@@ -4,13 +4,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal } from '@stellar/stellar-sdk';
-import { assertSettled, payment, sleep, startWorld, submit, until } from './harness.mjs';
+import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
-import { authorization } from './token.mjs';
+import { authorization, quickSigner } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
 const names = ['open', 'share', 'calls', 'waits', 'bumps', 'fees', 'requests', 'free'];
-const keys = Object.fromEntries(names.map(name => [name, Keypair.random()]));
+const keys = Object.fromEntries(names.map(name => [name, quickSigner(Keypair.random())]));
 const limits = {
   open: { openLeases: 3 }, share: { poolPercent: 20 }, calls: { poolPercent: 50, contractPercent: 15 }, waits: { waits: 2 },
   bumps: { feeBumps: 3 }, fees: { stroopsPerDay: '50000' },
@@ -31,14 +31,34 @@ after(() => world?.stop());
 
 const as = (name, method, target, body, service = replicas[0]) =>
   service.request(method, target, body, authorization(keys[name], method, target, body));
-const lease = (name, service) => as(name, 'POST', LEASES,
-  JSON.stringify({ transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 20 }), service);
+const lease = (name, service, timeoutSeconds = slowerSeconds(20)) => as(name, 'POST', LEASES,
+  JSON.stringify({ transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds }), service);
 const usage = async name => Number((await world.sql(`SELECT open_leases FROM fairway.client_usage WHERE client = '${name}'`))[0]?.[0]);
 const open = async name => Number((await world.sql(
   `SELECT count(*) FROM fairway.channel_accounts WHERE lease_client = '${name}'`))[0][0]);
 
 function assertLimited({ status, json, headers }, limit, retryAfter = '1') {
   assert.deepEqual([status, json.code, json.limit, headers.get('retry-after')], [429, 'LIMIT_EXCEEDED', limit, retryAfter], JSON.stringify(json));
+}
+
+/** Signs and submits the payment of a client's lease. */
+async function pay(name, { transactionXdr }) {
+  const inner = TransactionBuilder.fromXDR(transactionXdr, world.passphrase);
+  inner.sign(users[0]);
+  assert.equal((await as(name, 'POST', '/v1/submissions', JSON.stringify({ transactionXdr: inner.toXDR() }))).status, 202);
+}
+
+/** A client waits for the end of a lease of its own by `count` requests, of which `refused` are refused. While the others wait, meanwhile() runs;
+ *  then the lease ends. Returns all answers. */
+async function waitFor(name, { count, refused, service, meanwhile = () => {} }) {
+  const { json } = await lease(name, undefined, 300);
+  let done = 0;
+  const answers = Array.from({ length: count }, () =>
+    as(name, 'GET', `${LEASES}/${json.hash}?wait=60`, undefined, service).finally(() => done++));
+  await until(() => done === refused, 20_000, `${refused} of ${count} requests are refused`);
+  await meanwhile();
+  await pay(name, json);
+  return Promise.all(answers);
 }
 
 for (const [name, limit, most] of [['open', 'openLeases', 3], ['share', 'poolPercent', ACCOUNTS / 5]])
@@ -94,12 +114,11 @@ test('contractPercent: so many open leases call one contract, however they were 
 });
 
 test('waits: a client waits for a ledger with at most two requests at a replica', TIMEOUT, async () => {
-  const { json } = await lease('waits');
-  const target = `${LEASES}/${json.hash}?wait=3`;
-  const answers = await Promise.all(Array.from({ length: 5 }, () => as('waits', 'GET', target)));
-  assert.equal(answers.filter(({ status }) => status === 200).length, 2);
+  const answers = await waitFor('waits', { count: 5, refused: 3 });
+  assert.deepEqual(answers.filter(({ status }) => status === 200).map(({ json }) => json.status), ['confirmed', 'confirmed']);
   answers.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'waits'));
-  assert.equal((await as('waits', 'GET', target)).status, 200, 'they are over');
+  const { json } = await lease('waits');
+  assert.equal((await as('waits', 'GET', `${LEASES}/${json.hash}?wait=1`)).status, 200, 'they are over');
 });
 
 test('requestsPerSecond: a client sends so many requests a second to a replica, fewer with large bodies', TIMEOUT, async () => {
@@ -111,21 +130,22 @@ test('requestsPerSecond: a client sends so many requests a second to a replica, 
   answers.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'requestsPerSecond'));
   assert.equal((await as('requests', 'GET', '/v1/pool', undefined, replicas[1])).status, 200, 'each replica counts for itself');
   await sleep(1100);
-  const large = await as('requests', 'POST', LEASES, JSON.stringify({ transactionXdr: 'A'.repeat(20 * 4096) }));
+  const asked = Date.now();
+  const large = await as('requests', 'POST', LEASES, JSON.stringify({ transactionXdr: 'A'.repeat(60 * 4096) })); // as many as 61 requests
   assert.equal(large.status, 400, JSON.stringify(large.json));
-  assertLimited(await look(), 'requestsPerSecond', '2');
+  const next = await look(), wait = Number(next.headers.get('retry-after')), passed = (Date.now() - asked) / 1000;
+  assertLimited(next, 'requestsPerSecond', String(wait));
+  assert.ok(wait <= 6 && wait >= Math.ceil(5.2 - passed), `Retry-After ${wait}, after ${passed} s`);
   assert.equal((await as('free', 'GET', '/v1/pool')).status, 200);
 });
 
 test('requestsInFlight: one of several clients has at most half of the connections', TIMEOUT, async () => {
   const PLACES = 24, service = await world.serve({ CLIENTS_FILE: clientsFile, MAX_CONNECTIONS: String(PLACES) });
-  const { json } = await lease('free');
-  const wait = async () => as('free', 'GET', `${LEASES}/${json.hash}?wait=4`, undefined, service);
-  const answers = Promise.all(Array.from({ length: PLACES / 2 + 4 }, wait));
-  await sleep(1000);
-  assertLimited(await as('free', 'GET', '/v1/pool', undefined, service), 'requestsInFlight');
-  assert.equal((await as('bumps', 'GET', '/v1/pool', undefined, service)).status, 200, 'another client is answered');
-  const refused = (await answers).filter(({ status }) => status !== 200);
+  const answers = await waitFor('free', { count: PLACES / 2 + 4, refused: 4, service, meanwhile: async () => {
+    assertLimited(await as('free', 'GET', '/v1/pool', undefined, service), 'requestsInFlight');
+    assert.equal((await as('bumps', 'GET', '/v1/pool', undefined, service)).status, 200, 'another client is answered');
+  } });
+  const refused = answers.filter(({ status }) => status !== 200);
   assert.equal(refused.length, 4);
   refused.forEach(answer => assertLimited(answer, 'requestsInFlight'));
   assert.equal((await as('free', 'GET', '/v1/pool', undefined, service)).status, 200, 'they are over');
@@ -177,18 +197,20 @@ test('while one client has the RPC read the signers of many transactions, anothe
     return forward();
   });
   const service = await world.serve({ CLIENTS_FILE: clientsFile, RPC_URL: rpc.url });
-  const bid = (name, source) => {
+  const bodyOf = source => { // not while tokens expire: to sign takes milliseconds
     const [channel, stranger] = [Keypair.random(), Keypair.random()];
     const invented = new TransactionBuilder(new Account(channel.publicKey(), '1'), { fee: '100', networkPassphrase: world.passphrase })
       .addOperation(Operation.bumpSequence({ source: source.publicKey(), bumpTo: '0' })).setTimeout(60).build();
     invented.sign(channel, stranger);
-    return as(name, 'POST', '/v1/fee-bumps', JSON.stringify({ transactionXdr: invented.toXDR() }), service);
+    return JSON.stringify({ transactionXdr: invented.toXDR() });
   };
-  const flood = Array.from({ length: THREADS + QUEUE + 10 }, () => bid('open', users[0])); // a queue without shares would be full
+  const bid = (name, body) => as(name, 'POST', '/v1/fee-bumps', body, service);
+  const bodies = Array.from({ length: THREADS + QUEUE + 10 }, () => bodyOf(users[0])), otherBodies = Array.from({ length: 3 }, () => bodyOf(users[1]));
+  const flood = bodies.map(body => bid('open', body)); // a queue without shares would be full
   const refused = await Promise.race(flood); // the queue has its half for one client, so all others of its requests wait
   assert.equal(refused.json.code, 'OVERLOADED');
   await until(() => reads.length === THREADS, 10_000, 'every thread has called the RPC');
-  const others = Array.from({ length: 3 }, () => bid('free', users[1]));
+  const others = otherBodies.map(body => bid('free', body));
   await sleep(200);
   held.resolve();
   assert.deepEqual((await Promise.all(others)).map(({ json }) => json.code), Array(3).fill('ACCOUNT_NOT_ELIGIBLE_FOR_BEING_SPONSORED'));
