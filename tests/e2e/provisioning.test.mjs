@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { payment, sleep, until } from './harness.mjs';
+import { payment, sleep, slowerSeconds, until } from './harness.mjs';
 import { answers, startProvisioning } from './provisioning.mjs';
 
 let provisioning, world, proxy, start, ensure, exists, assertExactly, ensureExactly;
@@ -192,7 +192,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
   const service = await world.serve();
   const user = await world.newAccount();
   const leases = await Promise.all(Array.from({ length: 3 }, () =>
-    service.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: 20 })));
+    service.post('/v1/transactions', { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: slowerSeconds(20) })));
   assert.ok(leases.every(({ status }) => status === 201));
   const leased = leases.map(({ json }) => json.channelAccount);
   const run = start(['ensure-accounts', '1']);
