@@ -73,6 +73,8 @@ class TwoRpcs {
     await until(async () => await this.world.cursor() + 5 > (await this.world.network.getLatestLedger()).sequence, 60_000, 'the latest ledger is committed');
   }
 
+  isReady = () => until(async () => (await this.service.get('/readyz')).status === 200, 10_000, 'ready');
+
   /** No lease has ended, and no account is quarantined. */
   async untouched() {
     const [[closed, states]] = await this.world.sql(`SELECT (SELECT settled_at IS NOT NULL FROM fairway.lease_history WHERE hash = '\\x${this.lease}'),
@@ -135,7 +137,7 @@ describe('two RPCs', { concurrency: true, timeout: 900_000 }, () => {
         lies.say = undefined;
         await recovers;
         await two.follows('after');
-        assert.equal((await two.service.get('/readyz')).status, 200);
+        await two.isReady();
         await two.pay();
       });
 
@@ -213,7 +215,7 @@ describe('two RPCs', { concurrency: true, timeout: 900_000 }, () => {
       await warns;
       await until(async () => await two.world.cursor() > last + 20, 60_000, 'ledgers are followed far beyond');
       await two.atTheTip();
-      assert.equal((await two.service.get('/readyz')).status, 200);
+      await two.isReady();
       assert.doesNotMatch(two.log.slice(from), /ingestion stopped/);
       await two.untouched();
       const again = two.logs(new RegExp(AGAIN), 60_000, 'it takes part again');
