@@ -8,6 +8,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Memo, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { startLocalnet } from '../localnet/localnet.mjs';
+import { slower } from '../slowness.mjs';
 import { transactionToSign } from './check.mjs';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-demo-'));
@@ -61,7 +62,7 @@ async function demo(replacement) {
   asked = [];
   keys = [];
   const text = await new Promise(resolve => execFile(process.execPath, [path.join(import.meta.dirname, 'demo.mjs')],
-    { env: { ...process.env, RUN_DIR: folder }, timeout: 60_000 }, (_, stdout, stderr) => resolve(stdout + stderr)));
+    { env: { ...process.env, RUN_DIR: folder }, timeout: slower(60_000) }, (_, stdout, stderr) => resolve(stdout + stderr)));
   return { text, signed: asked.includes('/v1/fee-bumps') };
 }
 
@@ -78,14 +79,14 @@ const REPLACED = {
   'a transaction of another network': () => ({ passphrase: 'Public Global Stellar Network ; September 2015' }),
 };
 
-test('demo.mjs repeats a lease with the same key after a 503, and signs the transaction that it has sent', { timeout: 120_000 }, async () => {
+test('demo.mjs repeats a lease with the same key after a 503, and signs the transaction that it has sent', { timeout: 600_000 }, async () => {
   const { text, signed } = await demo(() => ({}));
   assert.ok(signed, text);
   assert.equal(keys.length, 2);
   assert.ok(keys[0] && keys[0] === keys[1]);
 });
 
-test('demo.mjs does not sign what a man in the middle has put in its place', { timeout: 120_000 }, async () => {
+test('demo.mjs does not sign what a man in the middle has put in its place', { timeout: 600_000 }, async () => {
   const { text, signed } = await demo(Object.values(REPLACED)[0]);
   assert.match(text, /the transaction that fairway returned must not be signed: its operations/);
   assert.ok(!signed);
