@@ -4,6 +4,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { slower } from '../slowness.mjs';
 import { Transactions } from './decoding.mjs';
 
 const run = promisify(execFile);
@@ -114,8 +115,8 @@ class Wal {
     const seen = new Promise(resolve => this.#marks.set(mark, resolve));
     await run('psql', ['-X', '-q', this.url, '-c', `SELECT pg_logical_emit_message(true, 'oracle', '${mark}')`]);
     let timer;
-    const late = new Promise((_, reject) => (timer = setTimeout(() =>
-      reject(new Error('the write-ahead log was not read to its end within 60 s')), 60_000)));
+    const limit = slower(60_000), late = new Promise((_, reject) => (timer = setTimeout(() =>
+      reject(new Error(`the write-ahead log was not read to its end within ${limit} ms`)), limit)));
     await Promise.race([seen, late]).finally(() => clearTimeout(timer));
   }
 
