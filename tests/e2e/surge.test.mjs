@@ -4,11 +4,13 @@ import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
 import { Verifier } from '../localnet/ed25519.mjs';
 import { Queues } from '../localnet/queues.mjs';
-import { assertSettled, payment, startWorld } from './harness.mjs';
+import { assertSettled, payment, slowerSeconds, startWorld } from './harness.mjs';
 
 /** A fee bump of a payment has two operations: four fit into a ledger, eight into the node's queue. */
 const LEDGER_OPERATIONS = 8;
-const CAPS = [undefined, 25_000, 50_000, 400_000, 2_000_000], EACH = 24, SECONDS = 20;
+const CAPS = [undefined, 25_000, 50_000, 400_000, 2_000_000], EACH = 24;
+/** So many ledgers have room: for those with the highest caps, and not for all. */
+const LEDGERS = 18;
 let world, service, user;
 
 before(async () => {
@@ -20,27 +22,37 @@ after(() => world?.stop());
 
 async function signed() {
   const { status, json } = await service.post('/v1/transactions',
-    { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: SECONDS });
+    { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: slowerSeconds(20) });
   assert.equal(status, 201, JSON.stringify(json));
   const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
   inner.sign(user);
   return { hash: json.hash, transactionXdr: inner.toXDR() };
 }
 
-test('DL16 while ledgers are full, who allows a higher fee is included first, and nobody is charged more than the bid', { timeout: 300_000 }, async t => {
+test('DL16 while ledgers are full, who allows a higher fee is included first, and nobody is charged more than the bid', { timeout: 600_000 }, async t => {
   const included = new Map(), { chain, network } = world.localnet;
   chain.on('closed', ({ items }) => items.forEach(({ transaction, outcome }) => included.set(transaction.innermost.hashHex,
     { bid: transaction.fee, charged: outcome.feeCharged })));
   const leases = await Promise.all(Array.from({ length: CAPS.length * EACH }, signed));
   network.maxOperations = LEDGER_OPERATIONS; // not earlier: the creation of accounts has more
   chain.queue = new Queues({ verifier: new Verifier(), maxOperations: LEDGER_OPERATIONS, isFiltered: () => false });
-  const ends = await Promise.all(leases.map(async ({ hash, transactionXdr }, i) => {
+  world.localnet.pause(); // until all are submitted, however long that takes
+  await Promise.all(leases.map(async ({ transactionXdr }, i) => {
     const cap = CAPS[i % CAPS.length];
     const sent = await service.post('/v1/submissions', { transactionXdr, ...(cap && { maxFee: String(cap) }) });
     assert.equal(sent.status, 202, JSON.stringify(sent.json));
-    const { json } = await service.get(`/v1/transactions/${hash}?wait=60`);
-    return { ...json, cap, ...included.get(hash) };
   }));
+  let ledgers = 0;
+  chain.on('closed', () => ++ledgers === LEDGERS && world.localnet.faults.configure({ emptyLedger: 1 }));
+  world.localnet.resume();
+  const ends = await Promise.all(leases.map(async ({ hash }, i) => {
+    for (;;) {
+      const { json } = await service.get(`/v1/transactions/${hash}?wait=60`);
+      if (json.status !== 'pending')
+        return { ...json, cap: CAPS[i % CAPS.length], ...included.get(hash) };
+    }
+  }));
+  world.localnet.faults.configure({ emptyLedger: 0 });
   network.maxOperations = 1000;
   t.diagnostic(`maxFee | included of ${EACH} | bid | charged`);
   const shares = CAPS.map(cap => {
