@@ -46,7 +46,7 @@ async function pay(from, times, paid) {
   }
 }
 
-test('60 payments are all in the list, in the order of their ledgers, though the leader is killed', { timeout: 240_000 }, async () => {
+test('60 payments are all in the list, in the order of their ledgers, though the leader is killed', { timeout: 600_000 }, async () => {
   const paid = new Set(), seen = [];
   let { next } = await page('now', 0, 'limit=1');
   const paying = Promise.all(users.slice(0, ACCOUNTS).map(user => pay(user, PAYMENTS / ACCOUNTS, paid)));
@@ -69,7 +69,7 @@ test('60 payments are all in the list, in the order of their ledgers, though the
   assert.ok(seen.every(({ ledger }, i) => i === 0 || seen[i - 1].ledger <= ledger), 'in the order of their ledgers');
 });
 
-test('a long poll answers at once when one ends', { timeout: 120_000 }, async () => {
+test('a long poll answers at once when one ends', { timeout: 600_000 }, async () => {
   const [replica] = alive();
   const { next } = await page('now', 0, 'limit=1');
   const poll = replica.get(`/v1/transactions?after=${next}&wait=60`).then(answer => ({ answer, at: Date.now() }));
@@ -80,7 +80,7 @@ test('a long poll answers at once when one ends', { timeout: 120_000 }, async ()
   assert.ok(at - ended < slower(1000), `${at - ended} ms after the end`);
 });
 
-test('info names the network and the client', { timeout: 60_000 }, async () => {
+test('info names the network and the client', { timeout: 600_000 }, async () => {
   const info = await alive()[0].get('/v1/info');
   assert.equal(info.json.networkPassphrase, world.passphrase);
   assert.equal(info.json.client.name, world.client.publicKey());
