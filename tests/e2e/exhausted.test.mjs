@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payment, slower, startWorld, until, within } from './harness.mjs';
+import { assertSettled, payment, slower, slowerSeconds, startWorld, until, within } from './harness.mjs';
 
 const root = new URL('../..', import.meta.url).pathname;
 const library = path.resolve(root, process.env.FAIRWAY_FAIL_SO ?? 'build/release/tests/faults/fail.so');
@@ -40,7 +40,7 @@ const transaction = () => payment(world, user, user).toXDR();
 const post = (service, body, headers) => service.request('POST', '/v1/transactions', body, headers);
 
 async function leaseToBump() {
-  const { status, json } = await post(keeper, { transactionXdr: transaction(), timeoutSeconds: 20 });
+  const { status, json } = await post(keeper, { transactionXdr: transaction(), timeoutSeconds: slowerSeconds(20) });
   assert.equal(status, 201);
   const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
   inner.sign(user);
