@@ -158,7 +158,7 @@ async function leaseRows() {
 }
 
 test('DR8 DR9 over a faulty network each lease ends when a ledger proves it, none overlaps, and no sequence number is stale',
-  { timeout: isLong ? 1_800_000 : 480_000 }, async t => {
+  { timeout: isLong ? 1_800_000 : 900_000 }, async t => {
     t.diagnostic(`FAIRWAY_SEED=${seed}`);
     // more rounds on a slow machine
     const [rounds, leases] = isLong ? [40, 1000] : [3, 150];
