@@ -71,7 +71,7 @@ before(async () => {
 after(() => world?.stop());
 
 for (const [language, program] of Object.entries(PAYMENTS)) {
-  test(`${language}: a payment is confirmed, and paid once when the program runs again with its key`, { timeout: 300_000 }, async () => {
+  test(`${language}: a payment is confirmed, and paid once when the program runs again with its key`, { timeout: 900_000 }, async () => {
     const shop = await world.newAccount(), before = await balanceOf(shop), key = `order-${++number}`;
     for (let again = 0; again < 2; again++) {
       const { code, out } = await run([...program, key, shop.publicKey(), '25']);
@@ -82,7 +82,7 @@ for (const [language, program] of Object.entries(PAYMENTS)) {
     }
   });
 
-  test(`${language}: the user signs nothing but what was sent`, { timeout: 300_000 }, async () => {
+  test(`${language}: the user signs nothing but what was sent`, { timeout: 900_000 }, async () => {
     const shop = await world.newAccount(), thief = Keypair.random().publicKey(), truth = 'the truth';
     const lies = { // by what the program says of it
       'its operations, memo or Soroban data are not those': { operations: one => [{ ...one, destination: thief }] },
@@ -107,7 +107,7 @@ for (const [language, program] of Object.entries(PAYMENTS)) {
   });
 }
 
-test('calls of a contract, of which the user signs an authorization only', { timeout: 300_000 }, async t => {
+test('calls of a contract, of which the user signs an authorization only', { timeout: 900_000 }, async t => {
   await createContract(world.network, world.passphrase, user);
   for (const [language, program] of Object.entries(CALLS))
     await t.test(language, async () => {
@@ -121,7 +121,7 @@ test('calls of a contract, of which the user signs an authorization only', { tim
     });
 });
 
-test('payouts are paid once each, however often the job is killed', { timeout: 600_000 }, async () => {
+test('payouts are paid once each, however often the job is killed', { timeout: 900_000 }, async () => {
   const shops = await Promise.all(Array.from({ length: 30 }, () => world.newAccount()));
   const lines = shops.map((shop, i) => `payout-${i} ${shop.publicKey()} ${i + 1}`);
   lines.push(`payout-nobody ${Keypair.random().publicKey()} 5`); // there is no such account
@@ -147,4 +147,4 @@ test('payouts are paid once each, however often the job is killed', { timeout: 6
   console.log(`# ${kills} of 8 kills of the job before its end`);
 });
 
-test('each account is idle again', { timeout: 300_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
+test('each account is idle again', { timeout: 900_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
