@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
+import { slower } from '../slowness.mjs';
 
 const run = promisify(execFile);
 const long = process.env.FAIRWAY_SIZE === 'long';
@@ -50,7 +51,7 @@ async function verify(name, { spin, gcc = [], pan }) {
   await run('spin', ['-a', ...spin, 'lease.pml'], { cwd: home });
   await run('gcc', ['-w', '-O2', '-DMEMLIM=6000', ...gcc, '-o', 'pan', 'pan.c'], { cwd: home });
   const begun = Date.now();
-  const { stdout } = await run('./pan', pan, { cwd: home, maxBuffer: 1 << 24, timeout: 400_000 });
+  const { stdout } = await run('./pan', pan, { cwd: home, maxBuffer: 1 << 24, timeout: slower(400_000) });
   const number = pattern => Number(stdout.match(pattern)?.[1] ?? NaN);
   const seen = {
     errors: number(/errors: (\d+)/), states: number(/(\d+) states, stored/), depth: number(/depth reached (\d+)/),
