@@ -2,7 +2,7 @@
 // must never happen becomes a line in `wrong`.
 import crypto from 'node:crypto';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
-import { sleep } from '../e2e/harness.mjs';
+import { sleep, slower } from '../e2e/harness.mjs';
 import { authorization, quickSigner } from '../e2e/token.mjs';
 import { coSign, networkId, readFeeBump, readLease } from '../oracle/envelope.mjs';
 
@@ -52,10 +52,10 @@ export class Requests {
 
   /**
    * Asks random replicas until one decides; returns the last response if none does. A request with a key is repeated with the same key
-   * after every 503 and every lost response, for a minute; one without a key a few times.
+   * after every 503 and every lost response, for a minute, or longer on a busy machine; one without a key a few times.
    */
   async ask(random, path, body, { key, tries = key ? Infinity : 6 } = {}) {
-    const end = Date.now() + PATIENCE_MS;
+    const end = Date.now() + slower(PATIENCE_MS);
     let answer = null;
     for (let i = 0; i < tries && Date.now() < end; i++) {
       const up = this.fleet.up, hangsUp = key !== undefined && random.chance(HANG_UP);
