@@ -146,7 +146,8 @@ static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **stat
     clock_sleep_ms(ENGINE_WAIT_MS - 3500);
     for (size_t i = 0; i < YOUNGER; i++)
         client_submit(&engine, &younger[i]);
-    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_WAIT_MS - 1000));
+    /* a claim waits for the lock for less than DB_LOCK_MS */
+    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_ANSWER_MS - DB_LOCK_MS + 300));
     struct db *holder = block_grants(&engine);
     client_refused(&oldest, ERR_DATABASE_UNAVAILABLE, 2000);
     unblock_grants(holder);

@@ -236,9 +236,16 @@ static void DX7_after_a_restart_of_the_database_waiting_requests_are_granted(voi
     client_submit(&engine, &during);
     client_refused(&during, ERR_DATABASE_UNAVAILABLE, SOON_MS);
     test_pg_restart();
-    client_submit(&engine, &waiting);
-    clock_sleep_ms(300);
-    assert_false(client_answered(&waiting));
+    for (const int64_t end_ms = clock_ms() + slower(SOON_MS);;) {
+        client_submit(&engine, &waiting);
+        clock_sleep_ms(300);
+        if (!client_answered(&waiting))
+            break;
+        /* a connection to the server that was killed had not ended yet */
+        client_refused(&waiting, ERR_DATABASE_UNAVAILABLE, 0);
+        assert_true(clock_left_ms(end_ms) > 0);
+        waiting = (struct client){0};
+    }
     int64_t begun_ms = clock_ms();
     test_pool_include(engine.pool.db, &lease, 1);
     lease = client_lease(&waiting, SOON_MS);

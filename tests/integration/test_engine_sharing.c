@@ -218,7 +218,7 @@ static void contest_run(const struct contest *contest)
     }
     print_message("%zu replicas, %zu requests each, %zu accounts: %zu points apart; idle for %d ms at most\n",
         contest->replicas, contest->each, contest->accounts, most_apart, (int)longest_ms);
-    assert_in_range(most_apart, 0, 10);
+    assert_in_range(most_apart, 0, slower(10)); /* ledgers close faster than a slow machine claims */
     assert_in_range(longest_ms, 0, slower(IDLE_MS));
     contest_close(&now);
 }
