@@ -21,6 +21,14 @@ const struct command commands[] = {
         "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
         "Retired accounts are merged into the distribution account. Prints first what it will do.",
         1, cmd_ensure_accounts},
+    {"import-accounts", FOR_IMPORT_ACCOUNTS, {" < SEEDS"}, "takes existing accounts into the pool",
+        "Reads secret seeds (S...), one a line, from standard input, and takes their accounts into the pool, "
+        "with\n"
+        "their balances and sponsors. Each must exist on the network and have no signer but its master key "
+        "and\n"
+        "no subentries. Prints what became of each, by address. May be repeated.\n"
+        "Exit code 0: all are in the pool, 1: some were refused.",
+        0, cmd_import_accounts},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
         "lists channel accounts, puts them back into use or retires them",
         "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"

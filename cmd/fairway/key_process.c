@@ -48,6 +48,8 @@ enum err key_process_start(
     enum err e = secrets_open(&secrets, detail);
     if (e == ERR_OK)
         e = check_secrets(&secrets, detail);
+    if (e == ERR_OK && mode == KEYD_IMPORT)
+        e = secrets_take_input(&secrets.seeds_fd, detail);
     return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);
 }
 

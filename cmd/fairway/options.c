@@ -10,10 +10,10 @@
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
-        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
-    WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS, /* commands that ingest */
-    WITH_POOL =
-        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_ACCOUNTS, /* commands that start fairway-keyd and ask the RPC */
+        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS |
+        FOR_MIGRATE,
+    WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS, /* commands that ingest */
+    WITH_POOL = WITH_INGESTION | FOR_ACCOUNTS, /* commands that start fairway-keyd and ask the RPC */
 };
 
 /* A row without a name begins a section. */

@@ -14,7 +14,8 @@ enum option_reader {
     FOR_MIGRATE = 32,
     FOR_KEYGEN = 64,
     FOR_HEALTH = 128,
-    FOR_TOKEN = 256
+    FOR_TOKEN = 256,
+    FOR_IMPORT_ACCOUNTS = 512
 };
 
 struct option_row {

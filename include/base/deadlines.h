@@ -68,9 +68,10 @@
 #define MIGRATE_RETRY_MS 60000 /* while another process migrates or holds a table lock */
 
 /* ---- the key process */
-#define KEYD_CALL_MS 4000  /* an answer. A batch takes milliseconds */
-#define KEYD_LOAD_MS 30000 /* the answer to the secrets, which may derive a key for each row */
-#define KEYD_END_MS 1000   /* its end, after it has closed its socket */
+#define KEYD_CALL_MS 4000   /* an answer. A batch takes milliseconds */
+#define KEYD_LOAD_MS 30000  /* the answer to the secrets, which may derive a key for each row */
+#define KEYD_SEEDS_MS 60000 /* its start, when it reads seeds to the end of standard input */
+#define KEYD_END_MS 1000    /* its end, after it has closed its socket */
 /* Every wait lasts so much longer than its deadline: this process may have been stopped, and the answer may
  * already be there. */
 #define KEYD_GRACE_MS 100

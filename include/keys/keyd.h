@@ -29,8 +29,10 @@ struct sealed_seed {
 
 /* Which calls a keyd accepts besides keyd_load. A call that belongs to the other mode ends keyd. */
 enum keyd_mode {
-    KEYD_SERVE,    /* keyd_sign_leases, keyd_sign_fee_bumps */
-    KEYD_PROVISION /* keyd_generate, keyd_sign_provisioning */
+    KEYD_SERVE,     /* keyd_sign_leases, keyd_sign_fee_bumps */
+    KEYD_PROVISION, /* keyd_generate, keyd_sign_provisioning */
+    KEYD_IMPORT,    /* keyd_import */
+    KEYD_MODES
 };
 
 /* Descriptors to read the secrets from, closed by keyd_start; -1: not given. */
@@ -38,6 +40,7 @@ struct keyd_secrets {
     int master_key_fd;   /* 32 raw bytes, or 64 hexadecimal digits and a newline */
     int passphrase_fd;   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
     int distribution_fd; /* S... with an optional newline */
+    int seeds_fd;        /* of KEYD_IMPORT: S... on each line; 0: not given, as -1 */
 };
 
 #define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */
@@ -90,6 +93,18 @@ struct generated_key {
 };
 /* Generates count keys. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
+
+#define KEYD_SEEDS_MAX 10000  /* that one key process takes */
+#define KEYD_IMPORT_BATCH 200 /* of one call */
+struct imported_key {
+    uint32_t line;   /* of the input, from 1 */
+    enum err result; /* ERR_MALFORMED: the line is not a seed, and there is no key */
+    struct generated_key key;
+};
+/* Seals the next seeds of those that keyd has read, in their order, each once; *count is 0 when none is left.
+ * Each sealed seed has opened and signed. */
+MUST_CHECK enum err keyd_import(
+    struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count);
 
 /* One lease to sign, and with a bid its fee bump: both are signed or none. An item that keyd refuses, or that
  * is larger than KEYD_TRANSACTION_MAX, fails alone. */

@@ -28,4 +28,8 @@ MUST_CHECK enum err secrets_open(struct keyd_secrets *out, struct detail *detail
 
 struct secret_files secrets_files(void);
 
+/* Moves standard input to a new descriptor for keyd_start, which alone reads it; this process has /dev/null
+ * instead from then on. ERR_CONFIG: a system call failed. */
+MUST_CHECK enum err secrets_take_input(int *fd, struct detail *detail);
+
 #endif

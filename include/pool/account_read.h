@@ -19,6 +19,12 @@ MUST_CHECK enum err account_read_seed(const struct db_rows *rows, size_t row, in
 MUST_CHECK enum err account_read_seed_of(
     struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail);
 
+/* Reads the states of these accounts; of one that is not of this pool, known[i] is false. Retired ones are
+ * known.
+ */
+MUST_CHECK enum err account_read_states(struct db *db, const struct public_key accounts[], size_t count,
+    bool known[], enum account_state states[], struct detail *detail);
+
 /* An account as it is shown to clients and operators. */
 struct account_shown {
     char public_key[ADDRESS_SIZE];

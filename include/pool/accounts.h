@@ -28,6 +28,11 @@ struct account_batch {
 MUST_CHECK enum err accounts_store(
     struct db *db, const struct generated_key keys[], size_t count, struct detail *detail);
 
+/* Stores accounts that the network has as active ones, likewise. sequences: theirs as of ledger. ERR_NOT_YET:
+ * a later ledger has been committed, or none. At most KEYD_IMPORT_BATCH. */
+MUST_CHECK enum err accounts_import(struct db *db, const struct generated_key keys[],
+    const int64_t sequences[], size_t count, uint32_t ledger, struct detail *detail);
+
 /* Reads at most limit accounts in the order of their slots: accounts that wait to be created or, for a merge,
  * that are retiring without a lease. Locks nothing. */
 MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,

@@ -22,6 +22,7 @@ struct account_entry {
      * sponsored. */
     int64_t reserves;
     int64_t selling_stroops; /* of the balance, reserved for offers */
+    bool bare;               /* no sub-entries, and it sponsors nothing: it can be merged */
 };
 
 /* Reads the key of an AccountID. */

@@ -17,6 +17,7 @@ enum {
     MASTER_KEY,
     PASSPHRASE,
     DISTRIBUTION_SEED,
+    SEEDS,
     SIGNATURES_PER_SECOND,
     FEES_PER_HOUR,
     BASE_FEE,
@@ -33,6 +34,7 @@ static const struct number {
     [MASTER_KEY] = {"master-key", -1, FD_MAX}, /* -1: not given */
     [PASSPHRASE] = {"passphrase", -1, FD_MAX},
     [DISTRIBUTION_SEED] = {"distribution-seed", -1, FD_MAX},
+    [SEEDS] = {"seeds", -1, FD_MAX},
     [SIGNATURES_PER_SECOND] = {"signatures-per-second", KEYD_SIGNATURES_PER_SECOND_MIN, UINT32_MAX},
     [FEES_PER_HOUR] = {"fees-per-hour", 0, INT64_MAX},
     [BASE_FEE] = {"base-fee", 0, UINT32_MAX},
@@ -50,6 +52,9 @@ enum {
 };
 _Static_assert(COUNT == ARGUMENTS_MAX, "a text for each argument");
 
+static const char *const modes[KEYD_MODES] = {
+    [KEYD_SERVE] = "serve", [KEYD_PROVISION] = "provision", [KEYD_IMPORT] = "import"};
+
 void arguments_write(const struct arguments *arguments, struct arguments_text *out)
 {
     const struct keyd_settings *settings = &arguments->settings;
@@ -57,6 +62,7 @@ void arguments_write(const struct arguments *arguments, struct arguments_text *o
         [MASTER_KEY] = arguments->secrets.master_key_fd,
         [PASSPHRASE] = arguments->secrets.passphrase_fd,
         [DISTRIBUTION_SEED] = arguments->secrets.distribution_fd,
+        [SEEDS] = arguments->secrets.seeds_fd,
         [SIGNATURES_PER_SECOND] = settings->budget.signatures_per_second,
         [FEES_PER_HOUR] = settings->budget.fee_stroops_per_hour,
         [BASE_FEE] = settings->limits.base_fee_stroops,
@@ -68,7 +74,7 @@ void arguments_write(const struct arguments *arguments, struct arguments_text *o
     if (settings->has_distribution)
         address_encode(&settings->distribution, distribution);
     snprintf(out->text[PROGRAM], ARGUMENT_SIZE, "fairway-keyd");
-    snprintf(out->text[MODE], ARGUMENT_SIZE, "%s", arguments->mode == KEYD_SERVE ? "serve" : "provision");
+    snprintf(out->text[MODE], ARGUMENT_SIZE, "%s", modes[arguments->mode]);
     for (size_t i = 0; i < NUMBERS; i++)
         snprintf(out->text[FIRST_NUMBER + i], ARGUMENT_SIZE, "%s=%" PRId64, numbers[i].name, values[i]);
     snprintf(out->text[NETWORK], ARGUMENT_SIZE, "network=%s", network);
@@ -83,6 +89,14 @@ static const char *value_of(const char *argument, const char *name)
 {
     const size_t len = strlen(name);
     return strncmp(argument, name, len) == 0 && argument[len] == '=' ? argument + len + 1 : NULL;
+}
+
+static bool read_mode(const char *text, enum keyd_mode *out)
+{
+    for (*out = KEYD_SERVE; *out < KEYD_MODES; (*out)++)
+        if (text_equal(text, modes[*out]))
+            return true;
+    return false;
 }
 
 static bool read_numbers(char *const argv[], int64_t values[static NUMBERS])
@@ -114,14 +128,13 @@ bool arguments_read(int argc, char *const argv[], struct arguments *out)
 {
     int64_t values[NUMBERS];
     *out = (struct arguments){0};
-    if (argc != COUNT || (!text_equal(argv[MODE], "serve") && !text_equal(argv[MODE], "provision")) ||
-        !read_numbers(argv + FIRST_NUMBER, values) || !read_network(argv[NETWORK], &out->settings) ||
+    if (argc != COUNT || !read_mode(argv[MODE], &out->mode) || !read_numbers(argv + FIRST_NUMBER, values) ||
+        !read_network(argv[NETWORK], &out->settings) ||
         !read_distribution(argv[DISTRIBUTION], &out->settings))
         return false;
-    out->mode = text_equal(argv[MODE], "serve") ? KEYD_SERVE : KEYD_PROVISION;
     out->socket_fd = (int)values[SOCKET];
     out->secrets = (struct keyd_secrets){
-        (int)values[MASTER_KEY], (int)values[PASSPHRASE], (int)values[DISTRIBUTION_SEED]};
+        (int)values[MASTER_KEY], (int)values[PASSPHRASE], (int)values[DISTRIBUTION_SEED], (int)values[SEEDS]};
     out->settings.budget =
         (struct keyd_budget){(uint32_t)values[SIGNATURES_PER_SECOND], values[FEES_PER_HOUR]};
     out->settings.limits = (struct policy_limits){

@@ -154,11 +154,11 @@ void client_check(struct keyd *keyd)
     release(keyd);
 }
 
-enum err client_wait_ready(struct keyd *keyd, struct detail *detail)
+enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *detail)
 {
     enum err result;
     keyd->type = WIRE_READY;
-    if (receive(keyd, clock_ms() + KEYD_CALL_MS) == WIRE_DONE) {
+    if (receive(keyd, clock_ms() + timeout_ms) == WIRE_DONE) {
         struct xdr_reader answer = xdr_reader(payload(&keyd->answer));
         enum err e = wire_get_result(&answer, &result, detail);
         return e == ERR_OK && xdr_end(&answer) == ERR_OK
@@ -167,6 +167,7 @@ enum err client_wait_ready(struct keyd *keyd, struct detail *detail)
     }
     struct detail end;
     if (!spawn_ended(&keyd->child, KEYD_END_MS, &end))
-        return detail_set(detail, ERR_KEYD_UNAVAILABLE, "the key process does not become ready");
+        return detail_set(detail, ERR_KEYD_UNAVAILABLE,
+            "the key process is not ready after %d s, with all its input read", timeout_ms / 1000);
     return detail_set(detail, ERR_CONFIG, "the key process does not start (%s)", end.text);
 }

@@ -51,7 +51,8 @@ MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_r
 /* Notices that an answer takes too long for which no call waits any more. */
 void client_check(struct keyd *keyd);
 
-/* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE. */
-MUST_CHECK enum err client_wait_ready(struct keyd *keyd, struct detail *detail);
+/* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE: not
+ * within timeout_ms. */
+MUST_CHECK enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *detail);
 
 #endif

@@ -1,4 +1,4 @@
-/* The messages that load the key ring and generate keys. */
+/* The messages that load the key ring, and that generate and import keys. */
 #include "base/clock.h"
 #include "handle.h"
 #include "wire.h"
@@ -57,6 +57,22 @@ enum err handle_generate(struct handle_state *state, struct xdr_reader *request,
         ring_generate(state->ring, &key);
         buf_add(answer, key.public_key.bytes, sizeof key.public_key.bytes);
         wire_put_sealed(answer, &key.sealed);
+    }
+    return ERR_OK;
+}
+
+enum err handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    const size_t left = ring_seeds_left(state->ring),
+                 count = left < KEYD_IMPORT_BATCH ? left : KEYD_IMPORT_BATCH;
+    (void)request;
+    buf_add_u32(answer, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        const struct imported_key item = ring_seal_next(state->ring);
+        buf_add_u32(answer, item.line);
+        buf_add_u32(answer, item.result);
+        buf_add(answer, item.key.public_key.bytes, sizeof item.key.public_key.bytes);
+        wire_put_sealed(answer, &item.key.sealed);
     }
     return ERR_OK;
 }

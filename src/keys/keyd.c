@@ -38,7 +38,8 @@ enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_
     struct keyd *keyd = NEW(struct keyd);
     keyd->child = child;
     client_init(keyd);
-    e = open_lost_fd(keyd) ? client_wait_ready(keyd, detail)
+    const int ready_ms = mode == KEYD_IMPORT ? KEYD_SEEDS_MS : KEYD_CALL_MS;
+    e = open_lost_fd(keyd) ? client_wait_ready(keyd, ready_ms, detail)
                            : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
     if (e != ERR_OK) {
         keyd_stop(keyd);
@@ -112,6 +113,12 @@ enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t
     return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
 }
 
+static enum err read_key(struct xdr_reader *answer, struct generated_key *out)
+{
+    enum err e = xdr_opaque(answer, out->public_key.bytes, sizeof out->public_key.bytes);
+    return e != ERR_OK ? e : wire_get_sealed(answer, &out->sealed);
+}
+
 static enum err generate(struct keyd *keyd, size_t count, struct generated_key out[])
 {
     struct xdr_reader answer;
@@ -122,8 +129,7 @@ static enum err generate(struct keyd *keyd, size_t count, struct generated_key o
     buf_add_u32(request, (uint32_t)count);
     e = client_exchange(keyd, WIRE_GENERATE, KEYD_CALL_MS, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
-        if ((e = xdr_opaque(&answer, out[i].public_key.bytes, sizeof out[i].public_key.bytes)) == ERR_OK)
-            e = wire_get_sealed(&answer, &out[i].sealed);
+        e = read_key(&answer, &out[i]);
     return client_end(keyd, e, &answer);
 }
 
@@ -135,6 +141,25 @@ enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out
         e = generate(keyd, n, out);
     }
     return e;
+}
+
+enum err keyd_import(struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count)
+{
+    struct xdr_reader answer;
+    struct buf *request;
+    uint32_t n = 0;
+    enum err e = client_begin(keyd, 0, &request);
+    if (e != ERR_OK)
+        return e;
+    if ((e = client_exchange(keyd, WIRE_IMPORT, KEYD_CALL_MS, &answer)) == ERR_OK)
+        e = xdr_count(&answer, KEYD_IMPORT_BATCH, &n);
+    for (uint32_t i = 0; e == ERR_OK && i < n; i++)
+        if ((e = xdr_u32(&answer, &out[i].line)) == ERR_OK &&
+            (e = wire_get_err(&answer, &out[i].result)) == ERR_OK &&
+            (e = read_key(&answer, &out[i].key)) == ERR_OK && out[i].result == ERR_INTERNAL)
+            e = ERR_INTERNAL; /* keyd computed it wrong, and has logged it */
+    *count = n;
+    return client_end(keyd, e, &answer);
 }
 
 static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)

@@ -19,6 +19,8 @@ enum err ring_open(struct ring *ring, const struct network_id *network, struct d
 void ring_close(struct ring *ring)
 {
     sodium_memzero(ring->secrets, sizeof *ring->secrets);
+    if (ring->seeds != NULL)
+        sodium_memzero(ring->seeds, sizeof *ring->seeds);
 }
 
 static struct ring_key *add(struct ring_secrets *secrets, const struct master_key_row *row)
@@ -155,15 +157,21 @@ static bool must_verify(const struct ring *ring)
     return !ring->verified || ring->faulty;
 }
 
-/* A fault here makes no unusable account: the new account signs its own creation, and that is verified. */
-void ring_generate(struct ring *ring, struct generated_key *out)
+/* Seals the seed in secrets->open, and wipes that. */
+static void seal_seed(struct ring *ring, struct generated_key *out)
 {
     struct key_pair *open = &ring->secrets->open;
-    randombytes_buf(open->seed, sizeof open->seed);
     crypto_sign_seed_keypair(out->public_key.bytes, open->secret, open->seed);
     memcpy(out->sealed.key_id, ring->current->row.key_id, KEY_ID_SIZE);
     seal(ring->current->bytes, &ring->network, &out->public_key, open->seed, &out->sealed);
     key_pair_wipe(open);
+}
+
+/* A fault here makes no unusable account: the new account signs its own creation, and that is verified. */
+void ring_generate(struct ring *ring, struct generated_key *out)
+{
+    randombytes_buf(ring->secrets->open.seed, SEED_SIZE);
+    seal_seed(ring, out);
 }
 
 enum err ring_sign(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed,
@@ -178,6 +186,29 @@ enum err ring_sign(struct ring *ring, const struct public_key *key, const struct
     if (!verify && open_and_sign(ring, key, sealed, hash, &again) != ERR_OK)
         return fault(ring, signature, "repetition"); /* the seal is not broken: it has opened before */
     return check(ring, key, hash, signature, verify ? NULL : &again);
+}
+
+/* Has the sealed seed open and sign. The signature, of no transaction, is verified and leaves nobody. */
+static enum err prove(struct ring *ring, const struct public_key *key, const struct sealed_seed *sealed)
+{
+    static const char text[] = "fairway: this sealed seed opens";
+    struct signature signature;
+    struct hash hash;
+    crypto_generichash(hash.bytes, sizeof hash.bytes, (const uint8_t *)text, sizeof text - 1, NULL, 0);
+    ring_begin(ring);
+    enum err e = ring_sign(ring, key, sealed, &hash, &signature);
+    sodium_memzero(&signature, sizeof signature);
+    return e;
+}
+
+enum err ring_import(struct ring *ring, const uint8_t seed[static SEED_SIZE], struct generated_key *out)
+{
+    memcpy(ring->secrets->open.seed, seed, SEED_SIZE);
+    seal_seed(ring, out);
+    if (prove(ring, &out->public_key, &out->sealed) == ERR_OK)
+        return ERR_OK;
+    *out = (struct generated_key){0};
+    return ERR_INTERNAL;
 }
 
 /* The public half is compared each time: with a damaged one the signature would reveal the key (seal_open),

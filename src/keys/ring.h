@@ -25,6 +25,18 @@
 #define PASSPHRASE_MIN 16
 #define PASSPHRASE_MAX 1024
 
+/* The seeds of import-accounts, each until it is sealed; in such pages too. */
+struct ring_seeds {
+    size_t count, next;
+    uint32_t line, len; /* of the input, while it is read: its number, and the bytes of it in text */
+    char text[64];
+    struct ring_seed {
+        uint32_t line;
+        bool valid;
+        uint8_t bytes[SEED_SIZE];
+    } seeds[KEYD_SEEDS_MAX];
+};
+
 struct ring_key {
     struct master_key_row row;
     uint8_t bytes[MASTER_KEY_SIZE];
@@ -48,6 +60,7 @@ struct ring {
     bool verified;                  /* a signature of this message */
     bool faulty;                    /* a check has failed */
     struct ring_secrets *secrets;
+    struct ring_seeds *seeds; /* of import-accounts; else NULL */
 };
 
 /* Allocates the guarded memory of a ring for this network. ERR_CONFIG when it cannot be locked: secrets could
@@ -73,6 +86,21 @@ void ring_begin(struct ring *ring);
 
 /* Seals a new seed under the current key. */
 void ring_generate(struct ring *ring, struct generated_key *out);
+
+/* Seals a seed that was given, and has the sealed one open and sign. ERR_INTERNAL: a fault; *out is zero. */
+MUST_CHECK enum err ring_import(
+    struct ring *ring, const uint8_t seed[static SEED_SIZE], struct generated_key *out);
+
+/* ---- ring_seeds.c */
+
+/* Reads all seeds of the descriptor, one a line, before the sandbox, and closes it. White space and empty
+ * lines are ignored. ERR_CONFIG: unreadable, more than KEYD_SEEDS_MAX, or the pages cannot be locked. */
+MUST_CHECK enum err ring_read_seeds(struct ring *ring, int fd, struct detail *detail);
+size_t ring_seeds_left(const struct ring *ring);
+/* Seals the next one and wipes it. One must be left. */
+struct imported_key ring_seal_next(struct ring *ring);
+
+/* ---- ring.c */
 
 /* Opens the seed, signs, wipes the seed and checks the signature. ERR_SEAL_BROKEN. ERR_INTERNAL: the check
  * found a fault. On both the signature is all zero. */

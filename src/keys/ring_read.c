@@ -95,6 +95,8 @@ enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct de
         e = read_file_key(ring, from->master_key_fd, detail);
     if (e == ERR_OK && from->distribution_fd >= 0)
         e = read_distribution(ring, from->distribution_fd, detail);
+    if (e == ERR_OK && from->seeds_fd > STDERR_FILENO)
+        e = ring_read_seeds(ring, from->seeds_fd, detail);
     if (e == ERR_OK && from->passphrase_fd >= 0) /* last: the others use its memory as scratch */
         e = read_passphrase(ring, from->passphrase_fd, detail);
     return e;

@@ -127,6 +127,16 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     for (size_t i = 0; e != ERR_OK && i < SECRETS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    *out = (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION]};
+    *out = (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION], -1};
     return e;
+}
+
+enum err secrets_take_input(int *fd, struct detail *detail)
+{
+    const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    *fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const bool moved = null >= 0 && *fd >= 0 && dup2(null, STDIN_FILENO) == STDIN_FILENO;
+    if (null >= 0)
+        close(null);
+    return moved ? ERR_OK : detail_set(detail, ERR_CONFIG, "cannot take standard input: %s", strerror(errno));
 }

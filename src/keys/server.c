@@ -13,21 +13,28 @@
 /* How much of the stack below the loop's frame is wiped: calls may have left copies of secrets there. */
 #define STACK_WIPED (32u << 10)
 
+enum {
+    SERVE = 1 << KEYD_SERVE,
+    PROVISION = 1 << KEYD_PROVISION,
+    IMPORT = 1 << KEYD_IMPORT
+};
+
 /*
  * Which messages are allowed when. A message that is not in the table, or not allowed, is a violation. Each
  * mode allows only what its commands need: a compromised fairway serve cannot create or merge accounts.
  */
 static const struct rule {
-    bool serve, provision; /* modes in which it is allowed */
-    bool first;            /* must be the first message, and only the first */
-    uint32_t max;          /* bytes of the payload */
+    unsigned modes; /* in which it is allowed */
+    bool first;     /* must be the first message, and only the first */
+    uint32_t max;   /* bytes of the payload */
     handle_fn handle;
 } rules[WIRE_TYPE_COUNT] = {
-    [WIRE_LOAD] = {true, true, true, 4096, handle_load},
-    [WIRE_GENERATE] = {false, true, false, 4, handle_generate},
-    [WIRE_LEASES] = {true, false, false, WIRE_PAYLOAD_MAX, handle_leases},
-    [WIRE_FEE_BUMPS] = {true, false, false, WIRE_PAYLOAD_MAX, handle_fee_bumps},
-    [WIRE_PROVISIONING] = {false, true, false, 4096, handle_provisioning},
+    [WIRE_LOAD] = {SERVE | PROVISION | IMPORT, true, 4096, handle_load},
+    [WIRE_GENERATE] = {PROVISION, false, 4, handle_generate},
+    [WIRE_LEASES] = {SERVE, false, WIRE_PAYLOAD_MAX, handle_leases},
+    [WIRE_FEE_BUMPS] = {SERVE, false, WIRE_PAYLOAD_MAX, handle_fee_bumps},
+    [WIRE_PROVISIONING] = {PROVISION, false, 4096, handle_provisioning},
+    [WIRE_IMPORT] = {IMPORT, false, 0, handle_import},
 };
 
 static const char *const violation_reasons[] = {
@@ -44,7 +51,7 @@ static enum server_violation check(const struct wire_header *header, enum keyd_m
     if (header->type >= WIRE_TYPE_COUNT || rules[header->type].handle == NULL)
         return VIOLATION_UNKNOWN;
     const struct rule *rule = &rules[header->type];
-    if (!(mode == KEYD_SERVE ? rule->serve : rule->provision))
+    if ((rule->modes & 1u << mode) == 0)
         return VIOLATION_MODE;
     if (rule->first == loaded)
         return VIOLATION_TURN;
@@ -115,8 +122,8 @@ static enum err check_distribution(
 static enum err prepare(const struct arguments *arguments, struct ring *ring, struct detail *detail)
 {
     const struct keyd_secrets *secrets = &arguments->secrets;
-    const int keep[] = {
-        arguments->socket_fd, secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    const int keep[] = {arguments->socket_fd, secrets->master_key_fd, secrets->passphrase_fd,
+        secrets->distribution_fd, secrets->seeds_fd};
     enum err e = sandbox_prepare(keep, ARRAY_LEN(keep), detail);
     if (e != ERR_OK)
         return e;

@@ -24,7 +24,7 @@ static _Noreturn void become_keyd(
     static char *const no_environment[] = {NULL};
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* keyd also ends when its socket closes */
     for (size_t i = 0; i < count; i++)
-        if (inherited[i] >= 0)
+        if (inherited[i] > STDERR_FILENO)
             fcntl(inherited[i], F_SETFD, 0);
     execve(program, argv, no_environment);
     _exit(EX_OSFILE);
@@ -32,9 +32,10 @@ static _Noreturn void become_keyd(
 
 static void close_secrets(const struct keyd_secrets *secrets)
 {
-    const int fds[] = {secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+    const int fds[] = {
+        secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd, secrets->seeds_fd};
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        if (fds[i] >= 0)
+        if (fds[i] > STDERR_FILENO)
             close(fds[i]);
 }
 
@@ -51,7 +52,7 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "socketpair: %s", strerror(errno));
     }
     const int inherited[] = {
-        pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd};
+        pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd, secrets->seeds_fd};
     struct arguments_text text;
     arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings}, &text);
     pid_t pid = fork();

@@ -18,6 +18,7 @@ enum wire_type {
     WIRE_LEASES,       /* a batch of leases to sign; the answer has a result for each */
     WIRE_FEE_BUMPS,    /* a batch of fee bumps to sign, likewise */
     WIRE_PROVISIONING, /* creation or merge of channel accounts */
+    WIRE_IMPORT,       /* the next of the seeds that keyd has read, sealed */
     WIRE_TYPE_COUNT,
 };
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 enum err account_read_seed(const struct db_rows *rows, size_t row, int column, struct public_key *account,
     struct sealed_seed *sealed, struct detail *detail)
 {
@@ -33,6 +35,31 @@ enum err account_read_seed_of(
     if (db_count(rows) == 0)
         return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
     return account_read_seed(rows, 0, 0, &key, out, detail);
+}
+
+static const char sql_states[] =
+    "SELECT n.ordinal, a.state FROM unnest($1::text[]) WITH ORDINALITY n (key, ordinal)"
+    " JOIN fairway.channel_accounts a ON a.public_key = n.key";
+
+enum err account_read_states(struct db *db, const struct public_key accounts[], size_t count, bool known[],
+    enum account_state states[], struct detail *detail)
+{
+    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, ADDRESS_SIZE);
+    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&accounts[i], addresses[i]);
+        texts[i] = addresses[i];
+        known[i] = false;
+    }
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL(sql_states, DB_TEXTS(texts, count)), &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+        const size_t i = (size_t)db_i64(rows, row, 0) - 1;
+        known[i] = true;
+        if (account_state_parse(db_text(rows, row, 1), &states[i]) != ERR_OK)
+            e = detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", texts[i]);
+    }
+    return e;
 }
 
 /* In the column's own collation, so that the index of the primary key returns the page; in another one, each

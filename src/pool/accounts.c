@@ -1,6 +1,7 @@
 /* Calls the functions that store, pick, quarantine, retire and change accounts. None of them ends a lease. */
 #include "pool/accounts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -9,28 +10,75 @@
 
 /* ---- for provisioning */
 
+/* Keys as SQL parameters. */
+struct key_columns {
+    char addresses[KEYD_IMPORT_BATCH][ADDRESS_SIZE];
+    const char *texts[KEYD_IMPORT_BATCH], *key_ids[KEYD_IMPORT_BATCH];
+    struct bytes boxes[KEYD_IMPORT_BATCH];
+};
+_Static_assert(PROVISIONING_ACCOUNTS_MAX <= KEYD_IMPORT_BATCH, "the keys of a creation fit too");
+
+static enum err fill_columns(
+    const struct generated_key keys[], size_t count, struct key_columns *out, struct detail *detail)
+{
+    if (count > KEYD_IMPORT_BATCH)
+        return detail_set(detail, ERR_INTERNAL, "%zu keys are too many for a batch", count);
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&keys[i].public_key, out->addresses[i]);
+        out->texts[i] = out->addresses[i];
+        out->key_ids[i] = keys[i].sealed.key_id;
+        out->boxes[i] = BYTES_OF(keys[i].sealed.box);
+    }
+    return ERR_OK;
+}
+
+static enum err check_stored(const struct db_rows *rows, size_t count, struct detail *detail)
+{
+    const int64_t stored = db_i64(rows, 0, 0);
+    return stored == (int64_t)count
+               ? ERR_OK
+               : detail_set(detail, ERR_INTERNAL, "%" PRId64 " of %zu keys were stored", stored, count);
+}
+
 static const char sql_store[] = "SELECT fairway.store_accounts($1, $2, $3)";
 
 enum err accounts_store(struct db *db, const struct generated_key keys[], size_t count, struct detail *detail)
 {
-    char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE];
-    const char *texts[PROVISIONING_ACCOUNTS_MAX], *key_ids[PROVISIONING_ACCOUNTS_MAX];
-    struct bytes boxes[PROVISIONING_ACCOUNTS_MAX];
-    if (count > PROVISIONING_ACCOUNTS_MAX)
-        return detail_set(detail, ERR_INTERNAL, "%zu keys are too many for a batch", count);
-    for (size_t i = 0; i < count; i++) {
-        address_encode(&keys[i].public_key, addresses[i]);
-        texts[i] = addresses[i];
-        key_ids[i] = keys[i].sealed.key_id;
-        boxes[i] = BYTES_OF(keys[i].sealed.box);
-    }
+    struct key_columns columns;
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(db,
-        DB_SQL(sql_store, DB_TEXTS(texts, count), DB_BYTEAS(boxes, count), DB_TEXTS(key_ids, count)), &rows,
-        detail);
-    if (e == ERR_OK && db_i64(rows, 0, 0) != (int64_t)count)
-        return detail_set(
-            detail, ERR_INTERNAL, "%lld of %zu keys were stored", (long long)db_i64(rows, 0, 0), count);
+    enum err e = fill_columns(keys, count, &columns, detail);
+    if (e == ERR_OK)
+        e = db_query(db,
+            DB_SQL(sql_store, DB_TEXTS(columns.texts, count), DB_BYTEAS(columns.boxes, count),
+                DB_TEXTS(columns.key_ids, count)),
+            &rows, detail);
+    return e == ERR_OK ? check_stored(rows, count, detail) : e;
+}
+
+static const char sql_import[] = "SELECT fairway.import_accounts($1, $2, $3, $4, $5)";
+
+enum err accounts_import(struct db *db, const struct generated_key keys[], const int64_t sequences[],
+    size_t count, uint32_t ledger, struct detail *detail)
+{
+    struct key_columns columns;
+    enum err e = fill_columns(keys, count, &columns, detail);
+    if (e != ERR_OK)
+        return e;
+    const struct db_statement statements[] = {
+        DB_SQL(sql_import, DB_TEXTS(columns.texts, count), DB_BYTEAS(columns.boxes, count),
+            DB_TEXTS(columns.key_ids, count), DB_I64S(sequences, count), DB_I64(ledger)),
+        DB_SQL0(ACCOUNTS_NOTIFY_SQL),
+    };
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    if (e == ERR_OK && db_i64(rows[0], 0, 0) == 0)
+        e = detail_set(detail, ERR_NOT_YET,
+            "no ledger is ingested yet, or Stellar RPC, at ledger %" PRIu32 ", is behind the last one",
+            ledger);
+    else if (e == ERR_OK)
+        e = check_stored(rows[0], count, detail);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
     return e;
 }
 

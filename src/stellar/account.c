@@ -55,6 +55,7 @@ static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, s
     int64_t buying;
     enum err e;
     out->reserves = 2 + (int64_t)sub_entries;
+    out->bare = sub_entries == 0;
     if ((e = xdr_u32(reader, &version)) != ERR_OK || version == 0)
         return e;
     if ((e = xdr_i64(reader, &buying)) != ERR_OK || (e = xdr_i64(reader, &out->selling_stroops)) != ERR_OK ||
@@ -63,6 +64,7 @@ static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, s
     if ((e = xdr_u32(reader, &sponsored)) != ERR_OK || (e = xdr_u32(reader, &sponsoring)) != ERR_OK)
         return e;
     out->reserves += (int64_t)sponsoring - (int64_t)sponsored;
+    out->bare &= sponsoring == 0;
     return ERR_OK;
 }
 

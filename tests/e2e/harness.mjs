@@ -144,9 +144,12 @@ class World {
     return run(fairway, args, { env: this.#envOf(args[0]), timeout: slower(120_000) });
   }
 
-  /** Starts a command. Returns {process, said, ended}: said() is its output so far; ended resolves to {code, signal, out} with all of it. */
-  start(args, env = {}) {
-    const child = spawn(fairway, args, { env: { ...this.#envOf(args[0]), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  /** Starts a command. Returns {process, said, ended}: said() is its output so far; ended resolves to {code, signal, out} with all of it.
+   *  input: its standard input. */
+  start(args, env = {}, input) {
+    const child = spawn(fairway, args,
+      { env: { ...this.#envOf(args[0]), ...env }, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+    child.stdin?.on('error', () => {}).end(input); // a command that ends early does not read all
     let out = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', text => (out += text));
@@ -239,6 +242,15 @@ class World {
   }
 }
 
+/** The id of the key process of a fairway; null when it has none. */
+export function keydOf({ pid }) {
+  try {
+    return Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]) || null;
+  } catch {
+    return null;
+  }
+}
+
 export class Service {
   /** client: the keypair that signs requests; without one they have no token. prefix: a command that executes `serve`. */
   constructor(env, client, prefix = []) {
@@ -275,12 +287,7 @@ export class Service {
 
   /** The id of its key process; null when it has none. */
   get keydPid() {
-    const { pid } = this.process;
-    try {
-      return Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]) || null;
-    } catch {
-      return null;
-    }
+    return keydOf(this.process);
   }
 
   async kill(signal = 'SIGTERM') {

@@ -5,7 +5,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { assertSettled, payThrough, payment, startWorld, until } from './harness.mjs';
+import { assertSettled, keydOf, payThrough, payment, startWorld, until } from './harness.mjs';
 import { unseal } from './unseal.mjs';
 
 const ACCOUNTS = 3, PASSPHRASE = 'a passphrase of this test only';
@@ -141,5 +141,23 @@ test('DS6 secrets that the environment gave are in no environment and no memory 
     assert.deepEqual(foundIn(byEnvironment.keydPid), OWN); // the passphrase is wiped when the keys are loaded
   } finally {
     delete secrets['the passphrase'];
+  }
+});
+
+test('DS6 a seed that import-accounts was given is nowhere when it is stored, and never in the memory of fairway', root, async () => {
+  const keys = [await world.newAccount(), await world.newAccount()];
+  for (const key of keys)
+    secrets[`the given seed of ${key.publicKey()}`] = formsOf(Buffer.from(key.rawSecretKey()), key.secret());
+  await world.sql('CREATE FUNCTION public.stop_here() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$');
+  await world.sql('CREATE TRIGGER stop_here AFTER INSERT ON fairway.channel_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.stop_here()');
+  const child = world.start(['import-accounts'], {}, keys.map(key => key.secret()).join('\n'));
+  try {
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name LIKE 'fairway%'";
+    await until(async () => (await world.sql(waiting)).length > 0, 30_000, 'the accounts are being stored');
+    assertNowhere(child.process.pid);
+    assert.deepEqual(foundIn(keydOf(child.process)), OWN);
+  } finally {
+    child.process.kill('SIGKILL');
+    await child.ended;
   }
 });

@@ -53,20 +53,31 @@ static void malformed_secrets_are_refused_at_start(void **state)
         "thirty-three bytes are not a key!"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         refuses_to_start(
-            (struct keyd_secrets){secret_of_text(keys[i]), -1, -1}, "MASTER_KEY_FILE must hold 32 bytes");
+            (struct keyd_secrets){
+                .master_key_fd = secret_of_text(keys[i]), .passphrase_fd = -1, .distribution_fd = -1},
+            "MASTER_KEY_FILE must hold 32 bytes");
     static const char *const seeds[] = {"", "SAFQWCYLBMFQWCYL",
         "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF",
         "SAFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWAAA"};
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
-        refuses_to_start((struct keyd_secrets){-1, -1, secret_of_text(seeds[i])},
+        refuses_to_start(
+            (struct keyd_secrets){
+                .master_key_fd = -1, .passphrase_fd = -1, .distribution_fd = secret_of_text(seeds[i])},
             "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed");
     refuses_to_start(
-        (struct keyd_secrets){-1, secret_of_text("\n"), -1}, "the passphrase is shorter than 16 bytes");
-    refuses_to_start((struct keyd_secrets){-1, secret_of_text("fifteen bytes..\n"), -1},
+        (struct keyd_secrets){
+            .master_key_fd = -1, .passphrase_fd = secret_of_text("\n"), .distribution_fd = -1},
+        "the passphrase is shorter than 16 bytes");
+    refuses_to_start(
+        (struct keyd_secrets){
+            .master_key_fd = -1, .passphrase_fd = secret_of_text("fifteen bytes..\n"), .distribution_fd = -1},
         "the passphrase is shorter than 16 bytes");
     char *long_passphrase = NEW_ARRAY(1026, char);
     memset(long_passphrase, 'x', 1025);
-    refuses_to_start((struct keyd_secrets){-1, secret_of_text(long_passphrase), -1}, "longer than 1024");
+    refuses_to_start(
+        (struct keyd_secrets){
+            .master_key_fd = -1, .passphrase_fd = secret_of_text(long_passphrase), .distribution_fd = -1},
+        "longer than 1024");
     free(long_passphrase);
 }
 

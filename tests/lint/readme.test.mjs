@@ -11,7 +11,7 @@ const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [
   .filter(name => pattern.test(name)).map(name => path.join(folder, name)).filter(name => fs.statSync(path.join(root, name)).isFile());
 
 const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/README.md', 'src/api/README.md', 'tests/README.md', 'tests/clients/README.md',
-  'tests/bench/README.md', 'docker/README.md', 'docker/operate.md', 'docker/runbook.md', 'docker/security.md', 'docker/options.md'];
+  'tests/bench/README.md', 'docker/README.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md', 'docker/options.md'];
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
 const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
   .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));

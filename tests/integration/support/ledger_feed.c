@@ -220,7 +220,8 @@ static struct rpc_account state_of(
             .sequence = event->account.sequence,
             .own_authority = !event->account.foreign_signer,
             .balance_stroops = event->account.balance_stroops,
-            .reserves = 2};
+            .reserves = 2,
+            .bare = true};
     }
     return account;
 }

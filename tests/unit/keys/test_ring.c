@@ -32,8 +32,9 @@ static int set_up(void **state)
     bool is_new;
     strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
     strcat(text, "\n");
-    const struct keyd_secrets secrets = {
-        fd_of(master, sizeof master), fd_of("a long passphrase", 17), fd_of(text, strlen(text))};
+    const struct keyd_secrets secrets = {.master_key_fd = fd_of(master, sizeof master),
+        .passphrase_fd = fd_of("a long passphrase", 17),
+        .distribution_fd = fd_of(text, strlen(text))};
     if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     assert_int_equal(ring.secrets->passphrase_len, 17);
@@ -116,6 +117,21 @@ static void DS6_no_seed_stays_open_after_use(void **state)
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
 }
 
+static void an_imported_seed_opens_for_its_own_key(void **state)
+{
+    const uint8_t seed[SEED_SIZE] = {13};
+    struct generated_key imported;
+    struct signature signature;
+    uint8_t secret[SECRET_KEY_SIZE];
+    struct public_key expected;
+    crypto_sign_seed_keypair(expected.bytes, secret, seed);
+    assert_int_equal(ring_import(&ring, seed, &imported), ERR_OK);
+    assert_memory_equal(&imported.public_key, &expected, sizeof expected);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+    assert_int_equal(ring_sign(&ring, &expected, &imported.sealed, &hash, &signature), ERR_OK);
+    assert_true(signature_valid(&signature, &hash, &expected));
+}
+
 static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 {
     assert_all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
@@ -173,7 +189,8 @@ static void a_master_key_may_be_raw_or_hexadecimal(void **state)
     for (size_t newline = 0; newline < 2; newline++) {
         struct ring other;
         bool is_new;
-        const struct keyd_secrets secrets = {fd_of(digits, 64 + newline), -1, -1};
+        const struct keyd_secrets secrets = {
+            .master_key_fd = fd_of(digits, 64 + newline), .passphrase_fd = -1, .distribution_fd = -1};
         assert_int_equal(ring_open(&other, &ring.network, NULL), ERR_OK);
         assert_int_equal(ring_read(&other, &secrets, NULL), ERR_OK);
         assert_int_equal(ring_load(&other, NULL, 0, &is_new, NULL), ERR_OK);
@@ -189,6 +206,7 @@ int main(void)
         cmocka_unit_test(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature),
         cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
         cmocka_unit_test(DS6_no_seed_stays_open_after_use),
+        cmocka_unit_test(an_imported_seed_opens_for_its_own_key),
         cmocka_unit_test(DS6_loading_wipes_passphrase_and_key_file),
         cmocka_unit_test(the_seal_proves_membership_and_the_signature_the_lease),
         cmocka_unit_test(a_secret_longer_than_its_buffer_is_refused),
