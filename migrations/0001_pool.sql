@@ -68,6 +68,14 @@ CREATE VIEW fairway.pool_accounts AS
     CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.slot BETWEEN n AND n ORDER BY c.slot DESC LIMIT 1) b
     WHERE NOT p.small;
 
+-- The seals that rotate-master-key has replaced, until it has replaced all. Only the owner of the tables writes them (reseal_accounts).
+CREATE TABLE fairway.old_seals (
+    public_key  text PRIMARY KEY REFERENCES fairway.channel_accounts,
+    sealed_seed bytea NOT NULL CHECK (octet_length(sealed_seed) = 72),
+    key_id      text NOT NULL REFERENCES fairway.master_keys,
+    replaced_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
 -- How many requests of each replica wait for an account, while accounts are too few. Each claim of the replica adds a row, and housekeeping
 -- deletes them. No row is changed, so nobody waits for a lock, and a reader of the last second meets no old version.
 CREATE UNLOGGED TABLE fairway.waiting (

@@ -29,6 +29,15 @@ const struct command commands[] = {
         "no subentries. Prints what became of each, by address. May be repeated.\n"
         "Exit code 0: all are in the pool, 1: some were refused.",
         0, cmd_import_accounts},
+    {"rotate-master-key", FOR_ROTATE_MASTER_KEY, {""}, "seals all seeds under another master key",
+        "Opens the sealed seed of each account with the old master key, and seals it again under the new "
+        "one, in\n"
+        "batches, while fairway serve runs. MASTER_KEY_FILE is the new key, OLD_MASTER_KEY_FILE the old one; "
+        "either\n"
+        "may be the passphrase instead. Every replica must have both keys. DATABASE_URL has the owner's "
+        "role.\n"
+        "May be killed and repeated. Exit code 1: a seed did not open, so the old key is still needed.",
+        0, cmd_rotate_master_key},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
         "lists channel accounts, puts them back into use or retires them",
         "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"

@@ -42,6 +42,7 @@ int command_failed(enum err e, const struct detail *detail, const char *message)
 int cmd_serve(const struct config *config);
 int cmd_ensure_accounts(const struct config *config);
 int cmd_import_accounts(const struct config *config);
+int cmd_rotate_master_key(const struct config *config);
 int cmd_accounts(const struct config *config);
 int cmd_hold(const struct config *config);
 int cmd_locks(const struct config *config);

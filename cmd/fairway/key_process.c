@@ -58,18 +58,22 @@ struct loading {
     struct pool_access *out;
     int64_t deadline_ms;
     bool loaded; /* keyd accepts its keys only once */
-    bool is_new; /* the table had no row of the current master key when keys were loaded */
+    bool seals;  /* this command may seal seeds under a key file that the table does not have yet */
+    bool stores; /* the current master key is not in the table, and this process adds it */
     struct master_key_row current;
 };
 
 static enum err load_keyd(struct loading *loading, struct detail *detail)
 {
     struct pool_access *out = loading->out;
-    enum err e = keyd_load(out->keyd, out->keys, out->key_count, &loading->current, &loading->is_new,
-        &out->distribution, detail);
+    bool is_new = false;
+    enum err e = keyd_load(
+        out->keyd, out->keys, out->key_count, &loading->current, &is_new, &out->distribution, detail);
     out->limits.limits.distribution = out->distribution;
     loading->loaded = e == ERR_OK;
-    if (e == ERR_OK && loading->is_new)
+    memcpy(out->current_key_id, loading->current.key_id, sizeof out->current_key_id);
+    loading->stores = is_new && (loading->seals || loading->current.derived || out->key_count == 0);
+    if (e == ERR_OK && is_new)
         out->keys[out->key_count++] = loading->current;
     return e;
 }
@@ -110,13 +114,17 @@ static enum err try_load_keys(void *context, struct detail *detail)
     }
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
-    if (e == ERR_OK && loading->is_new)
+    if (e == ERR_OK && loading->stores)
         e = master_key_store(out->db, &loading->current, detail);
     return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
 }
 
-enum err key_process_load(struct pool_access *out, int64_t deadline_ms, struct detail *detail)
+/* Only what seals seeds now stores a new key file beside older keys: replicas that lack it cannot start then.
+ */
+enum err key_process_load(
+    enum keyd_mode mode, struct pool_access *out, int64_t deadline_ms, struct detail *detail)
 {
-    struct loading loading = {.out = out, .deadline_ms = deadline_ms};
+    struct loading loading = {
+        .out = out, .deadline_ms = deadline_ms, .seals = mode == KEYD_PROVISION || mode == KEYD_IMPORT};
     return retry_until(try_load_keys, &loading, deadline_ms, detail);
 }

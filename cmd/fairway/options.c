@@ -10,10 +10,11 @@
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
-        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ACCOUNTS | FOR_HOLD | FOR_LOCKS |
-        FOR_MIGRATE,
+        FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ROTATE_MASTER_KEY | FOR_ACCOUNTS |
+        FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
     WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS, /* commands that ingest */
-    WITH_POOL = WITH_INGESTION | FOR_ACCOUNTS, /* commands that start fairway-keyd and ask the RPC */
+    WITH_POOL = /* commands that start fairway-keyd and ask the RPC */
+        WITH_INGESTION | FOR_ACCOUNTS | FOR_ROTATE_MASTER_KEY,
 };
 
 /* A row without a name begins a section. */
@@ -53,6 +54,8 @@ const struct option_row option_rows[] = {
     SECTION("Keys"),
     OPTION(CONFIG_SECRET, "MASTER_KEY_FILE", NULL,
         "file with the 32-byte master key (fairway keygen makes one)", WITH_POOL),
+    OPTION(CONFIG_SECRET, "OLD_MASTER_KEY_FILE", NULL,
+        "the same, with the key that rotate-master-key replaces", WITH_POOL),
     OPTION(CONFIG_SECRET, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", NULL,
         "passphrase, instead of a master key file", WITH_POOL),
     OPTION(CONFIG_SECRET, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY", NULL,

@@ -15,7 +15,8 @@ enum option_reader {
     FOR_KEYGEN = 64,
     FOR_HEALTH = 128,
     FOR_TOKEN = 256,
-    FOR_IMPORT_ACCOUNTS = 512
+    FOR_IMPORT_ACCOUNTS = 512,
+    FOR_ROTATE_MASTER_KEY = 1024
 };
 
 struct option_row {

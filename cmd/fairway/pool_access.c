@@ -89,7 +89,7 @@ static enum err start(const struct config *config, enum keyd_mode mode, bool nee
         (e = database_open_pool(config, deadline_ms, &out->db, detail)) != ERR_OK ||
         (e = check_rpc(out, needs_rpc, deadline_ms, detail)) != ERR_OK)
         return e;
-    return key_process_load(out, deadline_ms, detail);
+    return key_process_load(mode, out, deadline_ms, detail);
 }
 
 int pool_access_open(

@@ -18,7 +18,7 @@ MUST_CHECK enum err secret_file_open(const char *variable, const char *path, int
 MUST_CHECK enum err secret_file_read(
     const char *variable, const char *path, size_t max, char **text, struct detail *detail);
 
-#define SECRET_FILES_MAX 3
+#define SECRET_FILES_MAX 4
 /* The secrets that are files: variables and paths of the environment. */
 struct secret_files {
     const char *variables[SECRET_FILES_MAX], *paths[SECRET_FILES_MAX];

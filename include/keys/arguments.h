@@ -15,7 +15,7 @@ struct arguments {
     struct keyd_settings settings; /* of its limits only what keyd.h calls a setting of keyd */
 };
 
-#define ARGUMENTS_MAX 15
+#define ARGUMENTS_MAX 16
 #define ARGUMENT_SIZE 80
 struct arguments_text {
     char *argv[ARGUMENTS_MAX + 1]; /* for execve: ends with NULL; points into text */

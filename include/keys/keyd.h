@@ -32,6 +32,7 @@ enum keyd_mode {
     KEYD_SERVE,     /* keyd_sign_leases, keyd_sign_fee_bumps */
     KEYD_PROVISION, /* keyd_generate, keyd_sign_provisioning */
     KEYD_IMPORT,    /* keyd_import */
+    KEYD_ROTATE,    /* keyd_reseal */
     KEYD_MODES
 };
 
@@ -41,6 +42,7 @@ struct keyd_secrets {
     int passphrase_fd;   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
     int distribution_fd; /* S... with an optional newline */
     int seeds_fd;        /* of KEYD_IMPORT: S... on each line; 0: not given, as -1 */
+    int old_key_fd;      /* as master_key_fd: opens seeds, and never seals one; likewise */
 };
 
 #define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */
@@ -105,6 +107,11 @@ struct imported_key {
  * Each sealed seed has opened and signed. */
 MUST_CHECK enum err keyd_import(
     struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count);
+
+/* Seals the seeds of these accounts again, under the current key, in place. Each new sealed seed has opened
+ * and signed. results[i]: ERR_SEAL_BROKEN: it does not open, and is unchanged. */
+MUST_CHECK enum err keyd_reseal(
+    struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count);
 
 /* One lease to sign, and with a bid its fee bump: both are signed or none. An item that keyd refuses, or that
  * is larger than KEYD_TRANSACTION_MAX, fails alone. */

@@ -4,6 +4,7 @@
  * itself again without the variable.
  *
  *   master key            MASTER_KEY_FILE
+ *   the one before it     OLD_MASTER_KEY_FILE
  *   passphrase            CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE, CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE
  *   distribution account  DISTRIBUTION_ACCOUNT_PRIVATE_KEY, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE
  */

@@ -18,6 +18,7 @@ enum {
     PASSPHRASE,
     DISTRIBUTION_SEED,
     SEEDS,
+    OLD_KEY,
     SIGNATURES_PER_SECOND,
     FEES_PER_HOUR,
     BASE_FEE,
@@ -35,6 +36,7 @@ static const struct number {
     [PASSPHRASE] = {"passphrase", -1, FD_MAX},
     [DISTRIBUTION_SEED] = {"distribution-seed", -1, FD_MAX},
     [SEEDS] = {"seeds", -1, FD_MAX},
+    [OLD_KEY] = {"old-key", -1, FD_MAX},
     [SIGNATURES_PER_SECOND] = {"signatures-per-second", KEYD_SIGNATURES_PER_SECOND_MIN, UINT32_MAX},
     [FEES_PER_HOUR] = {"fees-per-hour", 0, INT64_MAX},
     [BASE_FEE] = {"base-fee", 0, UINT32_MAX},
@@ -52,8 +54,10 @@ enum {
 };
 _Static_assert(COUNT == ARGUMENTS_MAX, "a text for each argument");
 
-static const char *const modes[KEYD_MODES] = {
-    [KEYD_SERVE] = "serve", [KEYD_PROVISION] = "provision", [KEYD_IMPORT] = "import"};
+static const char *const modes[KEYD_MODES] = {[KEYD_SERVE] = "serve",
+    [KEYD_PROVISION] = "provision",
+    [KEYD_IMPORT] = "import",
+    [KEYD_ROTATE] = "rotate"};
 
 void arguments_write(const struct arguments *arguments, struct arguments_text *out)
 {
@@ -63,6 +67,7 @@ void arguments_write(const struct arguments *arguments, struct arguments_text *o
         [PASSPHRASE] = arguments->secrets.passphrase_fd,
         [DISTRIBUTION_SEED] = arguments->secrets.distribution_fd,
         [SEEDS] = arguments->secrets.seeds_fd,
+        [OLD_KEY] = arguments->secrets.old_key_fd,
         [SIGNATURES_PER_SECOND] = settings->budget.signatures_per_second,
         [FEES_PER_HOUR] = settings->budget.fee_stroops_per_hour,
         [BASE_FEE] = settings->limits.base_fee_stroops,
@@ -133,8 +138,8 @@ bool arguments_read(int argc, char *const argv[], struct arguments *out)
         !read_distribution(argv[DISTRIBUTION], &out->settings))
         return false;
     out->socket_fd = (int)values[SOCKET];
-    out->secrets = (struct keyd_secrets){
-        (int)values[MASTER_KEY], (int)values[PASSPHRASE], (int)values[DISTRIBUTION_SEED], (int)values[SEEDS]};
+    out->secrets = (struct keyd_secrets){(int)values[MASTER_KEY], (int)values[PASSPHRASE],
+        (int)values[DISTRIBUTION_SEED], (int)values[SEEDS], (int)values[OLD_KEY]};
     out->settings.budget =
         (struct keyd_budget){(uint32_t)values[SIGNATURES_PER_SECOND], values[FEES_PER_HOUR]};
     out->settings.limits = (struct policy_limits){

@@ -27,6 +27,7 @@ typedef enum err (*handle_fn)(struct handle_state *state, struct xdr_reader *req
 enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+enum err handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);

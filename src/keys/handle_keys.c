@@ -1,4 +1,4 @@
-/* The messages that load the key ring, and that generate and import keys. */
+/* The messages that load the key ring, and that generate, import and reseal keys. */
 #include "base/clock.h"
 #include "handle.h"
 #include "wire.h"
@@ -75,4 +75,19 @@ enum err handle_import(struct handle_state *state, struct xdr_reader *request, s
         wire_put_sealed(answer, &item.key.sealed);
     }
     return ERR_OK;
+}
+
+enum err handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+{
+    struct generated_key account;
+    uint32_t count;
+    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
+        if ((e = xdr_opaque(request, account.public_key.bytes, sizeof account.public_key.bytes)) != ERR_OK ||
+            (e = wire_get_sealed(request, &account.sealed)) != ERR_OK)
+            return e;
+        buf_add_u32(answer, ring_reseal(state->ring, &account.public_key, &account.sealed));
+        wire_put_sealed(answer, &account.sealed);
+    }
+    return e;
 }

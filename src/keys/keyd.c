@@ -162,6 +162,36 @@ enum err keyd_import(struct keyd *keyd, struct imported_key out[static KEYD_IMPO
     return client_end(keyd, e, &answer);
 }
 
+static enum err reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
+{
+    struct xdr_reader answer;
+    struct buf *request;
+    enum err e = client_begin(keyd, 0, &request);
+    if (e != ERR_OK)
+        return e;
+    buf_add_u32(request, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buf_add(request, accounts[i].public_key.bytes, sizeof accounts[i].public_key.bytes);
+        wire_put_sealed(request, &accounts[i].sealed);
+    }
+    e = client_exchange(keyd, WIRE_RESEAL, KEYD_CALL_MS, &answer);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        if ((e = wire_get_err(&answer, &results[i])) == ERR_OK &&
+            (e = wire_get_sealed(&answer, &accounts[i].sealed)) == ERR_OK && results[i] == ERR_INTERNAL)
+            e = ERR_INTERNAL; /* keyd computed it wrong, and has logged it */
+    return client_end(keyd, e, &answer);
+}
+
+enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
+{
+    enum err e = ERR_OK;
+    for (size_t n; e == ERR_OK && count > 0; count -= n, accounts += n, results += n) {
+        n = count < SIGN_BATCH_MAX ? count : SIGN_BATCH_MAX;
+        e = reseal(keyd, accounts, results, n);
+    }
+    return e;
+}
+
 static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
 {
     enum err e;

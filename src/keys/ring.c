@@ -41,24 +41,36 @@ static enum err derive(struct ring_secrets *secrets, const struct master_key_row
     return e;
 }
 
-static struct ring_key *add_file_key(struct ring_secrets *secrets)
+/* Moves the bytes of a key file, if it was given, into the ring. */
+static struct ring_key *add_file_key(struct ring_secrets *secrets, bool given, uint8_t bytes[MASTER_KEY_SIZE])
 {
+    if (!given)
+        return NULL;
     struct ring_key *key = add(secrets, &(struct master_key_row){.derived = false});
-    memcpy(key->bytes, secrets->file_key, MASTER_KEY_SIZE);
+    memcpy(key->bytes, bytes, MASTER_KEY_SIZE);
     seal_key_id(key->bytes, key->row.key_id);
+    sodium_memzero(bytes, MASTER_KEY_SIZE);
     return key;
+}
+
+static const struct ring_key *find(const struct ring *ring, const char *key_id)
+{
+    for (size_t i = 0; i < ring->secrets->key_count; i++)
+        if (strcmp(ring->secrets->keys[i].row.key_id, key_id) == 0)
+            return &ring->secrets->keys[i];
+    return NULL;
 }
 
 /* Fails when the secret of a known row is missing, so that a pool whose seeds do not open is found at start
  * and not at the first signature. */
-static enum err add_row(struct ring *ring, const struct master_key_row *row, const struct ring_key *file_key,
-    struct detail *detail)
+static enum err add_row(struct ring *ring, const struct master_key_row *row, struct detail *detail)
 {
     struct ring_secrets *secrets = ring->secrets;
     struct ring_key *key;
-    if (!row->derived && (file_key == NULL || strcmp(file_key->row.key_id, row->key_id) != 0))
+    if (!row->derived && find(ring, row->key_id) == NULL)
         return detail_set(detail, ERR_CONFIG,
-            "MASTER_KEY_FILE does not hold master key %s, which the database needs", row->key_id);
+            "MASTER_KEY_FILE does not hold master key %s, which the database needs%s", row->key_id,
+            secrets->has_old_key ? ", nor does OLD_MASTER_KEY_FILE" : "");
     if (!row->derived)
         return ERR_OK;
     if (secrets->passphrase_len == 0)
@@ -78,13 +90,12 @@ enum err ring_load(
     struct ring *ring, const struct master_key_row rows[], size_t count, bool *is_new, struct detail *detail)
 {
     struct ring_secrets *secrets = ring->secrets;
-    struct ring_key *file_key = secrets->has_file_key ? add_file_key(secrets) : NULL, *fresh;
-    *is_new = true;
+    struct ring_key *file_key = add_file_key(secrets, secrets->has_file_key, secrets->file_key), *fresh;
+    add_file_key(secrets, secrets->has_old_key, secrets->old_key);
     for (size_t i = 0; i < count; i++) {
-        enum err e = add_row(ring, &rows[i], file_key, detail);
+        enum err e = add_row(ring, &rows[i], detail);
         if (e != ERR_OK)
             return e;
-        *is_new &= rows[i].derived && file_key != NULL;
     }
     if (file_key != NULL)
         ring->current = file_key;
@@ -98,18 +109,12 @@ enum err ring_load(
                 detail, ERR_CONFIG, "no memory (%u MiB) to derive the master key", KDF_MEMORY >> 20);
         ring->current = fresh;
     }
+    *is_new = true;
+    for (size_t i = 0; i < count; i++)
+        *is_new &= strcmp(rows[i].key_id, ring->current->row.key_id) != 0;
     sodium_memzero(secrets->passphrase, sizeof secrets->passphrase);
     secrets->passphrase_len = 0;
-    sodium_memzero(secrets->file_key, sizeof secrets->file_key);
     return ERR_OK;
-}
-
-static const struct ring_key *find(const struct ring *ring, const char *key_id)
-{
-    for (size_t i = 0; i < ring->secrets->key_count; i++)
-        if (strcmp(ring->secrets->keys[i].row.key_id, key_id) == 0)
-            return &ring->secrets->keys[i];
-    return NULL;
 }
 
 void ring_begin(struct ring *ring)
@@ -209,6 +214,26 @@ enum err ring_import(struct ring *ring, const uint8_t seed[static SEED_SIZE], st
         return ERR_OK;
     *out = (struct generated_key){0};
     return ERR_INTERNAL;
+}
+
+enum err ring_reseal(struct ring *ring, const struct public_key *key, struct sealed_seed *sealed)
+{
+    struct key_pair *open = &ring->secrets->open;
+    const struct ring_key *master = find(ring, sealed->key_id);
+    struct sealed_seed fresh;
+    enum err e =
+        master == NULL ? ERR_SEAL_BROKEN : seal_open(master->bytes, &ring->network, key, sealed, open);
+    if (e == ERR_OK) {
+        memcpy(fresh.key_id, ring->current->row.key_id, KEY_ID_SIZE);
+        seal(ring->current->bytes, &ring->network, key, open->secret, &fresh); /* begins with the seed */
+    }
+    key_pair_wipe(open);
+    if (e != ERR_OK)
+        return e;
+    if (prove(ring, key, &fresh) != ERR_OK)
+        return ERR_INTERNAL;
+    *sealed = fresh;
+    return ERR_OK;
 }
 
 /* The public half is compared each time: with a damaged one the signature would reveal the key (seal_open),

@@ -21,7 +21,7 @@
 
 #include "seal.h"
 
-#define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 2) /* the rows, the key file and a new key */
+#define RING_KEYS_MAX (MASTER_KEY_ROWS_MAX + 3) /* the rows, two key files and a new key */
 #define PASSPHRASE_MIN 16
 #define PASSPHRASE_MAX 1024
 
@@ -43,8 +43,8 @@ struct ring_key {
 };
 
 struct ring_secrets {
-    bool has_file_key, has_distribution;
-    uint8_t file_key[MASTER_KEY_SIZE];
+    bool has_file_key, has_old_key, has_distribution;
+    uint8_t file_key[MASTER_KEY_SIZE], old_key[MASTER_KEY_SIZE];
     size_t passphrase_len;
     char passphrase[PASSPHRASE_MAX];
     struct key_pair distribution;
@@ -90,6 +90,10 @@ void ring_generate(struct ring *ring, struct generated_key *out);
 /* Seals a seed that was given, and has the sealed one open and sign. ERR_INTERNAL: a fault; *out is zero. */
 MUST_CHECK enum err ring_import(
     struct ring *ring, const uint8_t seed[static SEED_SIZE], struct generated_key *out);
+
+/* Seals a sealed seed again, under the current key, in place, and has it open and sign. ERR_SEAL_BROKEN: it
+ * does not open. ERR_INTERNAL: a fault. On both it is unchanged. */
+MUST_CHECK enum err ring_reseal(struct ring *ring, const struct public_key *key, struct sealed_seed *sealed);
 
 /* ---- ring_seeds.c */
 

@@ -38,21 +38,21 @@ static char *scratch(struct ring *ring)
     return ring->secrets->passphrase;
 }
 
-static enum err read_file_key(struct ring *ring, int fd, struct detail *detail)
+static enum err read_file_key(
+    struct ring *ring, int fd, const char *variable, uint8_t *key, bool *given, struct detail *detail)
 {
     size_t len;
     char *text = scratch(ring);
-    uint8_t *key = ring->secrets->file_key;
     enum err e = ring_read_secret(fd, text, PASSPHRASE_MAX, &len);
     if (e == ERR_OK && len == MASTER_KEY_SIZE)
         memcpy(key, text, MASTER_KEY_SIZE);
     else if (e == ERR_OK)
         e = hex_decode(text, without_newline(text, len), key, MASTER_KEY_SIZE);
     sodium_memzero(text, PASSPHRASE_MAX);
-    ring->secrets->has_file_key = e == ERR_OK;
-    return e == ERR_OK ? e
-                       : detail_set(detail, ERR_CONFIG,
-                             "MASTER_KEY_FILE must hold 32 bytes, or 64 hexadecimal digits");
+    *given = e == ERR_OK;
+    return e == ERR_OK
+               ? e
+               : detail_set(detail, ERR_CONFIG, "%s must hold 32 bytes, or 64 hexadecimal digits", variable);
 }
 
 static enum err read_distribution(struct ring *ring, int fd, struct detail *detail)
@@ -90,9 +90,14 @@ static enum err read_passphrase(struct ring *ring, int fd, struct detail *detail
 
 enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail)
 {
+    struct ring_secrets *secrets = ring->secrets;
     enum err e = ERR_OK;
     if (from->master_key_fd >= 0)
-        e = read_file_key(ring, from->master_key_fd, detail);
+        e = read_file_key(
+            ring, from->master_key_fd, "MASTER_KEY_FILE", secrets->file_key, &secrets->has_file_key, detail);
+    if (e == ERR_OK && from->old_key_fd > STDERR_FILENO)
+        e = read_file_key(
+            ring, from->old_key_fd, "OLD_MASTER_KEY_FILE", secrets->old_key, &secrets->has_old_key, detail);
     if (e == ERR_OK && from->distribution_fd >= 0)
         e = read_distribution(ring, from->distribution_fd, detail);
     if (e == ERR_OK && from->seeds_fd > STDERR_FILENO)

@@ -13,18 +13,20 @@
 
 #include "base/mem.h"
 
-/* Passes the descriptors of the pipes, one for each secret, to the second execution. */
+/* Passes the descriptors of the pipes, of passphrase and distribution seed, to the second execution. */
 #define PIPES_VARIABLE "FAIRWAY_SECRET_PIPES"
 
 static const struct source {
     const char *value, *file; /* environment variables; value is NULL when only a file is allowed */
 } sources[] = {
     {NULL, "MASTER_KEY_FILE"},
+    {NULL, "OLD_MASTER_KEY_FILE"},
     {"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE"},
     {"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE"},
 };
 enum {
     MASTER_KEY,
+    OLD_MASTER_KEY,
     PASSPHRASE,
     DISTRIBUTION,
     SECRETS
@@ -54,7 +56,7 @@ static enum err into_pipe(const char *name, const char *value, int *fd, struct d
 
 enum err secrets_hide(char **argv, struct detail *detail)
 {
-    int pipes[SECRETS] = {-1, -1, -1};
+    int pipes[SECRETS] = {-1, -1, -1, -1};
     bool found = false;
     for (size_t i = 0; i < SECRETS; i++) {
         const char *value = given(sources[i].value);
@@ -71,7 +73,7 @@ enum err secrets_hide(char **argv, struct detail *detail)
     }
     if (!found)
         return ERR_OK;
-    AUTO_FREE char *numbers = mem_format("%d %d %d", pipes[0], pipes[1], pipes[2]);
+    AUTO_FREE char *numbers = mem_format("%d %d", pipes[PASSPHRASE], pipes[DISTRIBUTION]);
     setenv(PIPES_VARIABLE, numbers, 1);
     execv("/proc/self/exe", argv);
     return detail_set(detail, ERR_CONFIG, "cannot execute fairway again: %s", strerror(errno));
@@ -98,7 +100,7 @@ struct secret_files secrets_files(void)
 static bool pipes_given(const char *numbers, int fds[static SECRETS])
 {
     struct stat status;
-    if (sscanf(numbers, "%d %d %d", &fds[0], &fds[1], &fds[2]) != SECRETS)
+    if (sscanf(numbers, "%d %d", &fds[PASSPHRASE], &fds[DISTRIBUTION]) != 2)
         return false;
     for (size_t i = 0; i < SECRETS; i++)
         if (fds[i] >= 0 &&
@@ -109,7 +111,7 @@ static bool pipes_given(const char *numbers, int fds[static SECRETS])
 
 enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
 {
-    int fds[SECRETS] = {-1, -1, -1};
+    int fds[SECRETS] = {-1, -1, -1, -1};
     enum err e = ERR_OK;
     const char *numbers = getenv(PIPES_VARIABLE);
     if (numbers != NULL) {
@@ -127,7 +129,8 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     for (size_t i = 0; e != ERR_OK && i < SECRETS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    *out = (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION], -1};
+    *out =
+        (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION], -1, fds[OLD_MASTER_KEY]};
     return e;
 }
 

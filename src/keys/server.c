@@ -16,7 +16,8 @@
 enum {
     SERVE = 1 << KEYD_SERVE,
     PROVISION = 1 << KEYD_PROVISION,
-    IMPORT = 1 << KEYD_IMPORT
+    IMPORT = 1 << KEYD_IMPORT,
+    ROTATE = 1 << KEYD_ROTATE
 };
 
 /*
@@ -29,12 +30,13 @@ static const struct rule {
     uint32_t max;   /* bytes of the payload */
     handle_fn handle;
 } rules[WIRE_TYPE_COUNT] = {
-    [WIRE_LOAD] = {SERVE | PROVISION | IMPORT, true, 4096, handle_load},
+    [WIRE_LOAD] = {SERVE | PROVISION | IMPORT | ROTATE, true, 4096, handle_load},
     [WIRE_GENERATE] = {PROVISION, false, 4, handle_generate},
     [WIRE_LEASES] = {SERVE, false, WIRE_PAYLOAD_MAX, handle_leases},
     [WIRE_FEE_BUMPS] = {SERVE, false, WIRE_PAYLOAD_MAX, handle_fee_bumps},
     [WIRE_PROVISIONING] = {PROVISION, false, 4096, handle_provisioning},
     [WIRE_IMPORT] = {IMPORT, false, 0, handle_import},
+    [WIRE_RESEAL] = {ROTATE, false, 1u << 16, handle_reseal},
 };
 
 static const char *const violation_reasons[] = {
@@ -123,7 +125,7 @@ static enum err prepare(const struct arguments *arguments, struct ring *ring, st
 {
     const struct keyd_secrets *secrets = &arguments->secrets;
     const int keep[] = {arguments->socket_fd, secrets->master_key_fd, secrets->passphrase_fd,
-        secrets->distribution_fd, secrets->seeds_fd};
+        secrets->distribution_fd, secrets->seeds_fd, secrets->old_key_fd};
     enum err e = sandbox_prepare(keep, ARRAY_LEN(keep), detail);
     if (e != ERR_OK)
         return e;

@@ -32,8 +32,8 @@ static _Noreturn void become_keyd(
 
 static void close_secrets(const struct keyd_secrets *secrets)
 {
-    const int fds[] = {
-        secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd, secrets->seeds_fd};
+    const int fds[] = {secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd,
+        secrets->seeds_fd, secrets->old_key_fd};
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         if (fds[i] > STDERR_FILENO)
             close(fds[i]);
@@ -51,8 +51,8 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         close_secrets(secrets);
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "socketpair: %s", strerror(errno));
     }
-    const int inherited[] = {
-        pair[1], secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd, secrets->seeds_fd};
+    const int inherited[] = {pair[1], secrets->master_key_fd, secrets->passphrase_fd,
+        secrets->distribution_fd, secrets->seeds_fd, secrets->old_key_fd};
     struct arguments_text text;
     arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings}, &text);
     pid_t pid = fork();

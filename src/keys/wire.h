@@ -19,6 +19,7 @@ enum wire_type {
     WIRE_FEE_BUMPS,    /* a batch of fee bumps to sign, likewise */
     WIRE_PROVISIONING, /* creation or merge of channel accounts */
     WIRE_IMPORT,       /* the next of the seeds that keyd has read, sealed */
+    WIRE_RESEAL,       /* sealed seeds, to be sealed under the current key */
     WIRE_TYPE_COUNT,
 };
 

@@ -133,9 +133,9 @@ class World {
     return inRole('superuser', this.env.DATABASE_URL);
   }
 
-  /** The environment of a command: only migrate has the role that owns the tables. */
+  /** The environment of a command: only these two have the role that owns the tables. */
   #envOf(command) {
-    return command === 'migrate' && this.env.DATABASE_URL.includes('//fairway:')
+    return ['migrate', 'rotate-master-key'].includes(command) && this.env.DATABASE_URL.includes('//fairway:')
       ? { ...this.env, DATABASE_URL: inRole('fairway_owner', this.env.DATABASE_URL) } : this.env;
   }
 

@@ -49,9 +49,11 @@ static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
         enum keyd_mode mode;
         uint32_t type;
     } forbidden[] = {{KEYD_SERVE, WIRE_GENERATE}, {KEYD_SERVE, WIRE_PROVISIONING}, {KEYD_SERVE, WIRE_IMPORT},
-        {KEYD_PROVISION, WIRE_LEASES}, {KEYD_PROVISION, WIRE_FEE_BUMPS}, {KEYD_PROVISION, WIRE_IMPORT},
+        {KEYD_SERVE, WIRE_RESEAL}, {KEYD_PROVISION, WIRE_LEASES}, {KEYD_PROVISION, WIRE_FEE_BUMPS},
+        {KEYD_PROVISION, WIRE_IMPORT}, {KEYD_PROVISION, WIRE_RESEAL}, {KEYD_IMPORT, WIRE_RESEAL},
         {KEYD_IMPORT, WIRE_LEASES}, {KEYD_IMPORT, WIRE_FEE_BUMPS}, {KEYD_IMPORT, WIRE_GENERATE},
-        {KEYD_IMPORT, WIRE_PROVISIONING}};
+        {KEYD_IMPORT, WIRE_PROVISIONING}, {KEYD_ROTATE, WIRE_LEASES}, {KEYD_ROTATE, WIRE_FEE_BUMPS},
+        {KEYD_ROTATE, WIRE_GENERATE}, {KEYD_ROTATE, WIRE_PROVISIONING}, {KEYD_ROTATE, WIRE_IMPORT}};
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
         struct spawn_child child = raw_spawn(forbidden[i].mode);
         raw_load(&child);

@@ -132,6 +132,20 @@ static void an_imported_seed_opens_for_its_own_key(void **state)
     assert_true(signature_valid(&signature, &hash, &expected));
 }
 
+static void a_seed_that_opens_is_sealed_again_and_another_is_unchanged(void **state)
+{
+    struct signature signature;
+    struct sealed_seed again = account.sealed, broken = account.sealed, left;
+    assert_int_equal(ring_reseal(&ring, &account.public_key, &again), ERR_OK);
+    assert_memory_not_equal(again.box, account.sealed.box, sizeof again.box);
+    assert_int_equal(ring_sign(&ring, &account.public_key, &again, &hash, &signature), ERR_OK);
+    broken.box[40] ^= 1;
+    left = broken;
+    assert_int_equal(ring_reseal(&ring, &account.public_key, &left), ERR_SEAL_BROKEN);
+    assert_memory_equal(&left, &broken, sizeof left);
+    assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
+}
+
 static void DS6_loading_wipes_passphrase_and_key_file(void **state)
 {
     assert_all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
@@ -207,6 +221,7 @@ int main(void)
         cmocka_unit_test(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature),
         cmocka_unit_test(DS6_no_seed_stays_open_after_use),
         cmocka_unit_test(an_imported_seed_opens_for_its_own_key),
+        cmocka_unit_test(a_seed_that_opens_is_sealed_again_and_another_is_unchanged),
         cmocka_unit_test(DS6_loading_wipes_passphrase_and_key_file),
         cmocka_unit_test(the_seal_proves_membership_and_the_signature_the_lease),
         cmocka_unit_test(a_secret_longer_than_its_buffer_is_refused),

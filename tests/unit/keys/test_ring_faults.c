@@ -103,6 +103,20 @@ static void DS2_a_fault_that_stays_is_found_at_the_first_signature(void **state)
     assert_int_equal(sign_message(10, true), 0);
 }
 
+static void DS2_a_seed_that_was_sealed_wrong_is_not_stored(void **state)
+{
+    const uint8_t seed[SEED_SIZE] = {5};
+    struct generated_key imported;
+    struct sealed_seed sealed = account.sealed;
+    computed = 0;
+    faulty = 3; /* the signatures of both */
+    assert_int_equal(ring_import(&ring, seed, &imported), ERR_INTERNAL);
+    assert_true(sodium_is_zero((const uint8_t *)&imported, sizeof imported));
+    assert_int_equal(ring_reseal(&ring, &account.public_key, &sealed), ERR_INTERNAL);
+    assert_memory_equal(&sealed, &account.sealed, sizeof sealed);
+    assert_int_equal(computed, 2);
+}
+
 static void damage_master_key(void)
 {
     ring.secrets->keys[0].bytes[5] ^= 8;
@@ -196,6 +210,7 @@ int main(void)
         cmocka_unit_test_setup(the_first_of_a_message_is_verified_and_the_others_are_made_twice, sound),
         cmocka_unit_test_setup(DS2_a_flipped_bit_in_any_computation_is_found, sound),
         cmocka_unit_test_setup(DS2_a_fault_that_stays_is_found_at_the_first_signature, sound),
+        cmocka_unit_test_setup(DS2_a_seed_that_was_sealed_wrong_is_not_stored, sound),
         cmocka_unit_test_setup(DS2_a_seal_that_opens_once_and_not_twice_is_a_fault, sound),
         cmocka_unit_test_setup(DS2_a_damaged_public_half_is_found_before_it_is_used, sound),
         cmocka_unit_test_setup(after_a_fault_every_signature_is_verified, sound),

@@ -1,0 +1,35 @@
+/*
+ * Seals all seeds again under another master key, while the pool serves. The key process opens each seed and
+ * seals it under its current key; the new sealed seed has opened and signed before it is stored. The old ones
+ * are kept until all are replaced. The database role must own the tables: no other may change a seed.
+ */
+#ifndef FAIRWAY_PROVISION_ROTATE_H
+#define FAIRWAY_PROVISION_ROTATE_H
+
+#include "keys/keyd.h"
+
+struct rotate_settings {
+    const char *database_url;
+    struct network_id network;
+    struct keyd *keyd;  /* KEYD_ROTATE */
+    const char *key_id; /* its current key */
+    unsigned
+        timeout_s; /* how long the database may be unavailable, or another process change the pool's size */
+    unsigned poll_ms;
+};
+
+struct rotate_result {
+    int64_t accounts; /* of the database, retired ones too */
+    size_t broken;    /* whose sealed seeds do not open, and are unchanged; each is logged */
+};
+
+/*
+ * Blocks until no sealed seed needs another master key; then forgets the old sealed seeds, and those keys.
+ * With broken ones both are kept. Excludes other processes that store seeds. May be called again after any
+ * error or crash, and does the rest. ERR_DATABASE_UNAVAILABLE, ERR_NOT_LEADER, ERR_NOT_YET: for longer than
+ * timeout_s.
+ */
+MUST_CHECK enum err rotate_all(
+    const struct rotate_settings *settings, struct rotate_result *out, struct detail *detail);
+
+#endif

@@ -1,0 +1,150 @@
+/* Replaces sealed seeds in batches, each in a transaction of the session that has the provisioning lock. */
+#include "provision/rotate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "pool/account_read.h"
+#include "session.h"
+
+struct rotate {
+    const struct rotate_settings *settings;
+    struct session session;
+    char after[ADDRESS_SIZE]; /* the last account that was tried */
+    struct rotate_result result;
+    bool done;
+};
+
+/* What is replaced of a batch; old points into the rows that were read. */
+struct batch {
+    size_t count, broken;
+    const char *texts[SIGN_BATCH_MAX];
+    struct bytes old[SIGN_BATCH_MAX], fresh[SIGN_BATCH_MAX];
+    struct generated_key accounts[SIGN_BATCH_MAX];
+    enum err results[SIGN_BATCH_MAX];
+};
+
+static enum err reseal(
+    const struct rotate *rotate, const struct db_rows *rows, struct batch *batch, struct detail *detail)
+{
+    struct generated_key *accounts = batch->accounts;
+    enum err e = ERR_OK;
+    *batch = (struct batch){0};
+    for (size_t i = 0; e == ERR_OK && i < db_count(rows); i++)
+        e = account_read_seed(rows, i, 0, &accounts[i].public_key, &accounts[i].sealed, detail);
+    if (e != ERR_OK)
+        return e;
+    if ((e = keyd_reseal(rotate->settings->keyd, accounts, batch->results, db_count(rows))) != ERR_OK)
+        return detail_set(detail, e, "the key process did not seal the seeds again");
+    for (size_t i = 0; i < db_count(rows); i++) {
+        if (batch->results[i] != ERR_OK) {
+            batch->broken++;
+            log_error("a sealed seed does not open under its master key, and stays as it is",
+                "account=%s key=%s", db_text(rows, i, 0), db_text(rows, i, 2));
+            continue;
+        }
+        batch->texts[batch->count] = db_text(rows, i, 0);
+        batch->old[batch->count] = db_bytea(rows, i, 1);
+        batch->fresh[batch->count++] = BYTES_OF(accounts[i].sealed.box);
+    }
+    return e;
+}
+
+/* Runs a statement as a transaction of the session. */
+static enum err execute(struct rotate *rotate, struct db_statement statement, struct detail *detail)
+{
+    enum err e = session_begin(&rotate->session, detail);
+    if (e == ERR_OK)
+        e = db_query(rotate->session.db, statement, NULL, detail);
+    if (e == ERR_OK)
+        return db_commit(rotate->session.db, detail);
+    db_rollback(rotate->session.db);
+    return e;
+}
+
+static const char sql_counts[] =
+    "SELECT count(*), count(*) FILTER (WHERE a.key_id <> $1) FROM fairway.channel_accounts a";
+
+static enum err log_progress(struct rotate *rotate, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    const char *key_id = rotate->settings->key_id;
+    enum err e = db_query(rotate->session.db, DB_SQL(sql_counts, DB_TEXT(key_id)), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    rotate->result.accounts = db_i64(rows, 0, 0);
+    log_info("seeds are sealed under the new master key", "key=%s done=%" PRId64 " left=%" PRId64, key_id,
+        db_i64(rows, 0, 0) - db_i64(rows, 0, 1), db_i64(rows, 0, 1));
+    return ERR_OK;
+}
+
+static const char sql_next[] = "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
+                               " WHERE a.key_id <> $1 AND a.public_key > $2 ORDER BY a.public_key LIMIT $3";
+
+static const char sql_reseal[] = "SELECT fairway.reseal_accounts($1, $2, $3, $4)";
+
+static const char sql_end[] = "SELECT fairway.end_rotation($1)";
+
+static enum err step(struct rotate *rotate, struct batch *batch, struct detail *detail)
+{
+    const struct db_param key_id = DB_TEXT(rotate->settings->key_id);
+    AUTO_ROWS rows = NULL;
+    enum err e = session_take(&rotate->session, detail);
+    if (e == ERR_OK)
+        e = db_query(rotate->session.db,
+            DB_SQL(sql_next, key_id, DB_TEXT(rotate->after), DB_I64(SIGN_BATCH_MAX)), &rows, detail);
+    if (e != ERR_OK)
+        return e;
+    if (db_count(rows) == 0) {
+        rotate->done = true;
+        e = rotate->result.broken > 0 ? ERR_OK : execute(rotate, DB_SQL(sql_end, key_id), detail);
+        return e == ERR_OK ? log_progress(rotate, detail) : e;
+    }
+    if ((e = reseal(rotate, rows, batch, detail)) != ERR_OK ||
+        (e = execute(rotate,
+             DB_SQL(sql_reseal, DB_TEXTS(batch->texts, batch->count), DB_BYTEAS(batch->old, batch->count),
+                 DB_BYTEAS(batch->fresh, batch->count), key_id),
+             detail)) != ERR_OK)
+        return e;
+    rotate->result.broken += batch->broken;
+    memcpy(rotate->after, db_text(rows, db_count(rows) - 1, 0), sizeof rotate->after);
+    return log_progress(rotate, detail);
+}
+
+static enum err run(struct rotate *rotate, struct batch *batch, struct detail *detail)
+{
+    const int64_t timeout_ms = (int64_t)rotate->settings->timeout_s * 1000;
+    int64_t deadline_ms = clock_ms() + timeout_ms;
+    struct detail logged = {0};
+    while (!rotate->done) {
+        *detail = (struct detail){0};
+        enum err e = step(rotate, batch, detail);
+        if (e == ERR_OK) {
+            deadline_ms = clock_ms() + timeout_ms;
+            continue;
+        }
+        rotate->done = false;
+        if ((!err_is_transient(e) && e != ERR_NOT_LEADER) || clock_left_ms(deadline_ms) == 0)
+            return e;
+        if (!text_equal_but_digits(logged.text, detail->text))
+            log_info("rotate-master-key is waiting", "error=%s reason=\"%s\"", err_code(e), detail->text);
+        logged = *detail;
+        clock_sleep_ms((int)rotate->settings->poll_ms);
+    }
+    return ERR_OK;
+}
+
+enum err rotate_all(const struct rotate_settings *settings, struct rotate_result *out, struct detail *detail)
+{
+    struct rotate rotate = {
+        .settings = settings, .session = session_new(settings->database_url, &settings->network)};
+    AUTO_FREE struct batch *batch = NEW(struct batch);
+    enum err e = run(&rotate, batch, detail);
+    *out = rotate.result;
+    session_free(&rotate.session);
+    return e;
+}

@@ -1,0 +1,147 @@
+// rotate-master-key: every seed is sealed again while replicas serve, a run that was killed is repeated, and afterwards the old key opens
+// nothing. Only the owner's role may do it, and the old seals are kept until the end.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { inRole, payThrough, startWorld, until } from './harness.mjs';
+import { unseal } from './unseal.mjs';
+
+const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 270, BATCH = 256;
+let world, users, oldKey, newKey, both; // both: environment with both keys
+
+const key = file => fs.readFileSync(file);
+const id = text => text.match(/master key ([0-9a-f]{16})/)[1];
+const rows = () => world.sql("SELECT public_key, key_id, encode(sealed_seed, 'hex') FROM fairway.channel_accounts ORDER BY public_key");
+const count = async from => Number((await world.sql(`SELECT count(*) FROM fairway.${from}`))[0][0]);
+const rotate = () => world.start(['rotate-master-key'], both);
+const asRole = (role, text) => promisify(execFile)('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', inRole(role, world.env.DATABASE_URL), '-c', text]);
+
+/** The accounts whose seeds this key file opens. */
+async function openedBy(file) {
+  const networkId = crypto.createHash('sha256').update(world.passphrase).digest();
+  return (await rows()).filter(([publicKey, keyId, box]) => {
+    try {
+      return unseal({ masterKey: key(file), networkId, publicKey, keyId, box: Buffer.from(box, 'hex') });
+    } catch {
+      return false;
+    }
+  }).map(([publicKey]) => publicKey);
+}
+
+/** Runs while the second batch, or its COMMIT, does not return. */
+async function killedInTheSecondBatch(atCommit) {
+  const [last] = (await rows()).at(-1);
+  await world.sql('CREATE OR REPLACE FUNCTION public.stop_here() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$');
+  await world.sql(`CREATE ${atCommit ? 'CONSTRAINT' : ''} TRIGGER stop_here AFTER UPDATE ON fairway.channel_accounts
+    ${atCommit ? 'DEFERRABLE INITIALLY DEFERRED' : ''} FOR EACH ROW WHEN (NEW.key_id <> OLD.key_id AND NEW.public_key = '${last}') EXECUTE FUNCTION public.stop_here()`);
+  const stopped = () => world.sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name LIKE 'fairway%'");
+  const child = rotate();
+  try {
+    await until(async () => (await stopped()).length > 0, 30_000, 'the second batch is being stored');
+  } finally {
+    child.process.kill('SIGKILL');
+    await child.ended;
+    for (const [pid] of await stopped())
+      await world.sql(`SELECT pg_terminate_backend(${pid})`);
+    await world.sql('DROP TRIGGER stop_here ON fairway.channel_accounts');
+  }
+}
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
+  world.env.INGEST_POLL_MS = '50';
+  users = [await world.newAccount(), await world.newAccount()];
+  oldKey = world.env.MASTER_KEY_FILE;
+  newKey = path.join(world.folder, 'new.key');
+  await world.fairway('keygen', newKey);
+  both = { MASTER_KEY_FILE: newKey, OLD_MASTER_KEY_FILE: oldKey };
+});
+after(() => world?.stop());
+
+test('a replica with both keys stores no key, so that replicas with the old one can still start', TIMEOUT, async () => {
+  const service = await world.serve(both);
+  assert.equal(await count('master_keys'), 1);
+  await payThrough(world, service, ...users);
+  await service.kill();
+  await (await world.serve()).kill();
+});
+
+test('the role of serve can change no seal, nor what rotation keeps', TIMEOUT, async () => {
+  const before = await rows();
+  const refused = await world.start(['rotate-master-key'], { ...both, DATABASE_URL: world.env.DATABASE_URL }).ended;
+  assert.equal(refused.code, 78, refused.out);
+  assert.match(refused.out, /needs the owner's role/);
+  const call = `SELECT fairway.reseal_accounts(ARRAY['${before[0][0]}'], ARRAY[decode('${before[0][2]}', 'hex')], ARRAY[decode('${'00'.repeat(72)}', 'hex')], '${before[0][1]}')`;
+  for (const text of [call, `SELECT fairway.end_rotation('${before[0][1]}')`])
+    await assert.rejects(asRole('fairway', text), ({ stderr }) => /permission denied/.test(stderr), text);
+  await asRole('fairway_owner', call.replace(before[0][2], before[1][2])); // not the seal that the account has
+  assert.deepEqual(await rows(), before);
+  assert.deepEqual([await count('old_seals'), await count('master_keys')], [0, 1]);
+});
+
+test('killed in a batch and at its COMMIT while replicas serve: old seals are kept, and the owner can put them back', TIMEOUT, async () => {
+  const before = await rows(), withBoth = await world.serve(both), withOld = await world.serve();
+  await killedInTheSecondBatch(false);
+  assert.equal((await openedBy(newKey)).length, BATCH);
+  assert.equal((await openedBy(oldKey)).length, ACCOUNTS - BATCH);
+  assert.equal(await count('old_seals'), BATCH);
+  assert.equal(await count('master_keys'), 2);
+  for (const service of [withBoth, withOld])
+    await Promise.all(Array.from({ length: 8 }, () => payThrough(world, service, ...users)));
+  assert.equal(await count("channel_accounts WHERE state = 'quarantined'"), 0);
+  const page = fs.readFileSync(new URL('../../docker/keys.md', import.meta.url), 'utf8');
+  const [, undo] = /^( {4,}UPDATE [^]*?;)\n\n/m.exec(page);
+  await asRole('fairway_owner', undo.replaceAll('NEW_KEY_ID', (await world.sql("SELECT key_id FROM fairway.channel_accounts WHERE key_id NOT IN (SELECT key_id FROM fairway.old_seals) LIMIT 1"))[0][0]));
+  assert.deepEqual(await rows(), before);
+  assert.equal(await count('master_keys'), 1);
+  await killedInTheSecondBatch(true);
+  assert.equal((await openedBy(newKey)).length, BATCH);
+  for (const service of [withBoth, withOld])
+    await service.kill();
+});
+
+test('a seal that does not open keeps both keys', TIMEOUT, async () => {
+  const [publicKey] = (await rows()).at(-1);
+  const flip = () => world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${publicKey}'`);
+  await flip();
+  const { code, out } = await rotate().ended;
+  assert.equal(code, 1, out);
+  assert.match(out, new RegExp(`does not open.*account=${publicKey}`));
+  assert.match(out, new RegExp(`^1 of ${ACCOUNTS} sealed seeds do not open`, 'm'));
+  assert.equal(await count('master_keys'), 2);
+  assert.equal(await count('old_seals'), ACCOUNTS - 1);
+  await flip();
+});
+
+test('the next run ends it: the new key opens every seed, the old one none, and replicas change over without a stop', TIMEOUT, async () => {
+  const service = await world.serve(both);
+  const { code, out } = await rotate().ended;
+  assert.equal(code, 0, out);
+  assert.match(out, new RegExp(`level=info msg="seeds are sealed under the new master key" key=[0-9a-f]{16} done=${ACCOUNTS} left=0`));
+  assert.match(out, new RegExp(`^all ${ACCOUNTS} seeds are sealed under master key`, 'm'));
+  assert.deepEqual(await openedBy(oldKey), []);
+  assert.equal((await openedBy(newKey)).length, ACCOUNTS);
+  assert.deepEqual([await count('old_seals'), await count('master_keys')], [0, 1]);
+  await payThrough(world, service, ...users);
+  const next = await world.serve({ MASTER_KEY_FILE: newKey });
+  await payThrough(world, next, ...users);
+  const late = await world.start(['serve']).ended;
+  assert.equal(late.code, 78, late.out);
+  assert.match(late.out, new RegExp(`MASTER_KEY_FILE does not hold master key ${id(out)}`));
+  const again = await rotate().ended;
+  assert.equal(again.code, 0, again.out);
+});
+
+test('from a key file to a passphrase and back', TIMEOUT, async () => {
+  const passphrase = { CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE: 'a passphrase of this test only' };
+  for (const env of [{ ...passphrase, MASTER_KEY_FILE: '', OLD_MASTER_KEY_FILE: newKey }, { ...passphrase, MASTER_KEY_FILE: oldKey }]) {
+    const { code, out } = await world.start(['rotate-master-key'], env).ended;
+    assert.equal(code, 0, out);
+    assert.equal(await count('master_keys'), 1);
+  }
+  assert.equal((await openedBy(oldKey)).length, ACCOUNTS);
+});
