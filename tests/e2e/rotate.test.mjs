@@ -7,18 +7,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { inRole, payThrough, startWorld, until } from './harness.mjs';
+import { fairway, inRole, payThrough, startWorld, until } from './harness.mjs';
 import { unseal } from './unseal.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 270, BATCH = 256;
 let world, users, oldKey, newKey, both; // both: environment with both keys
 
+const run = promisify(execFile), page = fs.readFileSync(new URL('../../docker/keys.md', import.meta.url), 'utf8');
 const key = file => fs.readFileSync(file);
 const id = text => text.match(/master key ([0-9a-f]{16})/)[1];
 const rows = () => world.sql("SELECT public_key, key_id, encode(sealed_seed, 'hex') FROM fairway.channel_accounts ORDER BY public_key");
 const count = async from => Number((await world.sql(`SELECT count(*) FROM fairway.${from}`))[0][0]);
 const rotate = () => world.start(['rotate-master-key'], both);
-const asRole = (role, text) => promisify(execFile)('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', inRole(role, world.env.DATABASE_URL), '-c', text]);
+const asRole = (role, text) => run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', inRole(role, world.env.DATABASE_URL), '-c', text]);
 
 /** The accounts whose seeds this key file opens. */
 async function openedBy(file) {
@@ -35,9 +36,11 @@ async function openedBy(file) {
 /** Runs while the second batch, or its COMMIT, does not return. */
 async function killedInTheSecondBatch(atCommit) {
   const [last] = (await rows()).at(-1);
-  await world.sql('CREATE OR REPLACE FUNCTION public.stop_here() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$');
+  await world.sql(`CREATE OR REPLACE FUNCTION public.stop_here() RETURNS trigger LANGUAGE plpgsql
+    AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$`);
   await world.sql(`CREATE ${atCommit ? 'CONSTRAINT' : ''} TRIGGER stop_here AFTER UPDATE ON fairway.channel_accounts
-    ${atCommit ? 'DEFERRABLE INITIALLY DEFERRED' : ''} FOR EACH ROW WHEN (NEW.key_id <> OLD.key_id AND NEW.public_key = '${last}') EXECUTE FUNCTION public.stop_here()`);
+    ${atCommit ? 'DEFERRABLE INITIALLY DEFERRED' : ''} FOR EACH ROW
+    WHEN (NEW.key_id <> OLD.key_id AND NEW.public_key = '${last}') EXECUTE FUNCTION public.stop_here()`);
   const stopped = () => world.sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name LIKE 'fairway%'");
   const child = rotate();
   try {
@@ -75,7 +78,8 @@ test('the role of serve can change no seal, nor what rotation keeps', TIMEOUT, a
   const refused = await world.start(['rotate-master-key'], { ...both, DATABASE_URL: world.env.DATABASE_URL }).ended;
   assert.equal(refused.code, 78, refused.out);
   assert.match(refused.out, /needs the owner's role/);
-  const call = `SELECT fairway.reseal_accounts(ARRAY['${before[0][0]}'], ARRAY[decode('${before[0][2]}', 'hex')], ARRAY[decode('${'00'.repeat(72)}', 'hex')], '${before[0][1]}')`;
+  const call = `SELECT fairway.reseal_accounts(ARRAY['${before[0][0]}'], ARRAY[decode('${before[0][2]}', 'hex')],
+    ARRAY[decode('${'00'.repeat(72)}', 'hex')], '${before[0][1]}')`;
   for (const text of [call, `SELECT fairway.end_rotation('${before[0][1]}')`])
     await assert.rejects(asRole('fairway', text), ({ stderr }) => /permission denied/.test(stderr), text);
   await asRole('fairway_owner', call.replace(before[0][2], before[1][2])); // not the seal that the account has
@@ -93,9 +97,9 @@ test('killed in a batch and at its COMMIT while replicas serve: old seals are ke
   for (const service of [withBoth, withOld])
     await Promise.all(Array.from({ length: 8 }, () => payThrough(world, service, ...users)));
   assert.equal(await count("channel_accounts WHERE state = 'quarantined'"), 0);
-  const page = fs.readFileSync(new URL('../../docker/keys.md', import.meta.url), 'utf8');
   const [, undo] = /^( {4,}UPDATE [^]*?;)\n\n/m.exec(page);
-  await asRole('fairway_owner', undo.replaceAll('NEW_KEY_ID', (await world.sql("SELECT key_id FROM fairway.channel_accounts WHERE key_id NOT IN (SELECT key_id FROM fairway.old_seals) LIMIT 1"))[0][0]));
+  const [[fresh]] = await world.sql('SELECT key_id FROM fairway.channel_accounts WHERE key_id NOT IN (SELECT key_id FROM fairway.old_seals) LIMIT 1');
+  await asRole('fairway_owner', undo.replaceAll('NEW_KEY_ID', fresh));
   assert.deepEqual(await rows(), before);
   assert.equal(await count('master_keys'), 1);
   await killedInTheSecondBatch(true);
@@ -106,7 +110,8 @@ test('killed in a batch and at its COMMIT while replicas serve: old seals are ke
 
 test('a seal that does not open keeps both keys', TIMEOUT, async () => {
   const [publicKey] = (await rows()).at(-1);
-  const flip = () => world.sql(`UPDATE fairway.channel_accounts SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${publicKey}'`);
+  const flip = () => world.sql(`UPDATE fairway.channel_accounts
+    SET sealed_seed = set_byte(sealed_seed, 40, get_byte(sealed_seed, 40) # 1) WHERE public_key = '${publicKey}'`);
   await flip();
   const { code, out } = await rotate().ended;
   assert.equal(code, 1, out);
@@ -145,3 +150,31 @@ test('from a key file to a passphrase and back', TIMEOUT, async () => {
   }
   assert.equal((await openedBy(oldKey)).length, ACCOUNTS);
 });
+
+const hasSystemd = process.geteuid() === 0 && ['systemd-creds', 'systemd-analyze'].every(name => fs.existsSync(`/usr/bin/${name}`));
+
+test('the recipe of systemd: the credential has the key under its own name, and the unit with it is valid',
+  { ...TIMEOUT, skip: !hasSystemd && 'needs root and systemd' }, async () => {
+    const folder = fs.mkdtempSync(path.join(world.folder, 'systemd-')), plain = path.join(folder, 'decrypted');
+    const env = { PATH: process.env.PATH, SYSTEMD_CREDENTIAL_SECRET: path.join(folder, 'host.secret') };
+    fs.copyFileSync(oldKey, path.join(folder, 'master.key'));
+    const encrypt = /^ {4}(systemd-creds encrypt .*)$/m.exec(page)[1].replace('/etc/fairway/', `${folder}/`);
+    await run('sh', ['-c', encrypt], { cwd: folder, env });
+    const sealed = path.join(folder, 'master.key.cred');
+    const decrypt = name => run('systemd-creds', ['decrypt', `--name=${name}`, sealed, plain], { env });
+    assert.equal(key(sealed).includes(key(oldKey)), false);
+    await assert.rejects(decrypt('distribution.seed'));
+    await decrypt('master.key');
+    fs.chmodSync(plain, 0o400);
+    const service = await world.serve({ MASTER_KEY_FILE: plain });
+    await payThrough(world, service, ...users);
+    const unit = fs.readFileSync(new URL('../../docker/fairway.service', import.meta.url), 'utf8');
+    const dropIn = page.slice(page.indexOf('    [Service]\n')).split('\n\n')[0].replaceAll(/^ {4}/gm, '');
+    assert.match(dropIn, /^LoadCredential=$/m);
+    fs.writeFileSync(path.join(folder, 'fairway.service'), unit.replace(/^ExecStart=\S+/m, `ExecStart=${fairway}`));
+    fs.mkdirSync(path.join(folder, 'fairway.service.d'));
+    fs.writeFileSync(path.join(folder, 'fairway.service.d/keys.conf'), dropIn);
+    const { stderr } = await run('systemd-analyze', ['verify', path.join(folder, 'fairway.service')],
+      { env: { ...env, SYSTEMD_UNIT_PATH: `${folder}:` } });
+    assert.doesNotMatch(stderr, /fairway|keys\.conf/);
+  });
