@@ -36,16 +36,16 @@ static enum err show(struct db *db, struct detail *detail)
     enum err e = pool_counts_read(db, &pool, detail);
     if (e != ERR_OK)
         return e;
-    if (pool.held_until_s != 0) {
+    if (pool.grants.held_until_s != 0) {
         printf("grants are on hold: %s\nthey resume with the first ledger that closes after ",
-            pool.grants_reason);
-        print_time(pool.held_until_s);
+            pool.grants.reason);
+        print_time(pool.grants.held_until_s);
         putchar('\n');
     } else if (pool.grants_on_hold)
         puts("grants are on hold: the database was restored, copied or failed over\n"
              "ingestion has not set the end of the hold yet");
-    else if (!pool.grants_allowed && pool.cursor_sequence != 0)
-        printf("grants are not on hold, but stopped: %s\n", pool.grants_reason);
+    else if (pool.grants.stopped)
+        printf("grants are not on hold, but stopped: %s\n", pool.grants.reason);
     else
         puts("grants are not on hold");
     return ERR_OK;

@@ -21,28 +21,47 @@
 #define GRANTS_SAME_DATABASE "fairway.same_database(c.tableoid, c.system_identifier, c.timeline, c.home)"
 #define GRANTS_ON_HOLD "(c.held_until IS NOT NULL OR NOT (" GRANTS_SAME_DATABASE "))"
 
+/* ---- the decision */
+
+/* What it depends on: columns that any statement about fairway.cursor c may have, and their values. */
+#define GRANTS_COLUMNS                                                                                       \
+    "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
+    " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
+    ", c.held_until, c.hold_reason"
+#define GRANTS_COLUMN_COUNT 8
+struct grants_state {
+    bool known; /* false: no ledger has been ingested, and nothing else is set */
+    bool stopped, same_database;
+    uint32_t ledger; /* the last committed one */
+    int64_t close_time_s, clock_s;
+    int64_t held_until_s; /* 0: no hold is set */
+    char reason[160];     /* why grants are stopped or on hold, cut to fit; else '' */
+};
+/* Reads the columns of the first row, from this one on. */
+struct grants_state grants_state_read(const struct db_rows *rows, int column);
+
+/* Whether a lease may be granted. seen: the last ledger that this process had seen committed before it read
+ * the state; 0: not known. ERR_GRANTS_SUSPENDED: detail has the reason. */
+MUST_CHECK enum err grants_check(
+    const struct grants_state *state, unsigned ledger_ms, uint32_t seen, struct detail *detail);
+
 /* ---- for a grant transaction */
 
 /* Its first statement: takes the grants lock shared. False: grants are being stopped. */
 extern const char grants_enter_sql[];
 
-/* The first columns of its second statement, and where it reads them. A statement of its own after the lock:
+/* Where its second statement reads GRANTS_COLUMNS, its first columns. A statement of its own after the lock:
  * its snapshot must not be older than the lock. */
-#define GRANTS_COLUMNS                                                                                       \
-    "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
-    " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
-    ", c.held_until, c.hold_reason"
 #define GRANTS_FROM " FROM fairway.cursor c ORDER BY c.only_row DESC LIMIT 1"
-#define GRANTS_COLUMN_COUNT 8
 
 struct grants_time {
     uint32_t ledger; /* the last committed one */
     uint64_t now_s;  /* the later one of the database's clock and that ledger's close time */
 };
 
-/* Reads and checks the rows of both statements. ERR_GRANTS_SUSPENDED: detail has the reason. */
+/* Reads the rows of both statements and checks them as grants_check. */
 MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
-    struct grants_time *out, struct detail *detail);
+    uint32_t seen, struct grants_time *out, struct detail *detail);
 
 /* By how many seconds the database's clock and the last close time may differ: 30 s more than the expected
  * time between two ledgers. */

@@ -4,6 +4,7 @@
 
 #include "db/db.h"
 #include "pool/funds.h"
+#include "pool/grants_allowed.h"
 
 struct pool_counts {
     /* Accounts by state. */
@@ -19,10 +20,8 @@ struct pool_counts {
     int64_t cursor_lag_s; /* database clock - close time: may be negative */
     uint64_t now_s;       /* the later one of the database's clock and the close time, Unix seconds */
 
-    bool grants_allowed;     /* by the cursor row; clocks are not compared */
-    bool grants_on_hold;     /* the database may have forgotten leases */
-    int64_t held_until_s;    /* 0: no hold is set */
-    char grants_reason[160]; /* why grants are stopped or on hold, cut to fit; else '' */
+    struct grants_state grants; /* for grants_check */
+    bool grants_on_hold;        /* the database may have forgotten leases */
 
     int64_t partition_days; /* days after today for which leases have a partition; below 0: none for today */
 

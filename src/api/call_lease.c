@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "call.h"
+#include "pool_now.h"
 #include "prepare.h"
 #include "stellar/natural_key.h"
 
@@ -91,22 +92,13 @@ static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
         call_refuse(call, e, &detail);
 }
 
-/* A service that started while the RPC was unavailable. */
-static enum err check_network(const struct api_settings *settings, struct detail *detail)
-{
-    if (settings->network_checked == NULL || settings->network_checked(settings->ingest_context))
-        return ERR_OK;
-    return detail_set(
-        detail, ERR_GRANTS_SUSPENDED, "Stellar RPC has not answered since the start of this replica");
-}
-
 static enum err submit(struct call *call, struct detail *detail)
 {
     const struct api_settings *settings = &call->api->settings;
     const uint32_t tip = settings->seen_ledger == NULL ? 0 : atomic_load(settings->seen_ledger);
     enum err e = prepare_check(call, tip, detail);
     if (e == ERR_OK)
-        e = check_network(settings, detail);
+        e = pool_now_check_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
         call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
             .run = simulate,

@@ -1,7 +1,7 @@
 /*
  * GET /livez: the process and its key process run. GET /readyz, /health: leases can be granted now, or which
  * checks fail and why. Served on both listeners. Anyone may read the replies, so they have only constant
- * texts of this file, the reason why grants are stopped, and the reason that an operator gave for a hold.
+ * texts of this file, the reason why no lease is granted, and the reason that an operator gave for a hold.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #include "base/log.h"
 #include "db/server.h"
 #include "db_endpoint.h"
-#include "pool/grants_allowed.h"
-#include "pool/pool_counts.h"
+#include "pool_now.h"
 
 static bool keyd_runs(const struct keyd *keyd)
 {
@@ -133,24 +132,24 @@ static void check_ledgers(
             " behind, or a clock is wrong");
 }
 
-static void check_grants(const struct pool_counts *pool, struct report *report)
+static void check_grants(const struct pool_now *now, struct report *report)
 {
+    const struct grants_state *grants = &now->pool.grants;
     char until[CLOCK_TEXT_SIZE], *shown = report->grants;
     const size_t size = sizeof report->grants;
-    if (pool->grants_allowed) {
-        pass(report, CHECK_GRANTS);
-    } else if (pool->held_until_s > 0) {
-        clock_text(pool->held_until_s, until);
-        snprintf(shown, size, "grants are on hold until a ledger has closed after %s: %s", until,
-            pool->grants_reason);
+    if (now->refusal != ERR_GRANTS_SUSPENDED) {
+        pass(report, CHECK_GRANTS); /* funds have a check of their own */
+    } else if (grants->held_until_s > 0) {
+        clock_text(grants->held_until_s, until);
+        snprintf(
+            shown, size, "grants are on hold until a ledger has closed after %s: %s", until, grants->reason);
         fail(report, CHECK_GRANTS, "grants are on hold", shown, NULL);
-    } else if (pool->grants_on_hold) {
-        fail(report, CHECK_GRANTS,
-            "the database was restored or failed over, and ingestion has not checked it yet", NULL, NULL);
-    } else {
-        snprintf(shown, size, "grants are stopped%s%s", pool->grants_reason[0] != '\0' ? ": " : "",
-            pool->grants_reason);
+    } else if (grants->stopped) {
+        snprintf(shown, size, "grants are stopped: %s", grants->reason);
         fail(report, CHECK_GRANTS, "grants are stopped", shown, NULL);
+    } else {
+        snprintf(shown, size, "%s", now->why.text);
+        fail(report, CHECK_GRANTS, "no lease is granted", shown, NULL);
     }
 }
 
@@ -217,22 +216,23 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 {
     const struct api_settings *settings = query->settings;
     struct report report = {0};
-    struct pool_counts pool;
-    const bool database = pool_status_read(db, &pool, detail) == ERR_OK;
+    struct pool_now now;
+    const struct pool_counts *pool = &now.pool;
+    const bool database = pool_now_read(db, settings, false, &now, detail) == ERR_OK;
     if (database)
-        check_database(&pool, &report);
+        check_database(pool, &report);
     else
         fail(&report, CHECK_DATABASE, "the database is unavailable", NULL, detail->text);
     judge(&report, CHECK_KEYS, keyd_runs(settings->keyd), "the key process has ended");
     check_ingestion(settings, &report);
     if (database) {
-        check_ledgers(settings, &pool, &report);
-        check_grants(&pool, &report);
-        judge(&report, CHECK_ACCOUNTS, pool.active > 0,
+        check_ledgers(settings, pool, &report);
+        check_grants(&now, &report);
+        judge(&report, CHECK_ACCOUNTS, pool->active > 0,
             "no channel account is active: run fairway ensure-accounts");
-        check_funds(settings, &pool.funds, &report);
+        check_funds(settings, &pool->funds, &report);
         check_disk(db, &report);
-        check_standby(settings, &pool, &report);
+        check_standby(settings, pool, &report);
     }
     reply->status = report.failed ? 503 : 200;
     reply->text = report_text(&report);

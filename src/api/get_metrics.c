@@ -12,7 +12,7 @@
 #include "db_endpoint.h"
 #include "http/server.h"
 #include "pool/oldest_snapshot.h"
-#include "pool/pool_counts.h"
+#include "pool_now.h"
 #include "stellar/protocol.h"
 
 static void describe_as(FILE *out, const char *type, const char *name, const char *help)
@@ -75,10 +75,12 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "fairway_submissions{state=\"rejected\"} %" PRId64 "\n", pool->submissions_rejected);
 }
 
-static void put_cursor(FILE *out, const struct pool_counts *pool)
+static void put_cursor(FILE *out, const struct pool_now *now)
 {
+    const struct pool_counts *pool = &now->pool;
     gauge(out, "fairway_grants_allowed",
-        "1: grants are neither stopped nor on hold. Clocks are not compared.", pool->grants_allowed);
+        "1: a request for a lease would be granted now, or wait for an account. 0: it would be refused.",
+        now->refusal == ERR_OK);
     if (pool->cursor_sequence == 0)
         return;
     gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
@@ -131,8 +133,9 @@ static void put_snapshot(FILE *out, struct db *db, struct detail *detail)
 
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
 {
-    struct pool_counts pool;
-    const bool database = pool_counts_read(db, &pool, detail) == ERR_OK;
+    struct pool_now now;
+    const struct pool_counts *pool = &now.pool;
+    const bool database = pool_now_read(db, settings, true, &now, detail) == ERR_OK;
     put_build(out);
     put_protocol(out);
     put_requests(out);
@@ -141,10 +144,10 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
         settings->ingest_ready(settings->ingest_context, detail));
     if (!database)
         return;
-    put_accounts(out, &pool);
-    put_cursor(out, &pool);
-    put_funds(out, &pool.funds, &settings->funds);
-    put_database(out, settings, &pool, server_check_disk(db, detail) == ERR_OK);
+    put_accounts(out, pool);
+    put_cursor(out, &now);
+    put_funds(out, &pool->funds, &settings->funds);
+    put_database(out, settings, pool, server_check_disk(db, detail) == ERR_OK);
     put_snapshot(out, db, detail);
 }
 

@@ -1,6 +1,6 @@
 /* GET /v1/pool: the pool in counts, the cursor, and whether leases are granted. */
 #include "db_endpoint.h"
-#include "pool/pool_counts.h"
+#include "pool_now.h"
 
 /* 100,000 accounts are counted in about 0.1 s here. So they are counted once a second at most. */
 #define ACCOUNTS_A_MS 100
@@ -20,24 +20,26 @@ static void write_cursor(struct json_write *out, const struct pool_counts *pool)
     json_write_close(out, '}');
 }
 
-/* What the cursor row says. Whether this replica can grant now also depends on clocks; /readyz reports that.
- */
-static void write_grants(struct json_write *out, const struct pool_counts *pool)
+/* A reason of the cursor row is written as it is: the end of a hold has a member of its own. The balance is
+ * for operators. */
+static void write_grants(struct json_write *out, const struct pool_now *now)
 {
-    const char *reason = pool->grants_reason[0] != '\0' ? pool->grants_reason
-                         : pool->cursor_sequence == 0   ? "no ledger has been ingested yet"
-                                                        : "the database was restored or failed over";
+    const struct grants_state *grants = &now->pool.grants;
+    const char *reason = now->refusal == ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED ? err_text(now->refusal)
+                         : grants->reason[0] != '\0'                          ? grants->reason
+                                                                              : now->why.text;
     json_write_open(out, "grants", '{');
-    json_write_bool(out, "allowed", pool->grants_allowed);
-    if (!pool->grants_allowed)
+    json_write_bool(out, "allowed", now->refusal == ERR_OK);
+    if (now->refusal != ERR_OK)
         json_write_text(out, "reason", reason);
-    if (pool->held_until_s > 0)
-        json_write_decimal(out, "onHoldUntil", pool->held_until_s);
+    if (grants->held_until_s > 0)
+        json_write_decimal(out, "onHoldUntil", grants->held_until_s);
     json_write_close(out, '}');
 }
 
-static char *pool_text(const struct pool_counts *pool)
+static char *pool_text(const struct pool_now *now)
 {
+    const struct pool_counts *pool = &now->pool;
     struct json_write out = {0};
     json_write_begin(&out, 512);
     json_write_open(&out, "accounts", '{');
@@ -49,17 +51,18 @@ static char *pool_text(const struct pool_counts *pool)
     json_write_close(&out, '}');
     json_write_number(&out, "oldestLeaseSeconds", pool->oldest_lease_s);
     write_cursor(&out, pool);
-    write_grants(&out, pool);
+    write_grants(&out, now);
     return json_write_end(&out);
 }
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
-    struct pool_counts pool;
-    enum err e = pool_counts_read(db, &pool, detail);
+    struct pool_now now;
+    const struct pool_counts *pool = &now.pool;
+    enum err e = pool_now_read(db, query->settings, true, &now, detail);
     if (e == ERR_OK)
-        reply->text = pool_text(&pool);
-    const int64_t accounts = pool.active + pool.creating + pool.retiring + pool.quarantined;
+        reply->text = pool_text(&now);
+    const int64_t accounts = pool->active + pool->creating + pool->retiring + pool->quarantined;
     last_report_set(&query->api->last_pool, reply->status, reply->text, accounts / ACCOUNTS_A_MS);
     return e;
 }

@@ -2,7 +2,6 @@
  * decides about a request. */
 #include "grant_claim.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -34,21 +33,11 @@ static const char sql_members[] =
     "SELECT n.place FROM unnest($1::text[]) WITH ORDINALITY n (address, place)"
     " WHERE (SELECT a.public_key FROM fairway.newest_account(n.address) a) IS NOT NULL";
 
-/* seen: before the rows were read. Until ingestion has put grants on hold, this is what stops them. */
-static enum err check_not_set_back(uint32_t now, uint32_t seen, struct detail *detail)
-{
-    if (now >= seen)
-        return ERR_OK;
-    return detail_set(detail, ERR_GRANTS_SUSPENDED,
-        "the database was set back: it is at ledger %" PRIu32 ", and was at ledger %" PRIu32, now, seen);
-}
-
+/* seen: before the rows were read. */
 static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows,
     const struct grant_settings *settings, uint32_t seen, struct grant_terms *terms, struct detail *detail)
 {
-    enum err e = grants_read(entered, rows, settings->ledger_ms, &terms->time, detail);
-    if (e == ERR_OK)
-        e = check_not_set_back(terms->time.ledger, seen, detail);
+    enum err e = grants_read(entered, rows, settings->ledger_ms, seen, &terms->time, detail);
     if (e != ERR_OK)
         return e;
     terms->transaction_id = db_i64(rows, 0, TERMS_TRANSACTION);

@@ -3,6 +3,7 @@
 #include "pool/grants_allowed.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/deadlines.h"
 #include "base/log.h"
@@ -14,9 +15,7 @@ int64_t grants_clock_slack_s(unsigned ledger_ms)
     return GRANTS_CLOCK_SLACK_S + ((int64_t)ledger_ms + 999) / 1000;
 }
 
-/* ---- for a grant transaction */
-
-const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('" LOCK_TEXT_GRANTS "'))";
+/* ---- the decision */
 
 /* Columns of GRANTS_COLUMNS. */
 enum {
@@ -30,38 +29,73 @@ enum {
     HOLD_REASON
 };
 
-static enum err suspended(const struct db_rows *entered, const struct db_rows *rows, struct detail *detail)
+struct grants_state grants_state_read(const struct db_rows *rows, int column)
+{
+    struct grants_state state = {.known = db_count(rows) > 0 && !db_is_null(rows, 0, column + SEQUENCE)};
+    if (!state.known)
+        return state;
+    state.stopped = !db_bool(rows, 0, column + ALLOWED);
+    state.same_database = db_bool(rows, 0, column + SAME_DATABASE);
+    state.ledger = (uint32_t)db_i64(rows, 0, column + SEQUENCE);
+    state.close_time_s = db_i64(rows, 0, column + CLOSE_TIME);
+    state.clock_s = db_i64(rows, 0, column + CLOCK);
+    const bool held = !db_is_null(rows, 0, column + HELD_UNTIL);
+    state.held_until_s = held ? db_i64(rows, 0, column + HELD_UNTIL) : 0;
+    if (state.stopped || held)
+        snprintf(state.reason, sizeof state.reason, "%s",
+            db_text(rows, 0, column + (state.stopped ? REASON : HOLD_REASON)));
+    return state;
+}
+
+static enum err check_clock(const struct grants_state *state, unsigned ledger_ms, struct detail *detail)
+{
+    const int64_t lag_s = state->clock_s - state->close_time_s, apart_s = lag_s < 0 ? -lag_s : lag_s;
+    if (apart_s <= grants_clock_slack_s(ledger_ms))
+        return ERR_OK;
+    return detail_set(detail, ERR_GRANTS_SUSPENDED,
+        "the database's clock and the last committed ledger's close time are %" PRId64 " s apart"
+        ": ingestion is behind, or a clock is wrong",
+        apart_s);
+}
+
+/* Until ingestion has put grants on hold, the check of `seen` is what stops them. */
+enum err grants_check(
+    const struct grants_state *state, unsigned ledger_ms, uint32_t seen, struct detail *detail)
+{
+    if (!state->known)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
+    if (state->stopped)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "%s", state->reason);
+    if (!state->same_database)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED,
+            "the database was restored or failed over, and ingestion has not noticed it yet");
+    if (state->held_until_s != 0)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED,
+            "grants are on hold until a ledger closes after %" PRId64 " (Unix seconds): %.80s",
+            state->held_until_s, state->reason);
+    enum err e = check_clock(state, ledger_ms, detail);
+    if (e == ERR_OK && state->ledger < seen)
+        e = detail_set(detail, ERR_GRANTS_SUSPENDED,
+            "the database was set back: it is at ledger %" PRIu32 ", and was at ledger %" PRIu32,
+            state->ledger, seen);
+    return e;
+}
+
+/* ---- for a grant transaction */
+
+const char grants_enter_sql[] = "SELECT pg_try_advisory_xact_lock_shared(hashtext('" LOCK_TEXT_GRANTS "'))";
+
+enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
+    uint32_t seen, struct grants_time *out, struct detail *detail)
 {
     if (!db_bool(entered, 0, 0))
         return detail_set(detail, ERR_GRANTS_SUSPENDED, "grants are being stopped");
-    if (db_count(rows) == 0)
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
-    if (!db_bool(rows, 0, ALLOWED))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED, "%s", db_text(rows, 0, REASON));
-    if (!db_bool(rows, 0, SAME_DATABASE))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "the database was restored or failed over, and ingestion has not noticed it yet");
-    if (!db_is_null(rows, 0, HELD_UNTIL))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "grants are on hold until a ledger closes after %" PRId64 " (Unix seconds): %.80s",
-            db_i64(rows, 0, HELD_UNTIL), db_text(rows, 0, HOLD_REASON));
-    return ERR_OK;
-}
-
-enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
-    struct grants_time *out, struct detail *detail)
-{
-    enum err e = suspended(entered, rows, detail);
+    const struct grants_state state = grants_state_read(rows, 0);
+    enum err e = grants_check(&state, ledger_ms, seen, detail);
     if (e != ERR_OK)
         return e;
-    const int64_t close_time_s = db_i64(rows, 0, CLOSE_TIME), clock_s = db_i64(rows, 0, CLOCK);
-    const int64_t apart_s = clock_s > close_time_s ? clock_s - close_time_s : close_time_s - clock_s;
-    if (apart_s > grants_clock_slack_s(ledger_ms))
-        return detail_set(detail, ERR_GRANTS_SUSPENDED,
-            "the database's clock and the last committed ledger's close time are %" PRId64 " s apart"
-            ": ingestion is behind, or a clock is wrong",
-            apart_s);
-    out->ledger = (uint32_t)db_i64(rows, 0, SEQUENCE);
+    const int64_t close_time_s = state.close_time_s, clock_s = state.clock_s;
+    out->ledger = state.ledger;
     out->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);
     return ERR_OK;
 }

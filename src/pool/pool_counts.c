@@ -1,11 +1,8 @@
 /* Counts the pool for clients, operators and metrics, in one snapshot. No decision about a lease uses it. */
 #include "pool/pool_counts.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "db/server.h"
-#include "pool/grants_allowed.h"
 #include "pool/submission.h"
 
 /* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
@@ -15,11 +12,9 @@ static const char sql_counts[] =
     "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined,"
     " greatest(floor(extract(epoch FROM clock_timestamp() - a.oldest_lease)), 0)::int8,"
     " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
-    " greatest(t.clock, c.close_time), coalesce(c.grants_allowed, false), coalesce(" GRANTS_ON_HOLD
-    ", false), coalesce(c.held_until, 0), coalesce(c.grants_reason, c.hold_reason, ''),"
-    " " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
+    " greatest(t.clock, c.close_time), " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
-    "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected"
+    "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected, " GRANTS_COLUMNS
     " FROM (SELECT CASE WHEN $1 THEN count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL)"
     "       ELSE (SELECT count(*) FROM (SELECT FROM fairway.channel_accounts o"
     "         WHERE o.slot IS NOT NULL AND o.state = 'active' ORDER BY o.slot LIMIT 1) one) END AS idle,"
@@ -49,16 +44,14 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
         .cursor_close_time_s = db_i64(rows, 0, 8),
         .cursor_lag_s = db_i64(rows, 0, 9),
         .now_s = (uint64_t)db_i64(rows, 0, 10),
-        .grants_allowed = db_bool(rows, 0, 11) && !db_bool(rows, 0, 12),
-        .grants_on_hold = db_bool(rows, 0, 12),
-        .held_until_s = db_i64(rows, 0, 13),
-        .submission_pending = db_bool(rows, 0, 15),
-        .synchronous_standby = db_bool(rows, 0, 16),
-        .partition_days = db_i64(rows, 0, 17),
-        .submissions_pending = db_i64(rows, 0, 18),
-        .submissions_rejected = db_i64(rows, 0, 19),
+        .submission_pending = db_bool(rows, 0, 11),
+        .synchronous_standby = db_bool(rows, 0, 12),
+        .partition_days = db_i64(rows, 0, 13),
+        .submissions_pending = db_i64(rows, 0, 14),
+        .submissions_rejected = db_i64(rows, 0, 15),
+        .grants = grants_state_read(rows, 16),
     };
-    snprintf(out->grants_reason, sizeof out->grants_reason, "%s", db_text(rows, 0, 14));
+    out->grants_on_hold = out->grants.known && (out->grants.held_until_s != 0 || !out->grants.same_database);
 }
 
 static enum err read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)

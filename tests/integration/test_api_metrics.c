@@ -154,6 +154,50 @@ static void DO2_the_cursor_is_the_last_ledger(void **state)
     assert_int_equal(value("fairway_ingestion_ok"), 0);
 }
 
+/* What a request for a lease is told, /metrics, /v1/pool and, unless it is about funds, /readyz. */
+static void assert_lease_refused(const char *refusal)
+{
+    AUTO_RESPONSE lease = {0}, pool = {0}, ready = {0};
+    json_t *check;
+    size_t i;
+    fixture_post_payment(&lease);
+    if (refusal == NULL)
+        assert_int_equal(lease.status, 201);
+    else
+        assert_refused(&lease, 503, refusal);
+    assert_int_equal(value("fairway_grants_allowed"), refusal == NULL);
+    service_get(&service, &pool, "/v1/pool");
+    const json_t *grants = json_object_get(pool.json, "grants");
+    assert_int_equal(json_is_true(json_object_get(grants, "allowed")), refusal == NULL);
+    assert_int_equal(json_is_string(json_object_get(grants, "reason")), refusal != NULL);
+    service_get(&service, &ready, "/readyz");
+    json_array_foreach(json_object_get(ready.json, "checks"), i, check)
+    {
+        const char *name = json_string_value(json_object_get(check, "name"));
+        if (strcmp(name, "grants") == 0)
+            assert_int_equal(json_is_true(json_object_get(check, "ok")),
+                refusal == NULL || strcmp(refusal, "GRANTS_SUSPENDED") != 0);
+    }
+}
+
+static void DO2_grants_are_allowed_when_a_request_is_told_so(void **state)
+{
+    static const char *const suspending[] = {"UPDATE fairway.cursor SET close_time = close_time - 60",
+        "UPDATE fairway.cursor SET close_time = close_time + 60",
+        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'x'",
+        "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'x'"};
+    assert_lease_refused(NULL);
+    for (size_t i = 0; i < sizeof suspending / sizeof suspending[0]; i++) {
+        test_db_exec(&service.db, suspending[i]);
+        assert_lease_refused("GRANTS_SUSPENDED");
+        service_reset(&service);
+    }
+    service_set_spendable(&service, 99 * SERVICE_PAYMENT);
+    assert_lease_refused("DISTRIBUTION_ACCOUNT_UNDERFUNDED");
+    service_set_spendable(&service, 100 * SERVICE_PAYMENT);
+    assert_lease_refused(NULL);
+}
+
 static void the_balance_of_the_distribution_account_is_left_out_until_it_is_known(void **state)
 {
     struct api_reply reply = metrics();
@@ -244,6 +288,7 @@ int main(void)
         TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database),
         TEST(every_request_is_counted_by_the_code_of_its_problem),
         TEST(DO2_the_cursor_is_the_last_ledger),
+        TEST(DO2_grants_are_allowed_when_a_request_is_told_so),
         TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
         TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
         TEST(DX9_the_age_of_the_oldest_snapshot_is_reported),

@@ -275,7 +275,7 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
     assert_string_equal(grants_text(&stopped, "reason"), "the ledgers have a gap");
     assert_string_equal(grants_text(&stopped, "onHoldUntil"), "");
     assert_false(grants_allowed(&restored));
-    assert_string_equal(grants_text(&restored, "reason"), "the database was restored or failed over");
+    assert_non_null(strstr(grants_text(&restored, "reason"), "the database was restored or failed over"));
 }
 
 static void before_the_first_ledger_the_cursor_is_null(void **state)

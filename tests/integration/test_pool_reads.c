@@ -51,7 +51,7 @@ static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
     assert_int_equal(pool.oldest_lease_s, 0);
     assert_int_equal(pool.cursor_sequence, 0);
     assert_int_equal(pool.cursor_close_time_s, 0);
-    assert_false(pool.grants_allowed);
+    assert_false(pool.grants.known);
 }
 
 static void each_account_is_counted_once_by_its_state(void **state)
@@ -102,7 +102,7 @@ static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negati
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
     assert_int_equal(pool.cursor_sequence, POOL_ROWS_LEDGER);
     assert_in_range(pool.cursor_lag_s, 100, 100 + slower(5000) / 1000);
-    assert_true(pool.grants_allowed);
+    assert_int_equal(pool.grants.clock_s - pool.grants.close_time_s, pool.cursor_lag_s);
     test_db_exec(&database, "UPDATE fairway.cursor SET close_time = close_time + 200, grants_allowed = false,"
                             " grants_reason = 'test'");
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
@@ -114,19 +114,19 @@ static void stopped_grants_and_a_hold_show_their_reasons(void **state)
     struct pool_counts pool;
     ledger_row(&database, 0);
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(pool.grants_allowed && !pool.grants_on_hold);
-    assert_string_equal(pool.grants_reason, "");
+    assert_true(grants_check(&pool.grants, 5000, 0, &detail) == ERR_OK && !pool.grants_on_hold);
+    assert_string_equal(pool.grants.reason, "");
     test_db_exec(&database, "UPDATE fairway.cursor SET held_until = 77, hold_reason = 'copied'");
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(!pool.grants_allowed && pool.grants_on_hold);
-    assert_int_equal(pool.held_until_s, 77);
-    assert_string_equal(pool.grants_reason, "copied");
+    assert_true(!pool.grants.stopped && pool.grants_on_hold);
+    assert_int_equal(pool.grants.held_until_s, 77);
+    assert_string_equal(pool.grants.reason, "copied");
     test_db_exec(&database, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
                             " grants_allowed = false, grants_reason = 'a gap'");
     assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(!pool.grants_allowed && !pool.grants_on_hold);
-    assert_int_equal(pool.held_until_s, 0);
-    assert_string_equal(pool.grants_reason, "a gap");
+    assert_true(pool.grants.stopped && !pool.grants_on_hold);
+    assert_int_equal(pool.grants.held_until_s, 0);
+    assert_string_equal(pool.grants.reason, "a gap");
 }
 
 #define MANY 25

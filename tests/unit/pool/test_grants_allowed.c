@@ -1,6 +1,9 @@
 /* When a hold ends (DR10): the close times of ledgers decide, even if a wrong clock began the hold. */
 #include "pool/grants_allowed.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "check.h"
 #include "stellar/policy.h"
 
@@ -17,6 +20,44 @@ static void H18_the_clock_may_be_off_by_30_seconds_and_a_ledger(void **state)
 {
     assert_int_equal(grants_clock_slack_s(LEDGER_MS), 35);
     assert_int_equal(grants_clock_slack_s(600), 31);
+}
+
+static struct grants_state granting(void)
+{
+    return (struct grants_state){
+        .known = true, .same_database = true, .ledger = 7, .close_time_s = NOW, .clock_s = NOW};
+}
+
+static void assert_check(const struct grants_state *given, uint32_t seen, const char *why)
+{
+    struct detail detail = {0};
+    assert_int_equal(
+        grants_check(given, LEDGER_MS, seen, &detail), why == NULL ? ERR_OK : ERR_GRANTS_SUSPENDED);
+    assert_true(why == NULL || strstr(detail.text, why) != NULL);
+}
+
+static void H18_each_condition_alone_suspends_grants(void **state)
+{
+    struct grants_state one = granting();
+    assert_check(&one, 7, NULL);
+    assert_check(&one, 8, "set back");
+    assert_check(&(struct grants_state){0}, 0, "no ledger");
+    one.clock_s = NOW + SLACK;
+    assert_check(&one, 0, NULL);
+    one.clock_s = NOW + SLACK + 1;
+    assert_check(&one, 0, "apart");
+    one.clock_s = NOW - SLACK - 1;
+    assert_check(&one, 0, "apart");
+    one = granting();
+    one.same_database = false;
+    assert_check(&one, 0, "failed over");
+    one = granting();
+    one.held_until_s = NOW - 1;
+    assert_check(&one, 0, "on hold");
+    one = granting();
+    one.stopped = true;
+    snprintf(one.reason, sizeof one.reason, "a gap");
+    assert_check(&one, 0, "a gap");
 }
 
 static void DR10_a_ledger_that_closed_after_the_hold_ends_it(void **state)
@@ -62,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(H18_the_clock_may_be_off_by_30_seconds_and_a_ledger),
+        cmocka_unit_test(H18_each_condition_alone_suspends_grants),
         cmocka_unit_test(DR10_a_ledger_that_closed_after_the_hold_ends_it),
         cmocka_unit_test(DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it),
         cmocka_unit_test(DR10_the_clock_alone_ends_no_hold),
