@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process.h"
 #include "db/url_files.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
@@ -41,6 +42,7 @@ enum err confinement_enter(
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
         if (config_knows(config, reread[i]) && config_text(config, reread[i]) != NULL)
             files[count++] = directory_of(config_text(config, reread[i]));
+    process_open();
     const bool abstract =
         (service_manager != NULL && service_manager[0] == '@') || (url != NULL && url_is_abstract(url));
     const struct confine_settings settings = {.files = (const char *const *)files,

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "rpc/rpc.h"
 
@@ -20,7 +21,7 @@ enum {
     /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
      * RPC, listening sockets and closing connections; for each thread; and for each further address of
      * RPC_URL: up to 27 threads have a connection to it, for which libcurl needs up to three. */
-    DESCRIPTORS_BASE = 211,
+    DESCRIPTORS_BASE = 213,
     DESCRIPTORS_THREAD = 4,
     DESCRIPTORS_ADDRESS = 81
 };
@@ -100,7 +101,7 @@ static enum err open_admin(
     AUTO_FREE char *address =
         mem_format("%s:%u", config_text(config, "ADMIN_LISTEN"), listeners_admin_port(config));
     struct http_server_settings http = {
-        .address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS};
+        .address = address, .threads = 1, .max_connections = ADMIN_CONNECTIONS, .listener = METRIC_ADMIN};
     struct detail why = {0};
     http.routes = api_routes(admin, &http.route_count);
     enum err e = http_server_start(&http, out, &why);

@@ -74,6 +74,9 @@ const char *http_request_id(const struct http_request *request);
  */
 void http_on_client_gone(struct http_request *request, void (*callback)(void *context), void *context);
 
+/* Names the client that has sent the request, for metrics. Called by admit. */
+void http_set_client(struct http_request *request, const char *name);
+
 /* ---- replying, from any thread */
 
 /* json: terminated text from malloc, freed here. */

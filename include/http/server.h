@@ -12,6 +12,7 @@ struct http_server_settings {
     /* "127.0.0.1:8001", "[::1]:0", "localhost:8001" (all its addresses), ":8001" (all addresses of this
      * host); port 0: any free port */
     const char *address;
+    unsigned listener;               /* for metrics: METRIC_API or METRIC_ADMIN */
     const struct http_route *routes; /* copied; their strings and contexts must outlive the server */
     size_t route_count;
     unsigned threads; /* 0: 2 */
@@ -43,12 +44,10 @@ struct http_server_settings {
  * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
  * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request
  * whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten seconds have the same
- * code.
+ * code. Each is counted by route, code and client, also when it is not logged (base/metric.h).
  */
 MUST_CHECK enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail);
-/* Requests of all servers of this process that were replied to with this problem; ERR_OK: with none. */
-uint64_t http_request_count(enum err e);
 unsigned http_server_port(const struct http_server *server);
 /*
  * Accepts no new connections. Requests in progress get up to grace_ms to be replied to; those that still

@@ -7,34 +7,27 @@
 #include <sysexits.h>
 
 #include "base/log.h"
+#include "base/metric.h"
+#include "base/process.h"
+#include "base/version.h"
 #include "commit.h"
 #include "db/server.h"
 #include "db_endpoint.h"
-#include "http/server.h"
 #include "pool/oldest_snapshot.h"
 #include "pool_now.h"
 #include "stellar/protocol.h"
 
-static void describe_as(FILE *out, const char *type, const char *name, const char *help)
-{
-    fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void describe(FILE *out, const char *name, const char *help)
-{
-    describe_as(out, "gauge", name, help);
-}
-
 static void gauge(FILE *out, const char *name, const char *help, int64_t value)
 {
-    describe(out, name, help);
+    metric_describe(out, "gauge", name, help);
     fprintf(out, "%s %" PRId64 "\n", name, value);
 }
 
 static void put_build(FILE *out)
 {
-    describe(out, "fairway_build_info", "The commit that this replica was built from.");
-    fprintf(out, "fairway_build_info{commit=\"%s\"} 1\n", FAIRWAY_COMMIT);
+    metric_describe(out, "gauge", "fairway_build_info",
+        "The version of this replica, and the commit that it was built from.");
+    fprintf(out, "fairway_build_info{version=\"%s\",commit=\"%s\"} 1\n", FAIRWAY_VERSION, FAIRWAY_COMMIT);
 }
 
 static void put_protocol(FILE *out)
@@ -48,20 +41,10 @@ static void put_protocol(FILE *out)
             protocol_noted());
 }
 
-/* The log leaves out lines when there are many; these counts have every request. */
-static void put_requests(FILE *out)
-{
-    static const char name[] = "fairway_http_requests_total";
-    describe_as(out, "counter", name, "HTTP requests by the code of their problem; OK: without one.");
-    for (enum err e = ERR_OK; e < ERR_COUNT; e++)
-        if (http_request_count(e) > 0)
-            fprintf(out, "%s{code=\"%s\"} %" PRIu64 "\n", name, err_code(e), http_request_count(e));
-}
-
 static void put_accounts(FILE *out, const struct pool_counts *pool)
 {
     static const char name[] = "fairway_channel_accounts";
-    describe(out, name, "Channel accounts by state; idle and leased ones are active.");
+    metric_describe(out, "gauge", name, "Channel accounts by state; idle and leased ones are active.");
     fprintf(out, "%s{state=\"idle\"} %" PRId64 "\n", name, pool->idle);
     fprintf(out, "%s{state=\"leased\"} %" PRId64 "\n", name, pool->leased);
     fprintf(out, "%s{state=\"creating\"} %" PRId64 "\n", name, pool->creating);
@@ -69,8 +52,8 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "%s{state=\"quarantined\"} %" PRId64 "\n", name, pool->quarantined);
     gauge(out, "fairway_oldest_lease_seconds", "Age of the oldest open lease; 0 when none is open.",
         pool->oldest_lease_s);
-    describe(
-        out, "fairway_submissions", "Open leases that fairway sends; rejected: that it has stopped sending.");
+    metric_describe(out, "gauge", "fairway_submissions",
+        "Open leases that fairway sends; rejected: that it has stopped sending.");
     fprintf(out, "fairway_submissions{state=\"pending\"} %" PRId64 "\n", pool->submissions_pending);
     fprintf(out, "fairway_submissions{state=\"rejected\"} %" PRId64 "\n", pool->submissions_rejected);
 }
@@ -138,7 +121,8 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     const bool database = pool_now_read(db, settings, true, &now, detail) == ERR_OK;
     put_build(out);
     put_protocol(out);
-    put_requests(out);
+    process_write(out);
+    metric_write(out);
     gauge(out, "fairway_database_up", "1: the database is available.", database);
     gauge(out, "fairway_ingestion_ok", "1: this replica ingests ledgers, or stands by for the one that does.",
         settings->ingest_ready(settings->ingest_context, detail));

@@ -89,6 +89,8 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct http_
     struct auth_client client;
     struct detail why = {0};
     enum err e = auth_check(auth, &asked, &client, &why);
+    if (e == ERR_OK || e == ERR_FORBIDDEN)
+        http_set_client(request, client.name);
     if (e == ERR_OK)
         return let_in(request, route->api, &client, refusal);
     log_refusal(request, e, &client, &why);

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "base/watched_file.h"
 #include "clients.h"
@@ -45,6 +46,8 @@ static enum err read_clients(struct auth *auth, struct clients *out, struct deta
     const struct bytes file = buf_bytes(&text);
     if (clients_read(auth->public_keys, auth->file.path != NULL ? &file : NULL, out, &why) != ERR_OK)
         return detail_set(detail, ERR_CONFIG, "%s: %s", sources(auth), why.text);
+    for (size_t i = 0; i < out->count; i++)
+        metric_label_add(METRIC_CLIENT, out->list[i].name);
     return ERR_OK;
 }
 

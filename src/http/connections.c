@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/rate_limit.h"
 #include "base/mem.h"
+#include "base/metric.h"
 
 enum {
     SPARE_FRACTION = 8,   /* an eighth of the maximum is kept free of connections without a request */
@@ -16,7 +17,7 @@ enum {
 };
 
 struct connections {
-    unsigned max;
+    unsigned label, max;
     struct connection_limits limits;
     struct rate_limit crowded;
     atomic_uint open;   /* accepted and not yet closed */
@@ -26,17 +27,27 @@ struct connections {
     struct linger_list lingering;
 };
 
-struct connections *connections_new(unsigned max, const struct connection_limits *limits)
+struct connections *connections_new(unsigned label, unsigned max, const struct connection_limits *limits)
 {
     struct connections *connections = NEW(struct connections);
+    connections->label = label;
     connections->max = max;
+    metric_set(METRIC_CONNECTIONS_MAX, label, max);
     connections->limits = *limits;
     pthread_mutex_init(&connections->lock, NULL);
     return connections;
 }
 
+/* Returns how many were open before. */
+static unsigned count_open(struct connections *connections, int by)
+{
+    metric_add(METRIC_CONNECTIONS, connections->label, 0, by);
+    return atomic_fetch_add(&connections->open, (unsigned)by);
+}
+
 void connections_free(struct connections *connections)
 {
+    (void)count_open(connections, -(int)atomic_load(&connections->open));
     /* Connections that the library closed before it started them. */
     for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
         next = c->next;
@@ -76,7 +87,7 @@ static void remove_dropped(struct connections *connections, int fd)
         if (c->fd != fd || c->started)
             continue;
         remove_record(connections, c);
-        atomic_fetch_sub(&connections->open, 1);
+        (void)count_open(connections, -1);
         free(c);
     }
 }
@@ -89,7 +100,7 @@ struct connection *connections_add(struct connections *connections, int fd)
     connection->next = connections->newest;
     *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
     connections->newest = connection;
-    atomic_fetch_add(&connections->open, 1);
+    (void)count_open(connections, 1);
     pthread_mutex_unlock(&connections->lock);
     return connection;
 }
@@ -116,7 +127,7 @@ bool connections_remove(struct connections *connections, struct connection *conn
     pthread_mutex_unlock(&connections->lock);
     if (connection_phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
         INVARIANT(atomic_fetch_sub(&connections->ending, 1) > 0);
-    const unsigned open = atomic_fetch_sub(&connections->open, 1);
+    const unsigned open = count_open(connections, -1);
     INVARIANT(open > 0);
     free(connection);
     return open >= connections->max || lingers;

@@ -12,7 +12,8 @@
 
 struct connections;
 
-struct connections *connections_new(unsigned max, const struct connection_limits *limits);
+/* label: of METRIC_LISTENER, under which they are counted. */
+struct connections *connections_new(unsigned label, unsigned max, const struct connection_limits *limits);
 void connections_free(struct connections *connections);
 
 /* Whether the maximum is reached. */

@@ -1,6 +1,7 @@
 /* What endpoints see of a request. Nothing of libmicrohttpd is passed on. */
 #include "http/http.h"
 
+#include "base/metric.h"
 #include "reply.h"
 #include "request.h"
 
@@ -53,6 +54,11 @@ void *http_kept(const struct http_request *request)
 const char *http_header(const struct http_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+void http_set_client(struct http_request *request, const char *name)
+{
+    request->client = metric_label_find(METRIC_CLIENT, name);
 }
 
 const char *http_request_id(const struct http_request *request)

@@ -158,7 +158,7 @@ struct listener *listener_new(const struct address_sockets *sockets, const struc
     struct listener *listener = NEW(struct listener);
     listener->settings = *settings;
     listener->sockets = *sockets;
-    listener->connections = connections_new(settings->max_connections, &settings->limits);
+    listener->connections = connections_new(settings->label, settings->max_connections, &settings->limits);
     listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (listener->wake < 0)
         log_fatal(EX_OSERR, "cannot make an event descriptor", "reason=\"%s\"", strerror(errno));

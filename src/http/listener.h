@@ -18,6 +18,7 @@ typedef bool (*listener_accepted)(
     void *context, int fd, const struct sockaddr *address, socklen_t address_len);
 
 struct listener_settings {
+    unsigned label;           /* of METRIC_LISTENER */
     unsigned max_connections; /* more wait in the backlog until one closes */
     struct connection_limits limits;
     listener_accepted accepted;

@@ -10,6 +10,7 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/rate_limit.h"
 #include "http/server.h"
 #include "reply.h"
@@ -207,6 +208,7 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->server = server;
     request->connection = connection;
     request->began_us = clock_us();
+    request->client = METRIC_NO_CLIENT;
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->target_at = target;
     request->refused = target_parse(&request->target, target == NULL ? "" : target, &request->refusal.detail);
@@ -222,7 +224,6 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
 
 /* Whoever can connect can cause these lines, so they must not fill a disk. */
 static struct rate_limit limits[ERR_COUNT];
-static atomic_uint_least64_t counts[ERR_COUNT];
 
 /* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
 static enum log_level level_of(const struct http_request *request)
@@ -232,14 +233,24 @@ static enum log_level level_of(const struct http_request *request)
     return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
 }
 
-/* Counts the request and logs it: never its body, its query or a header. sent: the reply was sent whole. */
+static void count_request(const struct http_request *request)
+{
+    const struct http_server *server = request->server;
+    const struct http_route *found = request->match.route;
+    const unsigned route = found == NULL ? METRIC_OTHER : server->route_labels[found - server->routes];
+    if (request->status == 0)
+        return; /* it was not replied to */
+    metric_add(METRIC_REQUESTS, route, request->error, 1);
+    metric_add(METRIC_CLIENT_REQUESTS, request->client, request->error, 1);
+    metric_observe(METRIC_REQUEST_SECONDS, route, 0, clock_us() - request->began_us);
+}
+
+/* Logs the request: never its body, its query or a header. sent: the reply was sent whole. */
 static void request_log(const struct http_request *request, bool sent)
 {
     const bool client_left = request->error == ERR_CANCELLED;
     const enum log_level level = level_of(request);
     unsigned not_logged = 0;
-    if (request->status != 0)
-        atomic_fetch_add(&counts[request->error], 1);
     if (level > LOG_DEBUG && !rate_limit_line(&limits[request->error], &not_logged))
         return;
     /* 499: what other servers log for a client that left before the reply. It is never sent. */
@@ -248,11 +259,6 @@ static void request_log(const struct http_request *request, bool sent)
         "not_logged=%u",
         request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
         sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id, not_logged);
-}
-
-uint64_t http_request_count(enum err e)
-{
-    return atomic_load(&counts[e]);
 }
 
 void request_end(
@@ -265,6 +271,7 @@ void request_end(
         return;
     const enum request_phase phase = atomic_load(&request->phase);
     INVARIANT(phase != HANDLED && phase != SUSPENDED); /* then it is the replying thread's */
+    count_request(request);
     request_log(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
     (void)!listener_phase(server->listener, request->peer, CONNECTION_IDLE); /* or it is closed */
     if (request->response != NULL)

@@ -52,7 +52,8 @@ struct http_request {
 
     int status; /* with response: written before REPLIED, read after */
     struct MHD_Response *response;
-    enum err error; /* for the log: it was replied to with this problem; ERR_OK: with none */
+    unsigned client; /* of METRIC_CLIENT */
+    enum err error;  /* for the log: it was replied to with this problem; ERR_OK: with none */
 
     void *kept; /* the handler's */
     void (*release)(void *kept);

@@ -13,6 +13,7 @@
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "request.h"
 #include "route.h"
 
@@ -98,6 +99,15 @@ static enum err start_workers(
     return ERR_OK;
 }
 
+static void name_routes(struct http_server *server)
+{
+    server->route_labels = NEW_ARRAY(server->route_count, unsigned);
+    for (size_t i = 0; i < server->route_count; i++) {
+        AUTO_FREE char *name = mem_format("%s %s", server->routes[i].method, server->routes[i].path);
+        server->route_labels[i] = metric_label_add(METRIC_ROUTE, name);
+    }
+}
+
 static struct connection_limits limits_of(const struct http_server_settings *settings)
 {
     int idle_s = settings->idle_timeout_s == 0 ? HTTP_IDLE_S : settings->idle_timeout_s;
@@ -127,15 +137,18 @@ enum err http_server_start(
     server->port = sockets.port;
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
+    name_routes(server);
     server->hangups = hangups_start();
     if (start_workers(server, settings, max_connections) != ERR_OK) {
         hangups_free(server->hangups);
         address_close(&sockets);
+        free(server->route_labels);
         free(server->routes);
         free(server);
         return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
     }
-    server->listener = listener_new(&sockets, &(struct listener_settings){.max_connections = max_connections,
+    server->listener = listener_new(&sockets, &(struct listener_settings){.label = settings->listener,
+                                                  .max_connections = max_connections,
                                                   .limits = limits_of(settings),
                                                   .accepted = connection_accepted,
                                                   .context = server});
@@ -177,6 +190,7 @@ void http_server_free(struct http_server *server)
     stop_workers(server);
     hangups_free(server->hangups);
     listener_free(server->listener);
+    free(server->route_labels);
     free(server->routes);
     free(server);
 }

@@ -19,6 +19,7 @@ enum server_stage {
 
 struct http_server {
     struct http_route *routes;
+    unsigned *route_labels; /* of METRIC_ROUTE, as routes */
     size_t route_count;
     /* Each a daemon with one thread. The library's own thread pool needs a listening socket, which it cannot
      * close without a race. */

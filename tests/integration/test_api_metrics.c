@@ -1,10 +1,14 @@
 /* GET /metrics: Prometheus' text format, correct values; unknown values are left out (DO2). */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/version.h"
 #include "support/api_client.h"
 #include "support/fixture.h"
 #include "slowness.h"
@@ -46,49 +50,127 @@ static void lease_one(void)
     assert_int_equal(response.status, 201);
 }
 
-/* Checks one line of the text format: "# HELP name text", "# TYPE name gauge", or
- * "name{label="value"} number". */
-static void assert_line(const char *line, char *described)
+/* Whether the text at *at is {name="value",...}; moves past it. */
+static bool take_labels(const char **at)
+{
+    char label[30], value[100];
+    for (char close = ','; close == ',';) {
+        int end = 0;
+        if (sscanf(*at, *(*at) == '{' ? "{%29[a-z]=\"%99[^\"\n]\"%n" : ",%29[a-z]=\"%99[^\"\n]\"%n", label,
+                value, &end) != 2 ||
+            end == 0)
+            return false;
+        *at += end;
+        close = **at;
+    }
+    return *(*at)++ == '}';
+}
+
+/* What the lines before this one have described. */
+struct family {
+    char name[100], kind[20];
+    size_t samples;
+};
+
+/* Checks one line of the text format: "# HELP name text", "# TYPE name kind", or "name{label="value"}
+ * number", where a histogram's name has an end. */
+static void assert_line(const char *line, struct family *family)
 {
     char name[100], kind[20];
     int end = 0;
     if (sscanf(line, "# HELP %99[a-z_] %n", name, &end) == 1 && end > 0) {
-        assert_true(strncmp(name, "fairway_", 8) == 0 && line[end] != '\0');
-        snprintf(described, 100, "%s", name);
+        assert_true(strncmp(name, "fairway_", 8) == 0 || strncmp(name, "process_", 8) == 0);
+        assert_true(line[end] != '\0' && strcmp(name, family->name) != 0 && family->samples > 0);
+        snprintf(family->name, sizeof family->name, "%s", name);
+        family->samples = 0;
         return;
     }
     if (sscanf(line, "# TYPE %99[a-z_] %19s", name, kind) == 2) {
-        assert_string_equal(name, described);
+        assert_string_equal(name, family->name);
         const size_t len = strlen(name);
-        const bool counts = len > 6 && strcmp(name + len - 6, "_total") == 0;
-        assert_string_equal(kind, counts ? "counter" : "gauge");
+        assert_int_equal(len > 6 && strcmp(name + len - 6, "_total") == 0, strcmp(kind, "counter") == 0);
+        snprintf(family->kind, sizeof family->kind, "%s", kind);
         return;
     }
-    assert_int_equal(sscanf(line, "%99[a-z_]%n", name, &end), 1);
-    assert_string_equal(name, described);
-    if (line[end] == '{') {
-        const char *close = strchr(line, '}');
-        assert_non_null(close);
-        end = (int)(close + 1 - line);
-    }
+    const size_t len = strlen(family->name);
+    assert_int_equal(strncmp(line, family->name, len), 0);
+    const char *at = line + len;
+    if (strcmp(family->kind, "histogram") == 0)
+        at += strncmp(at, "_bucket", 7) == 0 ? 7 : strncmp(at, "_sum", 4) == 0 ? 4 : 6;
+    if (*at == '{')
+        assert_true(take_labels(&at));
     char *rest;
-    assert_int_equal(line[end], ' ');
-    strtoll(line + end + 1, &rest, 10);
-    assert_true(rest != line + end + 1 && *rest == '\0');
+    assert_int_equal(*at, ' ');
+    strtod(at + 1, &rest);
+    assert_true(rest != at + 1 && *rest == '\0');
+    family->samples++;
 }
 
 static void every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE(void **state)
 {
     service_set_spendable(&service, 5000000);
     struct api_reply reply = metrics();
-    char described[100] = "";
+    struct family family = {.samples = 1};
     AUTO_FREE char *type = api_header(&reply, "Content-Type");
     assert_string_equal(type, "text/plain; version=0.0.4; charset=utf-8");
     size_t len = strlen(reply.body), lines = 0;
     assert_int_equal(reply.body[len - 1], '\n');
     for (char *rest = reply.body, *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; lines++)
-        assert_line(line, described);
-    assert_true(lines > 40);
+        assert_line(line, &family);
+    assert_true(lines > 40 && family.samples > 0);
+    api_reply_wipe(&reply);
+}
+
+static void assert_there(const struct api_reply *reply, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void assert_there(const struct api_reply *reply, const char *format, ...)
+{
+    char name[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    if (sample_of(reply, name) == ABSENT)
+        fail_msg("there is no %s", name);
+}
+
+/* An alert on a series that begins with its first event misses that event. */
+static void every_series_is_there_before_its_first_event(void **state)
+{
+    static const char *const routes[] = {"POST /v1/transactions", "GET /v1/transactions",
+        "GET /v1/transactions/{hash}", "POST /v1/fee-bumps", "POST /v1/submissions", "GET /v1/info",
+        "GET /v1/pool", "GET /v1/channel-accounts", "GET /openapi.json", "GET /livez", "GET /readyz",
+        "GET /health", "GET /metrics", "other"};
+    static const char *const clients[] = {"none", "other"}, *const listeners[] = {"api", "admin"};
+    struct api_reply reply = metrics();
+    for (enum err e = ERR_OK; e < ERR_COUNT; e++) {
+        for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+            assert_there(
+                &reply, "fairway_http_requests_total{route=\"%s\",code=\"%s\"}", routes[i], err_code(e));
+        for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+            assert_there(
+                &reply, "fairway_client_requests_total{client=\"%s\",code=\"%s\"}", clients[i], err_code(e));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++)
+        assert_there(
+            &reply, "fairway_http_request_duration_seconds_bucket{route=\"%s\",le=\"+Inf\"}", routes[i]);
+    for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
+        assert_there(&reply, "fairway_http_connections{listener=\"%s\"}", listeners[i]);
+        assert_there(&reply, "fairway_http_connections_max{listener=\"%s\"}", listeners[i]);
+    }
+    api_reply_wipe(&reply);
+}
+
+static void the_process_is_reported(void **state)
+{
+    struct api_reply reply = metrics();
+    const int64_t open = sample_of(&reply, "process_open_fds"),
+                  rss = sample_of(&reply, "process_resident_memory_bytes");
+    assert_true(open > 10 && open <= sample_of(&reply, "process_max_fds"));
+    assert_true(rss > (1 << 20) && rss <= sample_of(&reply, "process_virtual_memory_bytes"));
+    assert_true(sample_of(&reply, "process_cpu_seconds_total") >= 0);
+    const int64_t started_s = sample_of(&reply, "process_start_time_seconds");
+    assert_true(started_s <= time(NULL) && started_s > time(NULL) - 3600);
     api_reply_wipe(&reply);
 }
 
@@ -114,25 +196,48 @@ static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
     api_reply_wipe(&reply);
 }
 
+/* Waits until a value is so: a request is counted when it has ended, which is after its reply has arrived. */
+static void await_value(const char *name, int64_t wanted)
+{
+    for (int64_t end_ms = clock_ms() + slower(10000); value(name) != wanted; clock_sleep_ms(5))
+        if (clock_left_ms(end_ms) == 0)
+            fail_msg("%s is %lld, not %lld", name, (long long)value(name), (long long)wanted);
+}
+
 /* Also those that the log leaves out. */
-static void every_request_is_counted_by_the_code_of_its_problem(void **state)
+static void every_request_is_counted_once_by_route_client_and_code(void **state)
 {
     enum {
         REFUSED = 50
     };
-    static const char unknown[] = "fairway_http_requests_total{code=\"NOT_FOUND\"}";
-    const int64_t before = value(unknown), fine = value("fairway_http_requests_total{code=\"OK\"}");
+    static const char unknown[] = "fairway_http_requests_total{route=\"other\",code=\"NOT_FOUND\"}",
+                      of_none[] = "fairway_client_requests_total{client=\"none\",code=\"NOT_FOUND\"}",
+                      pool[] = "fairway_http_requests_total{route=\"GET /v1/pool\",code=\"OK\"}",
+                      took[] = "fairway_http_request_duration_seconds_count{route=\"GET /v1/pool\"}";
+    const int64_t before = value(unknown), none = value(of_none), fine = value(pool), timed = value(took);
+    AUTO_RESPONSE response = {0};
+    service_get(&service, &response, "/v1/pool");
     for (int i = 0; i < REFUSED; i++) {
         struct api_reply reply = api_get(http_server_port(service.http), "/nothing");
         assert_int_equal(reply.status, 404);
         api_reply_wipe(&reply);
     }
-    /* A request is counted when it has ended, which is after its reply has arrived. */
-    int64_t now = 0;
-    for (int64_t end_ms = clock_ms() + slower(10000); now != REFUSED && clock_ms() < end_ms;)
-        now = value(unknown) - (before == ABSENT ? 0 : before);
-    assert_int_equal(now, REFUSED);
-    assert_true(value("fairway_http_requests_total{code=\"OK\"}") > fine);
+    await_value(unknown, before + REFUSED);
+    await_value(of_none, none + REFUSED);
+    await_value(pool, fine + 1);
+    await_value(took, timed + 1);
+}
+
+static void open_connections_are_counted_by_listener(void **state)
+{
+    static const char api[] = "fairway_http_connections{listener=\"api\"}";
+    await_value(api, 0);
+    assert_int_equal(value("fairway_http_connections_max{listener=\"api\"}"), HTTP_MAX_CONNECTIONS);
+    const int waiting = service_send(&service, "GET", "/v1/pool", NULL);
+    await_value(api, 1);
+    assert_int_equal(value("fairway_http_connections{listener=\"admin\"}"), 1);
+    close(waiting);
+    await_value(api, 0);
 }
 
 static void DO2_the_cursor_is_the_last_ledger(void **state)
@@ -258,12 +363,13 @@ static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
     db_free(old);
 }
 
-static void the_commit_of_the_build_is_reported(void **state)
+static void the_version_and_commit_of_the_build_are_reported(void **state)
 {
     struct api_reply reply = metrics();
-    const char *build = strstr(reply.body, "\nfairway_build_info{commit=\"");
+    const char *build = strstr(reply.body, "\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"");
     assert_non_null(build);
-    assert_true(isalnum((unsigned char)build[strlen("\nfairway_build_info{commit=\"")]));
+    assert_true(isalnum(
+        (unsigned char)build[strlen("\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"")]));
     api_reply_wipe(&reply);
 }
 
@@ -286,13 +392,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE),
         TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database),
-        TEST(every_request_is_counted_by_the_code_of_its_problem),
+        TEST(every_series_is_there_before_its_first_event),
+        TEST(the_process_is_reported),
+        TEST(every_request_is_counted_once_by_route_client_and_code),
+        TEST(open_connections_are_counted_by_listener),
         TEST(DO2_the_cursor_is_the_last_ledger),
         TEST(DO2_grants_are_allowed_when_a_request_is_told_so),
         TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
         TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
         TEST(DX9_the_age_of_the_oldest_snapshot_is_reported),
-        TEST(the_commit_of_the_build_is_reported),
+        TEST(the_version_and_commit_of_the_build_are_reported),
         TEST(without_the_database_the_other_metrics_are_reported),
     };
     return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);

@@ -11,7 +11,8 @@ const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [
   .filter(name => pattern.test(name)).map(name => path.join(folder, name)).filter(name => fs.statSync(path.join(root, name)).isFile());
 
 const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/README.md', 'src/api/README.md', 'tests/README.md', 'tests/clients/README.md',
-  'tests/bench/README.md', 'docker/README.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md', 'docker/options.md'];
+  'tests/bench/README.md', 'docker/README.md', 'docker/metrics.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md',
+  'docker/options.md'];
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
 const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
   .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));
@@ -42,8 +43,11 @@ pagesHave('endpoint', (_, named) => all(named, /(\/(?:v1\/[a-z-]+(?:\/\{[a-z]+\}
 const commands = all(read('cmd/fairway/commands.c'), /\{"([a-z-]+)",/g);
 pagesHave('command of fairway', (_, named) => all(named, /^ *(?:\$ *)?fairway ([a-z][a-z-]+)/gm).filter(name => !commands.includes(name)));
 
+const metrics = all(sources + read('include/base/metric.h'), /"((?:fairway|process)_[a-z_]+)"/g);
+test('docker/metrics.md has each metric', () => assert.deepEqual(
+  metrics.filter(name => !read('docker/metrics.md').includes(`\`${name}\``)), []));
 pagesHave('metric', (_, named) => all(named, /\b(fairway_[a-z_]+)/g)
-  .filter(name => !sources.includes(name) && !read('docker/roles.sql').includes(name)));
+  .filter(name => !metrics.includes(name) && !read('docker/roles.sql').includes(name)));
 
 const targets = read('Makefile');
 pagesHave('make target', (_, named) => all(named, /\bmake ([a-z][a-z-]+)/g)

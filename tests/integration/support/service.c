@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "keyd.h"
 #include "settle_alone.h"
@@ -137,7 +138,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
     settings.limits.distribution = service->distribution;
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);
-    struct http_server_settings http = {0}, admin_http = {0};
+    struct http_server_settings http = {0}, admin_http = {.listener = METRIC_ADMIN};
     const struct http_route *routes = api_routes(service->api, &http.route_count);
     service->http = serve(routes, http.route_count, http);
     routes = api_routes(service->admin, &admin_http.route_count);

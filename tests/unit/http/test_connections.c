@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "base/clock.h"
+#include "base/metric.h"
 #include "connections.h"
 
 enum {
@@ -44,7 +45,7 @@ static void check_for_long(struct connections *connections)
 static void another_owner_of_the_descriptor_is_left_alone(void **state)
 {
     int pair[2];
-    struct connections *connections = connections_new(1, &limits);
+    struct connections *connections = connections_new(METRIC_API, 1, &limits);
     open_pair(-1, pair);
     assert_non_null(connections_add(connections, pair[0]));
     const int fd = pair[0];
@@ -61,7 +62,7 @@ static void another_owner_of_the_descriptor_is_left_alone(void **state)
 static void the_next_connection_with_the_descriptor_takes_the_place(void **state)
 {
     int pair[2];
-    struct connections *connections = connections_new(2, &limits);
+    struct connections *connections = connections_new(METRIC_API, 2, &limits);
     open_pair(-1, pair);
     for (int i = 0; i < 5; i++) {
         assert_non_null(connections_add(connections, pair[0]));

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/metric.h"
 #include "slowness.h"
 
 static void fine(struct http_request *request, void *context)
@@ -193,7 +194,7 @@ static void DX4_refusals_without_end_do_not_fill_the_log(void **state)
     }
     const int64_t periods = 1 + (clock_ms() - begun) / 10000;
     assert_in_range(count_lines("INVALID_REQUEST"), 1, 20 * (periods + 1));
-    assert_true(http_request_count(ERR_INVALID_REQUEST) >= REQUESTS - 1);
+    assert_true(metric_read(METRIC_CLIENT_REQUESTS, METRIC_NO_CLIENT, ERR_INVALID_REQUEST) >= REQUESTS - 1);
     hang_up(&client);
 }
 

@@ -1,0 +1,80 @@
+/*
+ * Counters, gauges and histograms of this process, for GET /metrics. All are in one table, so each series is
+ * there, with 0, before its first event. A label has a bounded list of values; no free text becomes one.
+ * Counting takes one or two relaxed atomic additions and no lock. Functions may be called from any thread.
+ */
+#ifndef FAIRWAY_BASE_METRIC_H
+#define FAIRWAY_BASE_METRIC_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* The most values that each label may have. Of those to which values are added, the first one is for all that
+ * do not fit. */
+enum {
+    METRIC_MAX_NONE = 1,
+    METRIC_MAX_ROUTE = 20,
+    METRIC_MAX_CLIENT = 18, /* 16 with names of their own */
+    METRIC_MAX_CODE = ERR_COUNT,
+    METRIC_MAX_LISTENER = 2,
+};
+enum metric_label {
+    METRIC_NONE,
+    METRIC_ROUTE,
+    METRIC_CLIENT,
+    METRIC_CODE,
+    METRIC_LISTENER,
+    METRIC_LABELS
+};
+/* Values that are always there. */
+enum {
+    METRIC_OTHER = 0,     /* of METRIC_ROUTE and METRIC_CLIENT */
+    METRIC_NO_CLIENT = 1, /* of METRIC_CLIENT: the request was not authenticated, or need not be */
+    METRIC_API = 0,       /* of METRIC_LISTENER */
+    METRIC_ADMIN,
+};
+
+/* id, type, name, two labels, help. SECONDS is a histogram that is observed in microseconds, SIZES one of
+ * numbers of items. */
+#define METRIC_TABLE(X)                                                                                      \
+    X(REQUESTS, COUNTER, "fairway_http_requests_total", ROUTE, CODE,                                         \
+        "HTTP requests by the code of their problem; OK: without one. The route other: of no route.")        \
+    X(CLIENT_REQUESTS, COUNTER, "fairway_client_requests_total", CLIENT, CODE,                               \
+        "The same requests by client; none: not authenticated, or no token is needed; other: a client "      \
+        "after "                                                                                             \
+        "the first 16.")                                                                                     \
+    X(REQUEST_SECONDS, SECONDS, "fairway_http_request_duration_seconds", ROUTE, NONE,                        \
+        "From a request's first line to the end of its reply, with what it waits for by ?wait=.")            \
+    X(CONNECTIONS, GAUGE, "fairway_http_connections", LISTENER, NONE, "Open connections.")                   \
+    X(CONNECTIONS_MAX, GAUGE, "fairway_http_connections_max", LISTENER, NONE,                                \
+        "The limit of open connections: MAX_CONNECTIONS for the API.")
+
+enum metric {
+#define X(id, type, name, a, b, help) METRIC_##id,
+    METRIC_TABLE(X)
+#undef X
+    METRIC_COUNT
+};
+
+/* Returns the number of a label's value; adds the value unless it is there. value is 1 or more characters
+ * without quotes, backslashes and line ends, and is copied. When no more fit: METRIC_OTHER. */
+unsigned metric_label_add(enum metric_label label, const char *value);
+/* The same without adding: METRIC_OTHER when there is no such value. */
+unsigned metric_label_find(enum metric_label label, const char *value);
+
+/* a, b: numbers of values of the metric's labels, 0 for NONE. */
+void metric_add(enum metric metric, unsigned a, unsigned b, int64_t amount);
+void metric_set(enum metric metric, unsigned a, int64_t value);
+/* Of a histogram: a time in microseconds, or a size. */
+void metric_observe(enum metric metric, unsigned a, unsigned b, int64_t value);
+/* The value; of a histogram the number of observations. */
+int64_t metric_read(enum metric metric, unsigned a, unsigned b);
+
+/* Writes all in Prometheus' text format, version 0.0.4. */
+void metric_write(FILE *out);
+/* Begins a family that the caller writes: the lines HELP and TYPE. */
+void metric_describe(FILE *out, const char *type, const char *name, const char *help);
+
+#endif

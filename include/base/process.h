@@ -1,0 +1,13 @@
+/* What this process uses, under the names that Prometheus' client libraries give. */
+#ifndef FAIRWAY_BASE_PROCESS_H
+#define FAIRWAY_BASE_PROCESS_H
+
+#include <stdio.h>
+
+/* Opens the two files of /proc that process_write reads: before the process is confined. Does nothing the
+ * second time. */
+void process_open(void);
+/* Writes process_*, as metric_write does. Calls process_open. What the system does not tell is left out. */
+void process_write(FILE *out);
+
+#endif
