@@ -19,6 +19,7 @@ enum {
     METRIC_MAX_CLIENT = 18, /* 16 with names of their own */
     METRIC_MAX_CODE = ERR_COUNT,
     METRIC_MAX_LISTENER = 2,
+    METRIC_MAX_KIND = 2,
 };
 enum metric_label {
     METRIC_NONE,
@@ -26,6 +27,7 @@ enum metric_label {
     METRIC_CLIENT,
     METRIC_CODE,
     METRIC_LISTENER,
+    METRIC_KIND,
     METRIC_LABELS
 };
 /* Values that are always there. */
@@ -34,6 +36,8 @@ enum {
     METRIC_NO_CLIENT = 1, /* of METRIC_CLIENT: the request was not authenticated, or need not be */
     METRIC_API = 0,       /* of METRIC_LISTENER */
     METRIC_ADMIN,
+    METRIC_LEASE = 0, /* of METRIC_KIND: as enum ticket_kind */
+    METRIC_FEE_BUMP,
 };
 
 /* id, type, name, two labels, help. SECONDS is a histogram that is observed in microseconds, SIZES one of
@@ -49,7 +53,16 @@ enum {
         "From a request's first line to the end of its reply, with what it waits for by ?wait=.")            \
     X(CONNECTIONS, GAUGE, "fairway_http_connections", LISTENER, NONE, "Open connections.")                   \
     X(CONNECTIONS_MAX, GAUGE, "fairway_http_connections_max", LISTENER, NONE,                                \
-        "The limit of open connections: MAX_CONNECTIONS for the API.")
+        "The limit of open connections: MAX_CONNECTIONS for the API.")                                       \
+    X(LEASES_GRANTED, COUNTER, "fairway_leases_granted_total", NONE, NONE,                                   \
+        "New leases that this replica has granted; repeats are not counted.")                                \
+    X(FEE_BUMPS, COUNTER, "fairway_fee_bumps_total", NONE, NONE,                                             \
+        "Fee bumps that this replica has signed and recorded, with repeats and the bids of submissions.")    \
+    X(SUBMISSIONS, COUNTER, "fairway_submissions_accepted_total", NONE, NONE,                                \
+        "Leases that this replica has taken on to send; repeats are not counted.")                           \
+    X(LEASE_WAIT, SECONDS, "fairway_lease_wait_seconds", NONE, NONE,                                         \
+        "From the queue to a new lease, or to CHANNEL_ACCOUNT_UNAVAILABLE.")                                 \
+    X(BATCH_SIZE, SIZES, "fairway_batch_size", KIND, NONE, "Requests that one database transaction decides.")
 
 enum metric {
 #define X(id, type, name, a, b, help) METRIC_##id,

@@ -22,6 +22,7 @@ static struct label {
     [METRIC_CLIENT] = {"client", METRIC_MAX_CLIENT, {"other", "none"}, 2},
     [METRIC_CODE] = {"code", METRIC_MAX_CODE, {NULL}, ERR_COUNT},
     [METRIC_LISTENER] = {"listener", METRIC_MAX_LISTENER, {"api", "admin"}, 2},
+    [METRIC_KIND] = {"kind", METRIC_MAX_KIND, {"lease", "fee_bump"}, 2},
 };
 
 unsigned metric_label_find(enum metric_label label, const char *value)

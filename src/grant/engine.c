@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/thread.h"
 #include "base/ticker.h"
 #include "engine_state.h"
@@ -26,12 +27,40 @@ void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct d
     }
 }
 
+static void count_lease(const struct engine_ticket *ticket)
+{
+    const struct grant *grant = &ticket->grant;
+    const bool granted = grant->state == GRANT_DONE && grant->lease.first && !grant->is_of_another,
+               bids = granted && grant->lease.bid_stroops != 0;
+    metric_add(METRIC_LEASES_GRANTED, 0, 0, granted);
+    metric_add(METRIC_FEE_BUMPS, 0, 0, bids);
+    metric_add(METRIC_SUBMISSIONS, 0, 0, bids);
+    if (granted || (grant->state == GRANT_REFUSED && grant->error == ERR_CHANNEL_ACCOUNT_UNAVAILABLE))
+        metric_observe(METRIC_LEASE_WAIT, 0, 0, (clock_ms() - ticket->arrived_ms) * 1000);
+}
+
+static void count_bump(const struct bump *bump)
+{
+    const bool done = bump->state == GRANT_DONE;
+    metric_add(METRIC_FEE_BUMPS, 0, 0, done);
+    metric_add(METRIC_SUBMISSIONS, 0, 0, done && bump->request->submits && bump->first);
+}
+
+void engine_done(struct engine_ticket *ticket)
+{
+    if (ticket->kind == TICKET_BUMP)
+        count_bump(&ticket->bump);
+    else
+        count_lease(ticket);
+    ticket->done(ticket);
+}
+
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
 {
     for (struct engine_ticket *ticket = tickets->first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
         engine_set_refused(ticket, e, detail);
-        ticket->done(ticket);
+        engine_done(ticket);
     }
 }
 
@@ -112,7 +141,7 @@ void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
     pthread_mutex_unlock(&engine->mutex);
     if (waits) {
         engine_set_refused(ticket, ERR_CANCELLED, NULL);
-        ticket->done(ticket);
+        engine_done(ticket);
     }
 }
 

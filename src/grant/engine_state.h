@@ -58,6 +58,9 @@ void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct d
  * mutex is not held. */
 void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
 
+/* Counts what became of a decided ticket, and calls its done. The mutex is not held. */
+void engine_done(struct engine_ticket *ticket);
+
 /* Accounts may have become idle: in a shortage, a claim is due. The mutex is held. */
 void engine_accounts_released(struct engine *engine);
 /* Wakes a worker if any ticket waits. The mutex is held. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "engine_choice.h"
 
 #define TRIES 3
@@ -83,6 +84,8 @@ static void take_tickets(struct engine *engine, struct batch *batch)
         batch->tickets[batch->count++] = ticket;
     }
     engine->taken += batch->count;
+    if (batch->count > 0)
+        metric_observe(METRIC_BATCH_SIZE, batch->kind, 0, (int64_t)batch->count);
 }
 
 /* Returns false when another worker has already taken what there was. */
@@ -231,7 +234,7 @@ static void call_done(struct ticket_queue *decided)
 {
     for (struct engine_ticket *ticket = decided->first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
-        ticket->done(ticket);
+        engine_done(ticket);
     }
 }
 

@@ -36,8 +36,9 @@ static int all_leased(void **state)
 static void no_request_waits_longer_than_six_seconds(void **state)
 {
     AUTO_RESPONSE response = {0};
-    int64_t begun_ms = clock_ms();
+    const int64_t begun_ms = clock_ms(), waits = metric_read(METRIC_LEASE_WAIT, 0, 0);
     fixture_post_payment(&response);
+    assert_int_equal(metric_read(METRIC_LEASE_WAIT, 0, 0), waits + 1);
     assert_in_range(clock_ms() - begun_ms, ENGINE_WAIT_MS, slower(ENGINE_WAIT_MS + 1000));
     assert_refused(&response, 503, "CHANNEL_ACCOUNT_UNAVAILABLE");
     assert_string_equal(response_header(&response, "Retry-After"), "5");

@@ -142,6 +142,9 @@ static void every_series_is_there_before_its_first_event(void **state)
         "GET /v1/pool", "GET /v1/channel-accounts", "GET /openapi.json", "GET /livez", "GET /readyz",
         "GET /health", "GET /metrics", "other"};
     static const char *const clients[] = {"none", "other"}, *const listeners[] = {"api", "admin"};
+    static const char *const others[] = {"fairway_leases_granted_total", "fairway_fee_bumps_total",
+        "fairway_submissions_accepted_total", "fairway_lease_wait_seconds_bucket{le=\"0.001\"}",
+        "fairway_batch_size_bucket{kind=\"lease\",le=\"64\"}", "fairway_batch_size_count{kind=\"fee_bump\"}"};
     struct api_reply reply = metrics();
     for (enum err e = ERR_OK; e < ERR_COUNT; e++) {
         for (size_t i = 0; i < ARRAY_LEN(routes); i++)
@@ -158,6 +161,8 @@ static void every_series_is_there_before_its_first_event(void **state)
         assert_there(&reply, "fairway_http_connections{listener=\"%s\"}", listeners[i]);
         assert_there(&reply, "fairway_http_connections_max{listener=\"%s\"}", listeners[i]);
     }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        assert_there(&reply, "%s", others[i]);
     api_reply_wipe(&reply);
 }
 
@@ -226,6 +231,38 @@ static void every_request_is_counted_once_by_route_client_and_code(void **state)
     await_value(of_none, none + REFUSED);
     await_value(pool, fine + 1);
     await_value(took, timed + 1);
+}
+
+static void post_with_key(struct response *response, const char *key)
+{
+    AUTO_FREE char *head = mem_format("Content-Type: application/json\r\nIdempotency-Key: %s\r\n", key);
+    json_t *body = fixture_payment();
+    AUTO_FREE char *text = json_dumps(body, JSON_COMPACT);
+    json_decref(body);
+    service_request(&service, response, "POST", "/v1/transactions", head,
+        (struct bytes){(const uint8_t *)text, strlen(text)});
+}
+
+static void leases_and_fee_bumps_are_counted_but_no_repeated_lease(void **state)
+{
+    static const char granted[] = "fairway_leases_granted_total", bumped[] = "fairway_fee_bumps_total",
+                      waited[] = "fairway_lease_wait_seconds_count",
+                      leases[] = "fairway_batch_size_sum{kind=\"lease\"}",
+                      bumps[] = "fairway_batch_size_sum{kind=\"fee_bump\"}";
+    const int64_t before[] = {value(granted), value(bumped), value(waited), value(leases), value(bumps)};
+    AUTO_RESPONSE first = {0}, repeat = {0}, bump = {0};
+    post_with_key(&first, "k");
+    assert_int_equal(first.status, 201);
+    post_with_key(&repeat, "k");
+    assert_int_equal(repeat.status, 200);
+    fixture_bump(&bump, &first);
+    assert_int_equal(bump.status, 200);
+    assert_int_equal(value(granted), before[0] + 1);
+    assert_int_equal(value(bumped), before[1] + 1);
+    assert_int_equal(value(waited), before[2] + 1);
+    assert_int_equal(value(leases), before[3] + 2);
+    assert_int_equal(value(bumps), before[4] + 1);
+    assert_int_equal(value("fairway_submissions_accepted_total"), 0);
 }
 
 static void open_connections_are_counted_by_listener(void **state)
@@ -395,6 +432,7 @@ int main(void)
         TEST(every_series_is_there_before_its_first_event),
         TEST(the_process_is_reported),
         TEST(every_request_is_counted_once_by_route_client_and_code),
+        TEST(leases_and_fee_bumps_are_counted_but_no_repeated_lease),
         TEST(open_connections_are_counted_by_listener),
         TEST(DO2_the_cursor_is_the_last_ledger),
         TEST(DO2_grants_are_allowed_when_a_request_is_told_so),
