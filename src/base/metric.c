@@ -22,16 +22,30 @@ static struct label {
     [METRIC_CLIENT] = {"client", METRIC_MAX_CLIENT, {"other", "none"}, 2},
     [METRIC_CODE] = {"code", METRIC_MAX_CODE, {NULL}, ERR_COUNT},
     [METRIC_LISTENER] = {"listener", METRIC_MAX_LISTENER, {"api", "admin"}, 2},
+    [METRIC_END] = {"end", METRIC_MAX_END, {"confirmed", "failed", "expired", "superseded", "consumed"}, 5},
+    [METRIC_RPC] = {"rpc", METRIC_MAX_RPC, {NULL}, 0},
+    [METRIC_METHOD] = {"method", METRIC_MAX_METHOD,
+        {"other", "getHealth", "getNetwork", "getVersionInfo", "getLedgers", "getLedgerEntries",
+            "getTransaction", "sendTransaction", "simulateTransaction"},
+        METRIC_MAX_METHOD},
+    [METRIC_RESULT] = {"result", METRIC_MAX_RESULT, {"ok", "error", "failed", "cancelled"}, 4},
     [METRIC_KIND] = {"kind", METRIC_MAX_KIND, {"lease", "fee_bump"}, 2},
 };
 
+/* The number of values when there is none such. */
+static unsigned find(const struct label *label, const char *value)
+{
+    const unsigned count = atomic_load_explicit(&label->count, memory_order_acquire);
+    unsigned i = 0;
+    while (i < count && strcmp(label->values[i], value) != 0)
+        i++;
+    return i;
+}
+
 unsigned metric_label_find(enum metric_label label, const char *value)
 {
-    const unsigned count = atomic_load_explicit(&labels[label].count, memory_order_acquire);
-    for (unsigned i = 0; i < count; i++)
-        if (strcmp(labels[label].values[i], value) == 0)
-            return i;
-    return METRIC_OTHER;
+    const unsigned i = find(&labels[label], value);
+    return i < atomic_load(&labels[label].count) ? i : METRIC_OTHER;
 }
 
 unsigned metric_label_add(enum metric_label label, const char *value)
@@ -40,12 +54,12 @@ unsigned metric_label_add(enum metric_label label, const char *value)
     struct label *to = &labels[label];
     INVARIANT(value[0] != '\0' && strpbrk(value, "\"\\\n") == NULL);
     pthread_mutex_lock(&adding);
-    unsigned i = metric_label_find(label, value);
-    const unsigned count = atomic_load(&to->count);
-    if (i == METRIC_OTHER && count < to->max) {
-        i = count;
+    unsigned i = find(to, value);
+    if (i == to->max)
+        i = METRIC_OTHER;
+    else if (i == atomic_load(&to->count)) {
         to->values[i] = mem_copy_text(value);
-        atomic_store_explicit(&to->count, count + 1, memory_order_release);
+        atomic_store_explicit(&to->count, i + 1, memory_order_release);
     }
     pthread_mutex_unlock(&adding);
     return i;
@@ -79,8 +93,8 @@ enum type {
     SIZES
 };
 
-#define X(id, type, name, a, b, help)                                                                        \
-    static atomic_int_least64_t cells_##id[WIDTH_##type * METRIC_MAX_##a * METRIC_MAX_##b];
+#define X(id, type, name, a, b, c, help)                                                                     \
+    static atomic_int_least64_t cells_##id[WIDTH_##type * METRIC_MAX_##a * METRIC_MAX_##b * METRIC_MAX_##c];
 METRIC_TABLE(X)
 #undef X
 
@@ -88,10 +102,11 @@ static const struct definition {
     atomic_int_least64_t *cells;
     enum type type;
     unsigned width;
-    enum metric_label a, b;
+    enum metric_label labels[3];
     const char *name, *help;
 } table[METRIC_COUNT] = {
-#define X(id, type, name, a, b, help) {cells_##id, type, WIDTH_##type, METRIC_##a, METRIC_##b, name, help},
+#define X(id, type, name, a, b, c, help)                                                                     \
+    {cells_##id, type, WIDTH_##type, {METRIC_##a, METRIC_##b, METRIC_##c}, name, help},
     METRIC_TABLE(X)
 #undef X
 };
@@ -99,8 +114,9 @@ static const struct definition {
 static atomic_int_least64_t *series(enum metric metric, unsigned a, unsigned b)
 {
     const struct definition *of = &table[metric];
-    INVARIANT(a < labels[of->a].max && b < labels[of->b].max);
-    return &of->cells[of->width * (a * labels[of->b].max + b)];
+    const unsigned pairs = labels[of->labels[1]].max * labels[of->labels[2]].max;
+    INVARIANT(a < labels[of->labels[0]].max && b < pairs);
+    return &of->cells[of->width * (a * pairs + b)];
 }
 
 static void add(atomic_int_least64_t *cell, int64_t amount)
@@ -161,54 +177,65 @@ static const char *value_of(enum metric_label label, unsigned i)
     return label == METRIC_CODE ? err_code(i) : labels[label].values[i];
 }
 
+/* One series: its values' numbers, by label. */
+struct at {
+    unsigned values[3];
+};
+
 /* le: of a bucket; else NULL. */
 static void write_name(
-    FILE *out, const struct definition *of, const char *suffix, unsigned a, unsigned b, const char *le)
+    FILE *out, const struct definition *of, const char *suffix, const struct at *at, const char *le)
 {
     const char *separator = "{";
     fprintf(out, "%s%s", of->name, suffix);
-    for (int i = 0; i < 2; i++) {
-        const enum metric_label label = i == 0 ? of->a : of->b;
+    for (int i = 0; i < 3; i++) {
+        const enum metric_label label = of->labels[i];
         if (label == METRIC_NONE)
             continue;
-        fprintf(out, "%s%s=\"%s\"", separator, labels[label].name, value_of(label, i == 0 ? a : b));
+        fprintf(out, "%s%s=\"%s\"", separator, labels[label].name, value_of(label, at->values[i]));
         separator = ",";
     }
     if (le != NULL)
         fprintf(out, "%sle=\"%s\"", separator, le);
-    fputs(le != NULL || of->a != METRIC_NONE ? "} " : " ", out);
+    fputs(le != NULL || of->labels[0] != METRIC_NONE ? "} " : " ", out);
 }
 
 static void write_histogram(
-    FILE *out, const struct definition *of, const atomic_int_least64_t *cells, unsigned a, unsigned b)
+    FILE *out, const struct definition *of, const atomic_int_least64_t *cells, const struct at *at)
 {
     const struct bound *bounds = bounds_of(of);
     int64_t count = 0;
     for (unsigned i = 0; i + 1 < of->width; i++) {
         count += get(&cells[i]);
-        write_name(out, of, "_bucket", a, b, i + 2 < of->width ? bounds[i].text : "+Inf");
+        write_name(out, of, "_bucket", at, i + 2 < of->width ? bounds[i].text : "+Inf");
         fprintf(out, "%" PRId64 "\n", count);
     }
-    write_name(out, of, "_sum", a, b, NULL);
+    write_name(out, of, "_sum", at, NULL);
     const int64_t sum = get(&cells[of->width - 1]);
     if (of->type == SECONDS)
         fprintf(out, "%.6f\n", (double)sum / 1e6);
     else
         fprintf(out, "%" PRId64 "\n", sum);
-    write_name(out, of, "_count", a, b, NULL);
+    write_name(out, of, "_count", at, NULL);
     fprintf(out, "%" PRId64 "\n", count);
 }
 
-static void write_series(FILE *out, enum metric metric, unsigned a, unsigned b)
+static void write_series(FILE *out, enum metric metric, const struct at *at)
 {
     const struct definition *of = &table[metric];
-    const atomic_int_least64_t *cells = series(metric, a, b);
+    const atomic_int_least64_t *cells =
+        series(metric, at->values[0], at->values[1] * labels[of->labels[2]].max + at->values[2]);
     if (of->type == SECONDS || of->type == SIZES) {
-        write_histogram(out, of, cells, a, b);
+        write_histogram(out, of, cells, at);
         return;
     }
-    write_name(out, of, "", a, b, NULL);
+    write_name(out, of, "", at, NULL);
     fprintf(out, "%" PRId64 "\n", get(cells));
+}
+
+static unsigned count_of(enum metric_label label)
+{
+    return atomic_load_explicit(&labels[label].count, memory_order_acquire);
 }
 
 void metric_write(FILE *out)
@@ -216,11 +243,11 @@ void metric_write(FILE *out)
     static const char *const types[] = {"counter", "gauge", "histogram", "histogram"};
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         const struct definition *of = &table[metric];
-        const unsigned as = atomic_load_explicit(&labels[of->a].count, memory_order_acquire),
-                       bs = atomic_load_explicit(&labels[of->b].count, memory_order_acquire);
+        const unsigned counts[] = {count_of(of->labels[0]), count_of(of->labels[1]), count_of(of->labels[2])};
         metric_describe(out, types[of->type], of->name, of->help);
-        for (unsigned a = 0; a < as; a++)
-            for (unsigned b = 0; b < bs; b++)
-                write_series(out, metric, a, b);
+        for (unsigned a = 0; a < counts[0]; a++)
+            for (unsigned b = 0; b < counts[1]; b++)
+                for (unsigned c = 0; c < counts[2]; c++)
+                    write_series(out, metric, &(struct at){{a, b, c}});
     }
 }

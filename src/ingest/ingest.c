@@ -8,6 +8,7 @@
 
 #include "base/deadlines.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/thread.h"
 #include "rpc/rpcs.h"
 #include "upkeep/audit.h"
@@ -75,6 +76,7 @@ static void *run(void *context)
             pause_ms = ingester_pause_ms(&ingest->ingester, e, ingest->retry.poll_ms);
         if (lead->leads && !retry_keeps_lead(e, db_is_open(lead->db)))
             lead_drop(lead);
+        metric_set(METRIC_LEADS, 0, lead->leads);
         janitor_lead(ingest->janitor, lead->leads);
         audit_lead(ingest->audit, lead->leads ? lead->cursor.protocol : 0);
     }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "pool/grants_allowed.h"
 #include "gap.h"
 #include "refute.h"
@@ -18,6 +19,7 @@ static enum err fetch(
     enum err e = ingester->feed.ledgers(ingester->feed.source, start, limit, out, detail);
     if (e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_LEDGER_GAP) {
         ingester->latest = out->latest_ledger;
+        ingester->fetched_us = clock_us();
         pace_note(&ingester->pace, out->latest_ledger, asked_ms);
     }
     return e;
@@ -38,9 +40,22 @@ static void note_seen(struct ingester *ingester, const struct cursor_snapshot *n
         atomic_store(ingester->seen_ledger, now->sequence);
 }
 
+static void count_commit(const struct ingester *ingester, const struct ledger_committed *committed)
+{
+    const struct settled *settled = &committed->settled;
+    metric_add(METRIC_ENDS, METRIC_CONFIRMED, 0, (int64_t)settled->confirmed);
+    metric_add(METRIC_ENDS, METRIC_FAILED, 0, (int64_t)settled->failed);
+    metric_add(METRIC_ENDS, METRIC_EXPIRED, 0, (int64_t)settled->expired);
+    metric_add(METRIC_ENDS, METRIC_SUPERSEDED, 0, (int64_t)settled->superseded);
+    metric_add(METRIC_ENDS, METRIC_CONSUMED, 0, (int64_t)settled->consumed);
+    metric_observe(METRIC_LEDGER_DELAY, 0, 0, committed->lag_s > 0 ? committed->lag_s * 1000000 : 0);
+    metric_observe(METRIC_LEDGER_ANSWER, 0, 0, committed->told_us - ingester->fetched_us);
+}
+
 static void note_commit(struct ingester *ingester, const struct ledger_committed *committed)
 {
     const struct lead *lead = &ingester->lead;
+    count_commit(ingester, committed);
     note_seen(ingester, &(struct cursor_snapshot){.known = true,
                             .sequence = lead->cursor.sequence,
                             .lag_s = committed->lag_s,
@@ -235,6 +250,7 @@ static enum err begin_lead(struct ingester *ingester, struct detail *detail)
         e = watch_leader(ingester, &cursor, detail);
     if (e == ERR_OK) {
         ingester->watch.since_ms = 0;
+        metric_add(METRIC_LEAD_TAKEN, 0, 0, 1);
         log_info("this replica leads ingestion", "after_ledger=%" PRIu32 " term=%" PRId64,
             ingester->lead.cursor.sequence, ingester->lead.term);
     }

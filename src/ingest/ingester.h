@@ -22,7 +22,8 @@ struct ingester {
     struct commit_log log;
     struct cursor_snapshot seen;   /* the last that this replica has read from the database, or committed */
     _Atomic uint32_t *seen_ledger; /* see ingest/ingest.h */
-    uint32_t latest; /* the network's latest ledger, as of the RPC's last answer; 0: not known */
+    uint32_t latest;    /* the network's latest ledger, as of the RPC's last answer; 0: not known */
+    int64_t fetched_us; /* clock_us() of that answer */
     struct pace pace;
     uint32_t fetch_limit; /* of ledgers in the next request; at first INGESTER_FETCH_MAX */
     bool contradicted;    /* the last ledger that was not committed is signed, and follows from this one: */

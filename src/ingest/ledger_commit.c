@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/server.h"
@@ -188,6 +189,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         e = finish(tx, detail);
     if (e == ERR_OK && tx->ends.count > 0 && tx->lead->listener.ended != NULL)
         tx->lead->listener.ended(tx->lead->listener.context, &tx->ends);
+    tx->out->told_us = clock_us();
     lease_ends_free(&tx->ends);
     log_notes(tx, e);
     if (e != ERR_OK)

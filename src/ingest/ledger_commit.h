@@ -15,6 +15,7 @@ struct gap_evidence;
 struct ledger_committed {
     struct settled settled;
     int64_t lag_s;            /* the database's clock minus the close time */
+    int64_t told_us;          /* clock_us() when it was committed and the listener had been told */
     bool hold_ended;          /* with this ledger */
     bool may_freeze;          /* it has an upgrade that can freeze accounts */
     int64_t held_until_s;     /* this ledger shows that the database was set back: a hold has begun; else 0 */

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/rate_limit.h"
 #include "field.h"
 #include "limits.h"
@@ -92,7 +94,7 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     return ERR_OK;
 }
 
-static enum err call_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
+static enum err post_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
     json_t **result, struct call_error *error, struct detail *detail)
 {
     struct bytes body;
@@ -109,6 +111,28 @@ static enum err call_current(struct rpc *rpc, const char *method, const char *re
         body = buf_bytes(&lifted->rest);
     }
     return read_answer(rpc, method, status, body, result, error, detail);
+}
+
+_Static_assert(METRIC_MAX_RPC == RPC_ADDRESSES_MAX, "each address of RPC_URL is counted by itself");
+
+static void count(const struct rpc *rpc, const char *method, enum err e, bool answered, int64_t took_us)
+{
+    const unsigned of = rpc_address(rpc) - 1, name = metric_label_find(METRIC_METHOD, method);
+    const unsigned result = e == ERR_OK          ? METRIC_CALL_OK
+                            : answered           ? METRIC_CALL_ERROR
+                            : e == ERR_CANCELLED ? METRIC_CALL_CANCELLED
+                                                 : METRIC_CALL_FAILED;
+    metric_add(METRIC_RPC_CALLS, of, METRIC_PAIR(name, result, RESULT), 1);
+    metric_observe(METRIC_RPC_SECONDS, of, name, took_us);
+}
+
+static enum err call_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
+    json_t **result, struct call_error *error, struct detail *detail)
+{
+    const int64_t began_us = clock_us();
+    enum err e = post_current(rpc, method, request, lifted, result, error, detail);
+    count(rpc, method, e, error->code != 0, clock_us() - began_us);
+    return e;
 }
 
 static bool fails_over(enum err e, const struct call_error *error, bool repeatable)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
@@ -104,6 +105,8 @@ struct rpc *rpc_new(const struct rpc_settings *settings)
     struct bytes address;
     rpc->first = settings->only != 0 ? settings->only : 1;
     for (unsigned n = 1; n <= RPC_ADDRESSES_MAX && (address = next_address(&list)).len > 0; n++) {
+        AUTO_FREE char *number = mem_format("%u", n);
+        metric_label_add(METRIC_RPC, number);
         AUTO_FREE char *url = mem_format("%.*s", (int)address.len, (const char *)address.data);
         struct rpc_settings one = *settings;
         one.url = url;

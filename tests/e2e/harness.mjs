@@ -325,10 +325,10 @@ export class Service {
     return { status, ...json.checks.find(({ name }) => name === wanted) };
   }
 
-  /** The values of /metrics without labels, by name. */
+  /** The values of /metrics by name, with labels as they are written: name{a="b",c="d"}. */
   async metrics() {
     const text = await (await fetch(`${this.adminUrl}/metrics`)).text();
-    return Object.fromEntries([...text.matchAll(/^(fairway_[a-z_]+) (-?\d+)$/gm)].map(([, name, value]) => [name, Number(value)]));
+    return Object.fromEntries([...text.matchAll(/^([a-z_]+(?:\{.*\})?) (-?[\d.]+)$/gm)].map(([, name, value]) => [name, Number(value)]));
   }
 }
 

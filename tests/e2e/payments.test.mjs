@@ -2,17 +2,25 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payThrough, payment, slower, startWorld, submit } from './harness.mjs';
+import { assertSettled, payThrough, payment, slower, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 15;
-let world, service, users;
+let world, service, users, earlier;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
   service = await world.serve();
+  const { said, ledgers } = await quiet();
+  earlier = ledgers - said.fairway_ledger_commit_delay_seconds_count; // ensure-accounts has committed these
   users = await Promise.all(Array.from({ length: 20 }, () => world.newAccount()));
 });
 after(() => world?.stop());
+
+/** What the metrics say, and how many ledgers the database has, while none is committed. */
+const quiet = () => until(async () => {
+  const said = await service.metrics(), [[ledgers]] = await world.sql('SELECT count(*) FROM fairway.ledgers');
+  return (await service.metrics()).fairway_cursor_ledger === said.fairway_cursor_ledger && { said, ledgers: Number(ledgers) };
+}, 20_000, 'a moment without a ledger');
 
 /** Compares what a status says of the result with what the SDK gets from the network. */
 async function assertAsOnTheNetwork(status, hash) {
@@ -121,4 +129,49 @@ test('an exhausted pool gives 503 with Retry-After after six seconds; leases tha
   for (const { json } of leased)
     assert.equal((await service.get(`/v1/transactions/${json.hash}?wait=45`)).json.status, 'expired');
   await assertSettled(assert, world, service, ACCOUNTS);
+});
+
+/** Rows of two columns, as an object. */
+const table = async query => Object.fromEntries((await world.sql(query)).map(([key, count]) => [key, Number(count)]));
+
+test('DO2 every counter and gauge agrees with the database, and each client is counted', async () => {
+  const [from, to] = users, draft = payment(world, from, to);
+  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
+  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
+  inner.sign(from);
+  const submitted = await service.post('/v1/submissions?wait=60', { transactionXdr: inner.toXDR() });
+  assert.equal(submitted.json.status, 'confirmed', JSON.stringify(submitted.json));
+  await service.post('/v1/transactions', { transactionXdr: draft.toXDR() }); // open meanwhile
+
+  const [[oldest]] = await world.sql('SELECT floor(extract(epoch FROM clock_timestamp() - min(granted_at)))::int FROM fairway.lease_history WHERE result IS NULL');
+  const ends = await table('SELECT result, count(*) FROM fairway.lease_history WHERE result IS NOT NULL GROUP BY result');
+  assert.deepEqual(Object.keys(ends).sort(), ['confirmed', 'expired', 'failed']);
+  const { said, ledgers } = await quiet();
+  const [[leases, bumps, sequence]] = (await world.sql(`SELECT (SELECT count(*) FROM fairway.leases), (SELECT count(*) FROM fairway.fee_bumps),
+    (SELECT sequence FROM fairway.cursor)`)).map(row => row.map(Number));
+  for (const end of ['confirmed', 'failed', 'expired', 'superseded', 'consumed'])
+    assert.equal(said[`fairway_leases_ended_total{end="${end}"}`], ends[end] ?? 0, end);
+  for (const [state, count] of [['idle', ACCOUNTS - 1], ['leased', 1], ['creating', 0], ['retiring', 0], ['quarantined', 0]])
+    assert.equal(said[`fairway_channel_accounts{state="${state}"}`], count, state);
+  assert.equal(said.fairway_leases_granted_total, leases);
+  assert.equal(said.fairway_lease_wait_seconds_count, leases + 1, 'one request was refused for want of an account');
+  assert.ok(said.fairway_fee_bumps_total >= bumps && bumps > 0);
+  assert.equal(said.fairway_submissions_accepted_total, 1);
+  assert.equal(said['fairway_submissions{state="pending"}'], 0);
+  assert.ok(said.fairway_oldest_lease_seconds >= Number(oldest) && said.fairway_cursor_ledger <= sequence);
+  assert.equal(said.fairway_ledger_commit_delay_seconds_count, ledgers - earlier);
+  assert.equal(said.fairway_ledger_answer_seconds_count, ledgers - earlier);
+  assert.deepEqual([said.fairway_ingestion_leader, said.fairway_ingestion_lead_taken_total, said.fairway_grants_allowed], [1, 1, 1]);
+  const calls = (method, result) => said[`fairway_rpc_calls_total{rpc="1",method="${method}",result="${result}"}`];
+  assert.ok(calls('getLedgers', 'ok') >= 1 && calls('getLedgers', 'ok') <= ledgers && calls('sendTransaction', 'ok') >= 1);
+  assert.deepEqual([calls('getLedgers', 'failed'), said['fairway_rpc_calls_total{rpc="2",method="getLedgers",result="ok"}']], [0, undefined]);
+  assert.ok(said['fairway_rpc_call_duration_seconds_count{rpc="1",method="getLedgers"}'] >= calls('getLedgers', 'ok') + calls('getLedgers', 'error'));
+  const total = pattern => Object.entries(said).filter(([name]) => pattern.test(name)).reduce((sum, [, count]) => sum + count, 0);
+  const client = world.client.publicKey();
+  assert.equal(said[`fairway_client_requests_total{client="${client}",code="CHANNEL_ACCOUNT_UNAVAILABLE"}`], 1);
+  // The request for the metrics before these may end while they are written.
+  assert.ok(Math.abs(total(/^fairway_client_requests_total/) - total(/^fairway_http_requests_total/)) <= 1);
+  assert.ok(said[`fairway_client_requests_total{client="${client}",code="OK"}`] >= total(/^fairway_http_requests_total\{route="[A-Z]+ \/v1.*code="OK"\}/));
+  assert.equal(said['fairway_http_connections_max{listener="api"}'], 1024);
+  assert.ok(said.process_open_fds > 10 && said.process_resident_memory_bytes > 1 << 20, 'also while it is confined');
 });

@@ -144,7 +144,9 @@ static void every_series_is_there_before_its_first_event(void **state)
     static const char *const clients[] = {"none", "other"}, *const listeners[] = {"api", "admin"};
     static const char *const others[] = {"fairway_leases_granted_total", "fairway_fee_bumps_total",
         "fairway_submissions_accepted_total", "fairway_lease_wait_seconds_bucket{le=\"0.001\"}",
-        "fairway_batch_size_bucket{kind=\"lease\",le=\"64\"}", "fairway_batch_size_count{kind=\"fee_bump\"}"};
+        "fairway_batch_size_bucket{kind=\"lease\",le=\"64\"}", "fairway_batch_size_count{kind=\"fee_bump\"}",
+        "fairway_ledger_commit_delay_seconds_count", "fairway_ledger_answer_seconds_sum",
+        "fairway_ingestion_leader", "fairway_ingestion_lead_taken_total"};
     struct api_reply reply = metrics();
     for (enum err e = ERR_OK; e < ERR_COUNT; e++) {
         for (size_t i = 0; i < ARRAY_LEN(routes); i++)
@@ -160,6 +162,19 @@ static void every_series_is_there_before_its_first_event(void **state)
     for (size_t i = 0; i < ARRAY_LEN(listeners); i++) {
         assert_there(&reply, "fairway_http_connections{listener=\"%s\"}", listeners[i]);
         assert_there(&reply, "fairway_http_connections_max{listener=\"%s\"}", listeners[i]);
+    }
+    static const char *const ends[] = {"confirmed", "failed", "expired", "superseded", "consumed"},
+                             *const methods[] = {"getHealth", "getNetwork", "getVersionInfo", "getLedgers",
+                                 "getLedgerEntries", "getTransaction", "sendTransaction",
+                                 "simulateTransaction"},
+                             *const results[] = {"ok", "error", "failed", "cancelled"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        assert_there(&reply, "fairway_leases_ended_total{end=\"%s\"}", ends[i]);
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(results); k++)
+            assert_there(&reply, "fairway_rpc_calls_total{rpc=\"1\",method=\"%s\",result=\"%s\"}", methods[i],
+                results[k]);
+        assert_there(&reply, "fairway_rpc_call_duration_seconds_count{rpc=\"1\",method=\"%s\"}", methods[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         assert_there(&reply, "%s", others[i]);

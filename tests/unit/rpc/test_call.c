@@ -3,6 +3,8 @@
 
 #include <sys/mman.h>
 
+#include "base/metric.h"
+
 static struct detail detail;
 
 /* Calls getNetwork: all methods read their responses by the same rules. */
@@ -169,6 +171,40 @@ static void a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
 }
 
 /* A refusal of the request would be the same elsewhere. */
+static int64_t calls(unsigned rpc, unsigned result)
+{
+    return metric_read(METRIC_RPC_CALLS, rpc - 1,
+        METRIC_PAIR(metric_label_find(METRIC_METHOD, "getNetwork"), result, RESULT));
+}
+
+/* Each call once, at the address that it was made to, by what came of it. */
+static void calls_are_counted_by_address_and_result(void **state)
+{
+    struct fake_rpc *fake = *state;
+    struct sockaddr_in address;
+    socklen_t len = sizeof address;
+    struct rpc_network network;
+    getsockname(fake->listener, (struct sockaddr *)&address, &len);
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:1,http://127.0.0.1:%u", ntohs(address.sin_port));
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    const int64_t failed = calls(1, METRIC_CALL_FAILED), ok = calls(2, METRIC_CALL_OK),
+                  error = calls(2, METRIC_CALL_ERROR), malformed = calls(2, METRIC_CALL_FAILED);
+    fake_says(fake, FAKE_RESULT(NETWORK));
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
+    rpc_network_free(&network);
+    rpc_free(rpc);
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2, .cancel_fd = -1});
+    fake_says(fake, FAKE_ERROR(-32602, "m"));
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
+    fake_says(fake, "[]");
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
+    rpc_free(rpc);
+    assert_int_equal(calls(1, METRIC_CALL_FAILED), failed + 1);
+    assert_int_equal(calls(2, METRIC_CALL_OK), ok + 1);
+    assert_int_equal(calls(2, METRIC_CALL_ERROR), error + 1);
+    assert_int_equal(calls(2, METRIC_CALL_FAILED), malformed + 1);
+}
+
 static void a_call_that_is_refused_with_http_200_does_not_fail_over(void **state)
 {
     struct fake_rpc *fake = *state;
@@ -320,6 +356,7 @@ int main(void)
         FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there),
         cmocka_unit_test(calls_without_end_do_not_fill_the_log_while_no_address_answers),
         FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors),
+        FAKE_TEST(calls_are_counted_by_address_and_result),
         FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over),
         cmocka_unit_test(addresses_are_counted_and_compared),
         FAKE_TEST(plain_http_beyond_this_host_is_recognized),
