@@ -81,6 +81,13 @@ enum {
         "From the queue to a new lease, or to CHANNEL_ACCOUNT_UNAVAILABLE.")                                 \
     X(BATCH_SIZE, SIZES, "fairway_batch_size", KIND, NONE, NONE,                                             \
         "Requests that one database transaction decides.")                                                   \
+    X(KEYD_SECONDS, SECONDS, "fairway_keyd_round_trip_seconds", KIND, NONE, NONE,                            \
+        "From a message to the key process to its answer; one for each batch.")                              \
+    X(KEYD_BUDGET, GAUGE, "fairway_keyd_fee_budget_stroops", NONE, NONE, NONE,                               \
+        "KEYD_MAX_FEES_PER_HOUR: the most that the budget of fees holds.")                                   \
+    X(KEYD_BUDGET_LEFT, GAUGE, "fairway_keyd_fee_budget_left_stroops", NONE, NONE, NONE,                     \
+        "What this replica's key process may still sign fee bumps for; it fills evenly. A twelfth at "       \
+        "start.")                                                                                            \
     X(ENDS, COUNTER, "fairway_leases_ended_total", END, NONE, NONE,                                          \
         "Leases that ledgers have ended which this replica has committed.")                                  \
     X(LEDGER_DELAY, SECONDS, "fairway_ledger_commit_delay_seconds", NONE, NONE, NONE,                        \

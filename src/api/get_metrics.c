@@ -64,6 +64,11 @@ static void put_cursor(FILE *out, const struct pool_now *now)
     gauge(out, "fairway_grants_allowed",
         "1: a request for a lease would be granted now, or wait for an account. 0: it would be refused.",
         now->refusal == ERR_OK);
+    gauge(out, "fairway_grants_held_until_seconds",
+        "Grants are on hold until a ledger closes after this Unix time; 0: there is no hold.",
+        pool->grants.held_until_s);
+    gauge(out, "fairway_provisioning_pending", "1: a transaction of ensure-accounts is pending.",
+        pool->submission_pending);
     if (pool->cursor_sequence == 0)
         return;
     gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);

@@ -17,19 +17,30 @@ struct budget budget_of(const struct keyd_budget *limits, int64_t highest_fee_st
         bucket_of(hour, HOUR_US, start < highest ? highest : start), now_us};
 }
 
-static void fill(struct budget_bucket *bucket, int64_t elapsed_us)
+void budget_fill(struct budget_bucket *bucket, int64_t elapsed_us)
 {
     bucket->left += bucket->per_us * (double)elapsed_us;
     if (bucket->left > bucket->capacity)
         bucket->left = bucket->capacity;
 }
 
+static void fill_both(struct budget *budget, int64_t now_us)
+{
+    budget_fill(&budget->signatures, now_us - budget->filled_us);
+    budget_fill(&budget->fees, now_us - budget->filled_us);
+    budget->filled_us = now_us;
+}
+
+int64_t budget_fees_left(struct budget *budget, int64_t now_us)
+{
+    fill_both(budget, now_us);
+    return (int64_t)budget->fees.left;
+}
+
 enum err budget_take(
     struct budget *budget, int64_t now_us, unsigned signatures, int64_t fee_stroops, struct detail *detail)
 {
-    fill(&budget->signatures, now_us - budget->filled_us);
-    fill(&budget->fees, now_us - budget->filled_us);
-    budget->filled_us = now_us;
+    fill_both(budget, now_us);
     if (signatures > budget->signatures.left)
         return detail_set(detail, ERR_KEYD_BUDGET,
             "no more signatures are allowed for now: KEYD_MAX_SIGNATURES_PER_SECOND=%.0f",

@@ -24,6 +24,11 @@ struct budget {
  * that is ever signed when that is more. now_us: clock_us(). */
 struct budget budget_of(const struct keyd_budget *limits, int64_t highest_fee_stroops, int64_t now_us);
 
+/* What the bucket has after this time. */
+void budget_fill(struct budget_bucket *bucket, int64_t elapsed_us);
+/* Stroops that are left now. */
+int64_t budget_fees_left(struct budget *budget, int64_t now_us);
+
 /* Takes both amounts or none. ERR_KEYD_BUDGET, with the option that limits it in detail. */
 MUST_CHECK enum err budget_take(
     struct budget *budget, int64_t now_us, unsigned signatures, int64_t fee_stroops, struct detail *detail);

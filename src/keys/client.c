@@ -10,6 +10,7 @@
 #include "base/deadlines.h"
 #include "base/invariant.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "base/thread.h"
 
 void client_init(struct keyd *keyd)
@@ -134,6 +135,13 @@ enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms,
     return e;
 }
 
+void client_note_budget(struct keyd *keyd, int64_t left_stroops)
+{
+    keyd->fees.left = (double)left_stroops;
+    keyd->filled_us = clock_us();
+    metric_set(METRIC_KEYD_BUDGET_LEFT, 0, left_stroops);
+}
+
 enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
 {
     if (!keyd->open && (e != ERR_OK || xdr_end(answer) != ERR_OK))
@@ -151,6 +159,8 @@ void client_check(struct keyd *keyd)
         return; /* the call that is under way notices it */
     if (keyd->open && now_ms >= keyd->answer_by_ms)
         (void)!proceed(keyd, 0);
+    budget_fill(&keyd->fees, clock_us() - keyd->filled_us);
+    client_note_budget(keyd, (int64_t)keyd->fees.left);
     release(keyd);
 }
 

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "budget.h"
 #include "spawn.h"
 #include "wire.h"
 
@@ -28,6 +29,8 @@ struct keyd {
     size_t sent;                /* bytes of it */
     int64_t answer_by_ms;       /* when its answer takes too long */
     struct buf request, answer; /* frames: header and payload */
+    struct budget_bucket fees;  /* as keyd's last answer says; for metrics */
+    int64_t filled_us;
 };
 
 /* Initializes and frees what calls use; child, lost_event and lost_fd belong to the caller. */
@@ -44,11 +47,15 @@ MUST_CHECK enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct 
 MUST_CHECK enum err client_exchange(
     struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer);
 
+/* Between client_exchange and client_end: what keyd says is left of its budget of fees. */
+void client_note_budget(struct keyd *keyd, int64_t left_stroops);
+
 /* The next call may begin. e is the error of client_exchange or of reading the answer. ERR_KEYD_UNAVAILABLE
  * when it is not ERR_OK, or when the answer has bytes left. */
 MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer);
 
-/* Notices that an answer takes too long for which no call waits any more. */
+/* Notices that an answer takes too long for which no call waits any more. Counts on what has been filled into
+ * the budget. */
 void client_check(struct keyd *keyd);
 
 /* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE: not

@@ -123,6 +123,12 @@ static void put_lease(struct buf *answer, const struct lease_signing *item)
     wire_put_bytes(answer, item->result == ERR_OK ? buf_bytes(item->bid_envelope) : (struct bytes){0});
 }
 
+/* For the operator's metrics; fairway decides nothing by it. */
+static void put_budget(struct handle_state *state, struct buf *answer)
+{
+    buf_add_u64(answer, (uint64_t)budget_fees_left(&state->budget, clock_us()));
+}
+
 enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint64_t now_s;
@@ -140,6 +146,7 @@ enum err handle_leases(struct handle_state *state, struct xdr_reader *request, s
         sign_lease(state, now_s, &item);
         put_lease(answer, &item);
     }
+    put_budget(state, answer);
     return ERR_OK;
 }
 
@@ -224,5 +231,6 @@ enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request
         enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
         handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
+    put_budget(state, answer);
     return ERR_OK;
 }

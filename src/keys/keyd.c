@@ -8,8 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
+#include "base/metric.h"
 #include "client.h"
 
 #define MESSAGE_HEAD 12 /* time and count */
@@ -38,6 +40,9 @@ enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_
     struct keyd *keyd = NEW(struct keyd);
     keyd->child = child;
     client_init(keyd);
+    keyd->fees = budget_of(&settings->budget, 0, 0).fees;
+    metric_set(METRIC_KEYD_BUDGET, 0, settings->budget.fee_stroops_per_hour);
+    client_note_budget(keyd, (int64_t)keyd->fees.left);
     const int ready_ms = mode == KEYD_IMPORT ? KEYD_SEEDS_MS : KEYD_CALL_MS;
     e = open_lost_fd(keyd) ? client_wait_ready(keyd, ready_ms, detail)
                            : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
@@ -192,6 +197,25 @@ enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum er
     return e;
 }
 
+/* Of a message that signs; kind: of METRIC_KIND. */
+static enum err exchange(struct keyd *keyd, enum wire_type type, unsigned kind, struct xdr_reader *answer)
+{
+    const int64_t began_us = clock_us();
+    enum err e = client_exchange(keyd, type, KEYD_CALL_MS, answer);
+    if (e == ERR_OK)
+        metric_observe(METRIC_KEYD_SECONDS, kind, 0, clock_us() - began_us);
+    return e;
+}
+
+static enum err read_budget(struct keyd *keyd, struct xdr_reader *answer)
+{
+    int64_t left_stroops;
+    enum err e = xdr_i64(answer, &left_stroops);
+    if (e == ERR_OK)
+        client_note_budget(keyd, left_stroops);
+    return e;
+}
+
 static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
 {
     enum err e;
@@ -226,9 +250,11 @@ static enum err sign_batch(
         buf_add_u64(request, (uint64_t)items[i].bid_fee_stroops);
         wire_put_bytes(request, items[i].transaction);
     }
-    e = client_exchange(keyd, WIRE_LEASES, KEYD_CALL_MS, &answer);
+    e = exchange(keyd, WIRE_LEASES, METRIC_LEASE, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_lease(&answer, &items[i]);
+    if (e == ERR_OK)
+        e = read_budget(keyd, &answer);
     return client_end(keyd, e, &answer);
 }
 
@@ -282,9 +308,11 @@ static enum err sign_bump_batch(
         wire_put_sealed(request, &items[i].sealed);
         wire_put_bytes(request, items[i].inner);
     }
-    e = client_exchange(keyd, WIRE_FEE_BUMPS, KEYD_CALL_MS, &answer);
+    e = exchange(keyd, WIRE_FEE_BUMPS, METRIC_FEE_BUMP, &answer);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_signed(&answer, &items[i].result, items[i].envelope, &items[i].hash, &items[i].detail);
+    if (e == ERR_OK)
+        e = read_budget(keyd, &answer);
     return client_end(keyd, e, &answer);
 }
 

@@ -15,7 +15,7 @@ enum wire_type {
     WIRE_READY = 1,    /* from keyd: it is sandboxed and ready, or why it is not */
     WIRE_LOAD,         /* key rows: the first request, once */
     WIRE_GENERATE,     /* new sealed seeds */
-    WIRE_LEASES,       /* a batch of leases to sign; the answer has a result for each */
+    WIRE_LEASES,       /* a batch of leases to sign; the answer has a result for each, and the budget left */
     WIRE_FEE_BUMPS,    /* a batch of fee bumps to sign, likewise */
     WIRE_PROVISIONING, /* creation or merge of channel accounts */
     WIRE_IMPORT,       /* the next of the seeds that keyd has read, sealed */

@@ -20,6 +20,8 @@
 
 #define LEASE_FEE_MAX 100000
 #define BUMP_FEE_MAX 200000
+#define ANSWER_LEAST                                                                                         \
+    (4 + 32 + 64 + 32 + 4 + 8) /* to one lease without a bid: the item, and the budget left */
 
 static struct ring ring, loaded; /* as they are after WIRE_LOAD */
 static struct ring_secrets loaded_secrets;
@@ -160,7 +162,7 @@ static void lease(struct talk *talk, struct script *script)
     buf_add_u64(&message, (uint64_t)bid);
     wire_put_bytes(&message, buf_bytes(&transaction));
     RULE(handle(talk, handle_leases, buf_bytes(&message)));
-    RULE(talk->answer.len >= 4 + 32 + 64 + 32 + 4);
+    RULE(talk->answer.len >= ANSWER_LEAST);
     const uint8_t *answer = talk->answer.data;
     struct signature signature;
     struct hash hash;
@@ -168,7 +170,7 @@ static void lease(struct talk *talk, struct script *script)
     memcpy(signature.bytes, answer + 36, sizeof signature.bytes);
     if (be32_get(answer) != ERR_OK) {
         RULE(is_zero(signature.bytes, sizeof signature.bytes));
-        RULE(talk->answer.len == 4 + 32 + 64 + 32 + 4); /* no bid */
+        RULE(talk->answer.len == ANSWER_LEAST); /* no bid */
         return;
     }
     /* what was signed is a lease by the rules of the front, and not valid for longer than keyd's clock allows

@@ -146,7 +146,11 @@ static void every_series_is_there_before_its_first_event(void **state)
         "fairway_submissions_accepted_total", "fairway_lease_wait_seconds_bucket{le=\"0.001\"}",
         "fairway_batch_size_bucket{kind=\"lease\",le=\"64\"}", "fairway_batch_size_count{kind=\"fee_bump\"}",
         "fairway_ledger_commit_delay_seconds_count", "fairway_ledger_answer_seconds_sum",
-        "fairway_ingestion_leader", "fairway_ingestion_lead_taken_total"};
+        "fairway_ingestion_leader", "fairway_ingestion_lead_taken_total",
+        "fairway_keyd_round_trip_seconds_count{kind=\"lease\"}",
+        "fairway_keyd_round_trip_seconds_count{kind=\"fee_bump\"}", "fairway_keyd_fee_budget_stroops",
+        "fairway_keyd_fee_budget_left_stroops", "fairway_grants_held_until_seconds",
+        "fairway_provisioning_pending"};
     struct api_reply reply = metrics();
     for (enum err e = ERR_OK; e < ERR_COUNT; e++) {
         for (size_t i = 0; i < ARRAY_LEN(routes); i++)
@@ -278,6 +282,10 @@ static void leases_and_fee_bumps_are_counted_but_no_repeated_lease(void **state)
     assert_int_equal(value(leases), before[3] + 2);
     assert_int_equal(value(bumps), before[4] + 1);
     assert_int_equal(value("fairway_submissions_accepted_total"), 0);
+    assert_true(value("fairway_keyd_round_trip_seconds_count{kind=\"lease\"}") >= 1);
+    assert_true(value("fairway_keyd_round_trip_seconds_count{kind=\"fee_bump\"}") >= 1);
+    const int64_t left = value("fairway_keyd_fee_budget_left_stroops");
+    assert_true(left > 0 && left < value("fairway_keyd_fee_budget_stroops"));
 }
 
 static void open_connections_are_counted_by_listener(void **state)
@@ -347,6 +355,7 @@ static void DO2_grants_are_allowed_when_a_request_is_told_so(void **state)
     for (size_t i = 0; i < sizeof suspending / sizeof suspending[0]; i++) {
         test_db_exec(&service.db, suspending[i]);
         assert_lease_refused("GRANTS_SUSPENDED");
+        assert_int_equal(value("fairway_grants_held_until_seconds"), i == 3 ? 4102444800 : 0);
         service_reset(&service);
     }
     service_set_spendable(&service, 99 * SERVICE_PAYMENT);

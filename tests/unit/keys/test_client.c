@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "base/clock.h"
+#include "base/metric.h"
 #include "base/mem.h"
 #include "client.h"
 #include "slowness.h"
@@ -186,7 +187,9 @@ static enum err ask_until(struct talk *talk, int64_t deadline_ms)
     return keyd_sign_leases(&talk->keyd, 0, deadline_ms, &asked, 1);
 }
 
-/* The answer to ask_until, with a hash that begins with this byte. */
+#define BUDGET_LEFT 77
+
+/* An item of the answer to ask_until, with a hash that begins with this byte. */
 static struct buf lease_answer(uint8_t first)
 {
     struct buf answer = {0};
@@ -201,6 +204,7 @@ static struct buf lease_answer(uint8_t first)
 static void answer_lease(struct talk *talk, uint8_t first)
 {
     struct buf answer CLEANUP(buf_free) = lease_answer(first);
+    buf_add_u64(&answer, BUDGET_LEFT);
     answer_with(talk, WIRE_LEASES, (uint32_t)answer.len, &answer);
 }
 
@@ -236,6 +240,7 @@ static void a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next(vo
 static void an_answer_that_is_cut_by_the_deadline_is_read_on(void **state)
 {
     struct buf answer CLEANUP(buf_free) = lease_answer(1);
+    buf_add_u64(&answer, BUDGET_LEFT);
     const size_t len = answer.len;
     for (size_t cut = 0; cut < len; cut += len / 3) {
         struct talk slow;
@@ -282,6 +287,7 @@ static void a_large_request_ends_at_the_deadline_and_is_sent_on(void **state)
         items[i] = (struct lease_signing){.transaction = {transaction, sizeof transaction}};
         buf_add_bytes(&answer, buf_bytes(&one));
     }
+    buf_add_u64(&answer, BUDGET_LEFT);
     int64_t begun_ms = clock_ms();
     assert_int_equal(keyd_sign_leases(&slow.keyd, 0, begun_ms + 200, items, COUNT), ERR_KEYD_UNAVAILABLE);
     assert_in_range(clock_ms() - begun_ms, 200, slower(400));
@@ -294,6 +300,22 @@ static void a_large_request_ends_at_the_deadline_and_is_sent_on(void **state)
     assert_int_equal(pthread_join(reader, &failed), 0);
     assert_null(failed);
     end(&slow);
+}
+
+static void the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again(void **state)
+{
+    struct talk talk;
+    begin(&talk);
+    talk.keyd.fees = (struct budget_bucket){.capacity = 1000, .per_us = 1};
+    const int64_t before = metric_read(METRIC_KEYD_SECONDS, METRIC_LEASE, 0);
+    answer_lease(&talk, 1);
+    assert_int_equal(ask_until(&talk, clock_ms() + slower(1000)), ERR_OK);
+    assert_int_equal(metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0), BUDGET_LEFT);
+    assert_int_equal(metric_read(METRIC_KEYD_SECONDS, METRIC_LEASE, 0), before + 1);
+    clock_sleep_ms(1);
+    client_check(&talk.keyd);
+    assert_int_equal(metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0), 1000);
+    end(&talk);
 }
 
 static void an_answer_that_takes_too_long_is_noticed_without_a_call(void **state)
@@ -391,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next),
         cmocka_unit_test(an_answer_that_is_cut_by_the_deadline_is_read_on),
         cmocka_unit_test(a_large_request_ends_at_the_deadline_and_is_sent_on),
+        cmocka_unit_test(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again),
         cmocka_unit_test(an_answer_that_takes_too_long_is_noticed_without_a_call),
         cmocka_unit_test(an_answer_that_takes_too_long_is_noticed_by_the_next_call),
         cmocka_unit_test(a_call_waits_for_another_one_until_its_deadline),
