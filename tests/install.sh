@@ -78,6 +78,11 @@ if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package
     cp package-lock.json node_modules/.fairway-lock
 fi
 
+# promtool, for tests/lint/prometheus.test.mjs. Debian has it in the package of a service, so this file alone is taken from the package.
+take_promtool() {
+    apt-get -q download prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+}
+
 # The Stellar SDK for Python, schemathesis, and Go, whose version in Debian is too old for its SDK. By hash, and none is built here.
 if [ "$target" = test ]; then
     lock=$(python3 --version && cat requirements.txt)
@@ -87,5 +92,16 @@ if [ "$target" = test ]; then
         PIP_ROOT_USER_ACTION=ignore python3 -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps --no-compile \
             --only-binary :all: --target ../build/packages -r requirements.txt
         echo "$lock" >../build/packages/.fairway-lock
+    fi
+    if [ ! -x ../build/packages/promtool ]; then
+        echo "taking promtool out of Debian's package prometheus"
+        folder=$(mktemp -d)
+        if ! (cd "$folder" && { take_promtool || { [ "$(id -u)" -eq 0 ] && apt-get -q update && take_promtool; }; }) >"$folder.log" 2>&1; then
+            tail -n 5 "$folder.log" >&2
+            echo "apt-get download prometheus failed; after apt-get update, repeat the command" >&2
+            exit 69
+        fi
+        mv "$folder/usr/bin/promtool" ../build/packages/
+        rm -rf "$folder" "$folder.log"
     fi
 fi

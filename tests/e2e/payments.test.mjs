@@ -143,7 +143,8 @@ test('DO2 every counter and gauge agrees with the database, and each client is c
   assert.equal(submitted.json.status, 'confirmed', JSON.stringify(submitted.json));
   await service.post('/v1/transactions', { transactionXdr: draft.toXDR() }); // open meanwhile
 
-  const [[oldest]] = await world.sql('SELECT floor(extract(epoch FROM clock_timestamp() - min(granted_at)))::int FROM fairway.lease_history WHERE result IS NULL');
+  const [[oldest]] = await world.sql(`SELECT floor(extract(epoch FROM clock_timestamp() - min(granted_at)))::int FROM fairway.lease_history
+    WHERE result IS NULL`);
   const ends = await table('SELECT result, count(*) FROM fairway.lease_history WHERE result IS NOT NULL GROUP BY result');
   assert.deepEqual(Object.keys(ends).sort(), ['confirmed', 'expired', 'failed']);
   const { said, ledgers } = await quiet();
@@ -171,7 +172,8 @@ test('DO2 every counter and gauge agrees with the database, and each client is c
   assert.equal(said[`fairway_client_requests_total{client="${client}",code="CHANNEL_ACCOUNT_UNAVAILABLE"}`], 1);
   // The request for the metrics before these may end while they are written.
   assert.ok(Math.abs(total(/^fairway_client_requests_total/) - total(/^fairway_http_requests_total/)) <= 1);
-  assert.ok(said[`fairway_client_requests_total{client="${client}",code="OK"}`] >= total(/^fairway_http_requests_total\{route="[A-Z]+ \/v1.*code="OK"\}/));
+  assert.ok(said[`fairway_client_requests_total{client="${client}",code="OK"}`] >=
+    total(/^fairway_http_requests_total\{route="[A-Z]+ \/v1.*code="OK"\}/));
   assert.equal(said['fairway_http_connections_max{listener="api"}'], 1024);
   assert.ok(said.process_open_fds > 10 && said.process_resident_memory_bytes > 1 << 20, 'also while it is confined');
 });

@@ -1,0 +1,172 @@
+// docker/prometheus/rules.yml: every query names series and values of labels that exist, every alert has a heading in the runbook, and each
+// fires at its fault, and no other with it (promtool, which install.sh takes from Debian).
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { parse, stringify } from 'yaml';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const read = name => fs.readFileSync(path.join(root, name), 'utf8');
+const file = path.join(root, 'docker/prometheus/rules.yml'), promtool = path.join(root, 'build/packages/promtool');
+const rules = parse(read('docker/prometheus/rules.yml')).groups.flatMap(group => group.rules);
+const alerts = rules.filter(rule => rule.alert), recorded = rules.filter(rule => rule.record).map(rule => rule.record);
+const all = (text, pattern) => [...text.matchAll(pattern)].map(([, found]) => found);
+
+const table = read('include/base/metric.h').replaceAll(/"\s*\\?\n\s*"/g, '');
+const histograms = all(table, /X\(\w+, (?:SECONDS|SIZES), "(\w+)"/g);
+const series = new Set([...all(table + read('src/api/get_metrics.c') + read('src/base/process.c'), /"((?:fairway|process)_[a-z_]+)"/g)
+  .filter(name => !histograms.includes(name)), ...histograms.flatMap(name => [`${name}_bucket`, `${name}_sum`, `${name}_count`]), ...recorded, 'up']);
+
+test('each query names series that exist', () => {
+  const named = rules.flatMap(rule => all(rule.expr.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|\bon \([^)]*\)/g, ''),
+    /\b((?:fairway|process)[a-z_0-9:]+|up)\b/g));
+  assert.ok(named.length > 40);
+  assert.deepEqual(named.filter(name => !series.has(name)), []);
+});
+
+/** What a label may be; of others, such as job, nothing is known. */
+const values = {
+  code: all(read('include/base/err.h'), /X\([A-Z_]+, "([A-Z_]+)"/g),
+  route: [...read('src/api/api.c').matchAll(/"(GET|POST)", "([^"]+)"/g)].map(([, method, target]) => `${method} ${target}`),
+  end: ['confirmed', 'failed', 'expired', 'superseded', 'consumed'],
+  result: ['ok', 'error', 'failed', 'cancelled'],
+  state: ['idle', 'leased', 'creating', 'retiring', 'quarantined'],
+  client: ['none', 'other'],
+};
+test('each query names values of labels that exist', () => {
+  const named = rules.flatMap(rule => [...rule.expr.matchAll(/(\w+)=~?"([^"]*)"/g)]).filter(([, label]) => label !== 'job');
+  assert.ok(named.length > 8);
+  assert.deepEqual(named.flatMap(([, label, text]) => text.split('|').filter(value => !values[label]?.includes(value))), []);
+  for (const value of [...values.end, ...values.result])
+    assert.ok(read('src/base/metric.c').includes(`"${value}"`), value);
+});
+
+test('each alert has a severity, a summary and a heading of its own in the runbook, and each such heading an alert', () => {
+  assert.deepEqual(alerts.map(({ labels, annotations, alert }) => [labels.severity, annotations.runbook, annotations.summary.endsWith('.'), alert])
+    .filter(([severity, runbook, ends, alert]) => !['warning', 'critical'].includes(severity) || !ends ||
+      runbook !== `docker/runbook.md#${alert.toLowerCase()}`), []);
+  assert.deepEqual(all(read('docker/runbook.md'), /^### (Fairway\w+)$/gm), alerts.map(({ alert }) => alert));
+});
+
+// ---- promtool
+
+const LEASE = 'POST /v1/transactions';
+const steady = '5x120', growing = '0+60x120', none = '0x120';
+/** Two replicas of a service that is well, by metric: the values at each minute. */
+const healthy = {
+  up: '1x120', process_start_time_seconds: '1000x120', fairway_build_info: '1x120',
+  fairway_grants_allowed: '1x120', fairway_grants_held_until_seconds: none,
+  fairway_cursor_lag_seconds: steady, fairway_ingestion_ok: '1x120', fairway_ingestion_lead_taken_total: '1x120',
+  'fairway_channel_accounts{state="idle"}': '80x120', 'fairway_channel_accounts{state="leased"}': '20x120',
+  'fairway_channel_accounts{state="quarantined"}': none,
+  'fairway_leases_ended_total{end="confirmed"}': growing, 'fairway_leases_ended_total{end="expired"}': '0+1x120',
+  fairway_leases_granted_total: growing, fairway_oldest_lease_seconds: '12x120',
+  'fairway_http_requests_total{route="POST /v1/transactions",code="OK"}': growing,
+  'fairway_http_requests_total{route="POST /v1/transactions",code="INTERNAL"}': none,
+  'fairway_http_requests_total{route="POST /v1/transactions",code="CONFLICT"}': none,
+  'fairway_http_requests_total{route="POST /v1/transactions",code="CHANNEL_ACCOUNT_UNAVAILABLE"}': none,
+  'fairway_http_requests_total{route="POST /v1/transactions",code="OVERLOADED"}': none,
+  'fairway_http_requests_total{route="POST /v1/transactions",code="OUTCOME_UNKNOWN"}': none,
+  'fairway_client_requests_total{client="none",code="UNAUTHORIZED"}': none,
+  'fairway_http_connections{listener="api"}': '40x120', 'fairway_http_connections_max{listener="api"}': '1024x120',
+  fairway_database_up: '1x120', fairway_database_disk_ok: '1x120',
+  fairway_database_failover_synchronous: '1x120', fairway_database_synchronous_standby_configured: '1x120',
+  fairway_oldest_snapshot_seconds: none,
+  'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="ok"}': growing,
+  'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="error"}': growing,
+  'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="failed"}': '0+1x120',
+  fairway_distribution_known: '1x120', fairway_distribution_spendable_stroops: '1000000000-100000x120',
+  fairway_distribution_payments_left: '50000x120', fairway_distribution_payments_low: '1000x120',
+  fairway_keyd_fee_budget_left_stroops: '900x120', fairway_keyd_fee_budget_stroops: '1000x120',
+  fairway_protocol_known: '30x120', fairway_protocol_seen: '30x120',
+};
+/** What each fault changes, in both replicas or in the one that is named first; and the alerts that fire 20 minutes after minute 60. */
+const faults = {
+  'all is well': [{}, []],
+  'grants are stopped': [{ fairway_grants_allowed: '1x60 0x60' }, ['FairwayNotGranting']],
+  'a hold that does not end': [{ fairway_grants_allowed: '1x60 0x60', fairway_grants_held_until_seconds: '0x60 5000x60' }, ['FairwayHold']],
+  'ledgers are late': [{ fairway_cursor_lag_seconds: '5x60 60+60x60' }, ['FairwayLedgersLate']],
+  'nobody leads': [{ 'a fairway_ingestion_leader': '1x60 0x60' }, ['FairwayNoLeader']],
+  'the lead goes back and forth': [{ 'b fairway_ingestion_lead_taken_total': '1x60 2+1x60' }, ['FairwayLeadChanges']],
+  'one replica does not ingest': [{ 'b fairway_ingestion_ok': '1x60 0x60' }, ['FairwayReplicaNotIngesting']],
+  'few accounts are idle': [{ 'fairway_channel_accounts{state="idle"}': '80x60 5x60', 'fairway_channel_accounts{state="leased"}': '20x60 95x60' },
+    ['FairwayPoolNearlyLeased']],
+  'no account is idle': [{ [`a fairway_http_requests_total{route="${LEASE}",code="CHANNEL_ACCOUNT_UNAVAILABLE"}`]: '0x60 0+3x60' },
+    ['FairwayPoolExhausted']],
+  'an account is in quarantine': [{ 'fairway_channel_accounts{state="quarantined"}': '0x60 1x60' }, ['FairwayQuarantine']],
+  'a client does not submit': [{ 'fairway_leases_ended_total{end="expired"}': '0x60 0+60x60' }, ['FairwayLeasesExpire']],
+  'a lease stays open': [{ fairway_oldest_lease_seconds: '12x60 500x60' }, ['FairwayOldLease']],
+  'a bug, once, in the last minutes': [{ [`b fairway_http_requests_total{route="${LEASE}",code="INTERNAL"}`]: '0x75 1x45' }, ['FairwayInternalError']],
+  'a slow database': [{ [`a fairway_http_requests_total{route="${LEASE}",code="OUTCOME_UNKNOWN"}`]: '0x60 0+2x60' }, ['FairwayOverloaded']],
+  'many connections': [{ 'b fairway_http_connections{listener="api"}': '40x60 1000x60' }, ['FairwayConnectionsNearLimit']],
+  'wrong tokens': [{ 'fairway_client_requests_total{client="none",code="UNAUTHORIZED"}': '0x60 0+60x60' }, ['FairwayTokensRefused']],
+  'one replica has no database': [{ 'a fairway_database_up': '1x60 0x60' }, ['FairwayDatabaseDown']],
+  'the disk is full': [{ fairway_database_disk_ok: '1x60 0x60' }, ['FairwayDatabaseDiskFull']],
+  'no standby': [{ fairway_database_synchronous_standby_configured: '1x60 0x60' }, ['FairwayNoStandby']],
+  'an old snapshot': [{ fairway_oldest_snapshot_seconds: '0x60 300+60x60' }, ['FairwayOldSnapshot']],
+  'the RPC fails': [{ 'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="failed"}': '0x60 0+60x60' }, ['FairwayRpcFails']],
+  'few payments are left': [{ fairway_distribution_payments_left: '50000x60 900x60' }, ['FairwayFundsLow']],
+  'the money lasts for hours': [{ fairway_distribution_spendable_stroops: '1000000000-1000000x120' }, ['FairwayFundsLow']],
+  'money comes in': [{ fairway_distribution_spendable_stroops: '1000000000-100000x60 9000000000-100000x60' }, []],
+  'the balance is not known': [{ fairway_distribution_known: '1x60 0x60' }, ['FairwayFundsUnknown']],
+  'the budget is used up': [{ 'a fairway_keyd_fee_budget_left_stroops': '900x60 10x60' }, ['FairwayBudgetLow']],
+  'a vote for a newer protocol': [{ 'b fairway_protocol_seen': '30x60 31x60' }, ['FairwayProtocolVote']],
+  'a replica is gone': [{ 'b up': '1x60 0x60' }, ['FairwayReplicaGone']],
+  'a replica restarts': [{ 'b process_start_time_seconds': '1000x60 2000+60x60' }, ['FairwayReplicaGone']],
+};
+
+const labelled = (name, instance) => name.includes('{') ? name.replace('{', `{job="fairway",instance="${instance}",`)
+  : `${name}{job="fairway",instance="${instance}"}`;
+
+/** The series of both replicas, with what the fault changes. */
+function input(changes) {
+  const samples = new Map();
+  const set = (name, instance, line) => samples.set(labelled(name, instance), line);
+  for (const [name, line] of Object.entries(healthy))
+    for (const instance of ['a', 'b'])
+      set(name, instance, line);
+  set('fairway_ingestion_leader', 'a', '1x120');
+  set('fairway_ingestion_leader', 'b', none);
+  for (const [key, line] of Object.entries(changes)) {
+    const [, one, name] = /^(?:([ab]) )?(.*)/.exec(key);
+    for (const instance of one ? [one] : ['a', 'b']) {
+      assert.ok(samples.has(labelled(name, instance)), name);
+      set(name, instance, line);
+    }
+  }
+  return [...samples].map(([of, line]) => ({ series: of, values: line }));
+}
+
+const at = (expr, samples) => ({ expr, eval_time: '80m', exp_samples: samples });
+const firing = names => at('count by (alertname) (ALERTS{alertstate="firing"})',
+  names.map(name => ({ labels: `{alertname="${name}"}`, value: 1 })));
+
+/** Runs promtool on tests of the rules. */
+function judge(tests) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-rules-')), name = path.join(folder, 'tests.yml');
+  try {
+    fs.writeFileSync(name, stringify({ rule_files: [file], evaluation_interval: '1m', tests: tests.map(one => ({ interval: '1m', ...one })) }));
+    const { status, stdout, stderr } = spawnSync(promtool, ['test', 'rules', name], { encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+}
+
+test('each alert fires at its fault, and no other does', () => {
+  const tested = Object.values(faults).flatMap(([, wanted]) => wanted);
+  assert.deepEqual(alerts.map(({ alert }) => alert).filter(name => !tested.includes(name)), []);
+  judge(Object.entries(faults).map(([name, [changes, wanted]]) => ({ name, input_series: input(changes), promql_expr_test: [firing(wanted)] })));
+});
+
+test('what is recorded', () => {
+  const buckets = Object.entries({ 0.01: 50, 0.1: 99, '+Inf': 100 }).map(([le, count]) => ({ values: `0+${count}x120`,
+    series: `fairway_http_request_duration_seconds_bucket{job="fairway",route="${LEASE}",le="${le}"}` }));
+  const wanted = { 'fairway:leases:rate5m': 2, 'fairway:lease_seconds:p50': 0.01, 'fairway:lease_seconds:p99': 0.1, 'fairway:idle:ratio': 0.8 };
+  judge([{ input_series: [...input({}), ...buckets], promql_expr_test: [
+    ...Object.entries(wanted).map(([name, value]) => at(name, [{ labels: `${name}{job="fairway"}`, value }])),
+    at('round(fairway:distribution_hours_left)', [{ labels: '{job="fairway"}', value: 165 }])] }]);
+});
