@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
@@ -76,7 +77,7 @@ static enum err call(struct keyd *keyd, unsigned which)
     case WIRE_PROVISIONING:
         return call_provisioning(keyd);
     default:
-        return client_wait_ready(keyd, &detail);
+        return client_wait_ready(keyd, KEYD_CALL_MS, &detail);
     }
 }
 
