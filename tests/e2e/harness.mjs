@@ -20,7 +20,7 @@ export const fairway = path.resolve(root, process.env.FAIRWAY_BIN ?? 'build/rele
 export { slower };
 export const sleep = ms => new Promise(wake => setTimeout(wake, ms));
 
-/** So many seconds, and more in proportion to the machine's load, at most 60: for ?wait=, and for leases that must not expire while a test uses them. */
+/** So many seconds, and more in proportion to the machine's load, at most 60: for ?wait=, and for leases that must last while a test uses them. */
 export const slowerSeconds = seconds => Math.min(60, Math.ceil(slower(seconds * 1000) / 1000));
 
 /** Waits until check() returns a true value, and returns it; looks less often the longer it takes. Throws after ms, or later in proportion

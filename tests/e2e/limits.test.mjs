@@ -205,7 +205,8 @@ test('while one client has the RPC read the signers of many transactions, anothe
     return JSON.stringify({ transactionXdr: invented.toXDR() });
   };
   const bid = (name, body) => as(name, 'POST', '/v1/fee-bumps', body, service);
-  const bodies = Array.from({ length: THREADS + QUEUE + 10 }, () => bodyOf(users[0])), otherBodies = Array.from({ length: 3 }, () => bodyOf(users[1]));
+  const bodies = Array.from({ length: THREADS + QUEUE + 10 }, () => bodyOf(users[0]));
+  const otherBodies = Array.from({ length: 3 }, () => bodyOf(users[1]));
   const flood = bodies.map(body => bid('open', body)); // a queue without shares would be full
   const refused = await Promise.race(flood); // the queue has its half for one client, so all others of its requests wait
   assert.equal(refused.json.code, 'OVERLOADED');

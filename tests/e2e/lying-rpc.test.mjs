@@ -169,8 +169,8 @@ for (const [name, says] of [
 ])
   test(`DR4 DR5 after a gap, ${name}: no lease is granted or ends until the truth is told`, { timeout: 240_000 }, async () => {
     const paid = await gap(says);
-    await until(async () => Object.keys(says).every(method => told.has(method)) && (await world.sql('SELECT grants_allowed FROM fairway.cursor'))[0][0] === 'f',
-      60_000, 'the gap is noticed, and the lie is told');
+    await until(async () => Object.keys(says).every(method => told.has(method))
+      && (await world.sql('SELECT grants_allowed FROM fairway.cursor'))[0][0] === 'f', 60_000, 'the gap is noticed, and the lie is told');
     await sleep(LIE_MS);
     assert.ok(await world.cursor() < paid.ledger, name);
     assert.equal((await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR() })).json.code, 'GRANTS_SUSPENDED');

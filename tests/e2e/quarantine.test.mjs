@@ -28,7 +28,8 @@ const row = address => world.stateOf(address);
 const becomes = (address, state) => until(async () => (await row(address))[0] === state, 20_000, `${address} is ${state}`);
 const quarantine = (address, reason) => world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined',
   quarantine_reason = '${reason}' WHERE public_key = '${address}'`);
-const lease = () => service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: slowerSeconds(20) });
+const lease = () => service.post('/v1/transactions',
+  { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: slowerSeconds(20) });
 
 const allSettled = () => until(async () => (await world.sql('SELECT 1 FROM fairway.lease_history WHERE settled_at IS NULL')).length === 0,
   60_000, 'every lease has ended');
