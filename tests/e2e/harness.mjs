@@ -263,6 +263,9 @@ export class Service {
     this.ended = new Promise(resolve => this.process.on('exit', async (code, signal) => {
       await within(closed, 1000);
       resolve({ code, signal });
+    }).on('error', error => { // it was not started
+      this.log += error;
+      resolve({ code: null, signal: null });
     }));
     for (const stream of [this.process.stdout, this.process.stderr])
       stream.setEncoding('utf8').on('data', text => {
