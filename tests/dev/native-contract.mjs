@@ -20,14 +20,14 @@ export async function createContract(server, networkPassphrase, payer) {
     throw new Error(`the contract was not created: ${end.status}`);
 }
 
-/** {func, auth} of a transfer, which `from` has signed. */
-export async function authorizedTransfer(server, networkPassphrase, from, to, stroops) {
+/** {func, auth} of a transfer, which `from` has signed. until: the last ledger that may have it; by default in LEDGERS. */
+export async function authorizedTransfer(server, networkPassphrase, from, to, stroops, until) {
   const address = key => nativeToScVal(key.publicKey(), { type: 'address' });
   const { hostFunction } = Operation.invokeContractFunction({ contract: Asset.native().contractId(networkPassphrase), function: 'transfer',
     args: [address(from), address(to), nativeToScVal(stroops, { type: 'i128' })] }).body.invokeHostFunctionOp;
   const invocation = new xdr.SorobanAuthorizedInvocation({ subInvocations: [],
     function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(hostFunction.invokeContract) });
-  const { sequence } = await server.getLatestLedger();
-  const entry = await authorizeInvocation({ signer: from, invocation, validUntilLedgerSeq: sequence + LEDGERS, networkPassphrase });
+  const validUntilLedgerSeq = until ?? (await server.getLatestLedger()).sequence + LEDGERS;
+  const entry = await authorizeInvocation({ signer: from, invocation, validUntilLedgerSeq, networkPassphrase });
   return { func: hostFunction.toXDR('base64'), auth: [entry.toXDR('base64')] };
 }

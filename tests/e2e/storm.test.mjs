@@ -15,7 +15,8 @@ test('DL1 DL9 DL16 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool tha
   try {
     storm.swarm.start(40);
     const { operator, fleet, requests } = storm, begun = Date.now();
-    const reached = () => requests.count.leases >= 150 && requests.count.relayed >= 50 && fleet.kills >= 5 && operator.ended('ensure-accounts') >= 2
+    const reached = () => requests.count.leases >= 150 && requests.count.relayed >= 50 && requests.count.called >= 10
+      && fleet.kills >= 5 && operator.ended('ensure-accounts') >= 2
       && operator.ended('accounts release') >= 1 && operator.ended('accounts retire') >= 1;
     await storm.runFaults({ ms: 300_000, gapMs: 500, databaseMs: 9_000, commandMs: 1500,
       enough: () => Date.now() - begun > 20_000 && reached() });

@@ -1,6 +1,6 @@
 // The operator of a storm: resizes the pool, and retires and releases accounts by hand, while faults happen. Commands are killed too.
 import { spawn } from 'node:child_process';
-import { fairway, sleep } from '../e2e/harness.mjs';
+import { fairway, sleep, slower } from '../e2e/harness.mjs';
 import { Random } from './random.mjs';
 
 // done; refused (accounts only); unavailable; try again
@@ -95,10 +95,10 @@ export class Operator {
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', text => (output = (output + text).slice(-4000)));
     const ended = new Promise(resolve => child.on('close', (code, signal) => resolve({ code, signal })));
-    const late = setTimeout(() => {
+    const hangsMs = slower(HANGS_MS), late = setTimeout(() => {
       hangs = true;
       child.kill('SIGKILL');
-    }, HANGS_MS);
+    }, hangsMs);
     const killer = this.random.chance(kill) && setTimeout(() => child.kill('SIGKILL'), this.random.between(10, 6000));
     const { code, signal } = await ended;
     this.#children.delete(child);
@@ -111,7 +111,7 @@ export class Operator {
       this.history.append('kill', new Date(), name, signal);
     }
     if (hangs || (!signal && !allowed.includes(code)))
-      this.wrong.push(`fairway ${args.slice(0, 3).join(' ')}: ${hangs ? `not done within ${HANGS_MS / 1000} s` : `exit code ${code}`}\n${output}`);
+      this.wrong.push(`fairway ${args.slice(0, 3).join(' ')}: ${hangs ? `not done within ${hangsMs / 1000} s` : `exit code ${code}`}\n${output}`);
     return signal ? null : code;
   }
 

@@ -18,8 +18,13 @@ function resultCode(base64) {
   return code === INNER_FAILED ? bytes.readInt32BE(52) : code;
 }
 
-/** Of what every answer to a key must have: all but whether it is the first one, and the lease's present status. */
-const digestOf = ({ first, status, ...same }) => crypto.createHash('sha256').update(JSON.stringify(same)).digest('hex');
+/** Caps of the one call, whose resource fee alone is above those. */
+const CALL_CAPS = [undefined, '1000000'];
+
+/** Of what every answer to a key must have: what the lease is, and not how it is now. */
+const digestOf = ({ hash, transactionXdr, channelAccount, sequence, sequenceLedger, maxTime, maxTimeSetBy, networkPassphrase, reference }) =>
+  crypto.createHash('sha256').update(JSON.stringify(
+    [hash, transactionXdr, channelAccount, sequence, sequenceLedger, maxTime, maxTimeSetBy, networkPassphrase, reference])).digest('hex');
 
 export class Requests {
   /** False: undecided requests are given up after the response that they wait for. */
@@ -29,10 +34,15 @@ export class Requests {
     Object.assign(this, { fleet, history, rpcUrl, passphrase });
     this.client = quickSigner(client);
     this.network = networkId(passphrase);
-    this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0, relayed: 0 };
+    this.count = { leases: 0, noAnswer: 0, hungUp: 0, submitted: 0, relayed: 0, called: 0 };
     /** Number of 503 responses by code. */
     this.refusals = {};
     this.wrong = [];
+  }
+
+  /** What fairway was asked to send. */
+  get submissions() {
+    return this.count.relayed + this.count.called;
   }
 
   /** Sends a request to a replica. Returns {status, json}, or null when there is no response within ms. */
@@ -131,6 +141,23 @@ export class Requests {
         this.wrong.push(`status ${answer.status} for a submission: ${JSON.stringify(answer.json)}`);
     }
     this.count.relayed++;
+  }
+
+  /** fairway does all, and is asked so many times. With a key, each answer is to the first request. */
+  async call(random, body, key, times) {
+    const maxFee = random.pick(CALL_CAPS);
+    for (let i = 0; i < times; i++) {
+      const path = random.pick(['/v1/submissions', '/v1/submissions?wait=5']);
+      const answer = await this.ask(random, path, { ...body, ...(maxFee && { maxFee }) }, { key });
+      if (!answer || answer.status >= 500)
+        return;
+      if (answer.status > 202 || answer.json.rejected || key && !answer.json.first)
+        this.wrong.push(`status ${answer.status} for the one call: ${JSON.stringify(answer.json)}`);
+      if (answer.status > 202)
+        return;
+      this.history.append('asked', answer.json.hash, maxFee);
+    }
+    this.count.called++;
   }
 
   async #submit(random, lease, transaction) {

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Keypair } from '@stellar/stellar-sdk';
+import { createContract } from '../dev/native-contract.mjs';
 import { sleep, startWorld, until } from '../e2e/harness.mjs';
 import { proxyRpc } from '../e2e/rpc-proxy.mjs';
 import { startHistory } from '../oracle/history.mjs';
@@ -27,16 +28,17 @@ const postgres = path.join(new URL('.', import.meta.url).pathname, '../integrati
 export class Storm {
   /**
    * accounts: the size of the pool; `inUse`: the share of it to keep leased. leases: number of settled leases before the start. keyed:
-   * the share of requests with an Idempotency-Key; relayed: of the leases that fairway sends. thinkMs: the mean pause of a client between
-   * two requests.
+   * the share of requests with an Idempotency-Key; relayed: of the leases that fairway sends; called: of the requests that are the one call.
+   * thinkMs: the mean pause of a client between two requests.
    */
-  static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, relayed = 0.5, thinkMs = 1000, ledgerMs = 1000 }) {
+  static async start({ seed, processes, accounts, users, leases = 0, inUse = 0.9, keyed = 0.8, relayed = 0.5, called = 0.1, thinkMs = 1000,
+    ledgerMs = 1000 }) {
     const storm = new Storm();
     Object.assign(storm, { seed, accounts, inUse, begun: Date.now(), contests: 0 });
     try {
       await storm.#startServers(ledgerMs);
       const keypairs = await storm.#makeUsers(users);
-      await storm.#startFleet(processes, keypairs, leases, { keyed, relayed, thinkMs });
+      await storm.#startFleet(processes, keypairs, leases, { keyed, relayed, called, thinkMs });
     } catch (error) {
       await storm.stop();
       throw error;
@@ -59,6 +61,7 @@ export class Storm {
     const keypairs = Array.from({ length: count }, () => Keypair.random());
     for (let i = 0; i < keypairs.length; i += 20)
       await Promise.all(keypairs.slice(i, i + 20).map(key => this.world.fund(key.publicKey())));
+    await createContract(this.world.network, this.world.passphrase, keypairs[0]);
     return keypairs;
   }
 
@@ -87,6 +90,7 @@ export class Storm {
 
   /** Appends a ledger of the network to the history. */
   #record({ sequence, closeTime, changed, removed, transactions, queued }) {
+    this.swarm.ledger = sequence;
     this.history.append('ledger', sequence, closeTime, new Date());
     for (const [account, after] of changed)
       this.history.append('consumption', sequence, account, after);
@@ -117,14 +121,15 @@ export class Storm {
     const emptied = await until(async () => (await this.#idle()) === 0, 20_000, 'the pool is empty').catch(error => error);
     if (emptied instanceof Error)
       wrong.push(emptied.message);
-    const { refusals } = this.requests, before = refusals.CHANNEL_ACCOUNT_UNAVAILABLE;
+    const refused = () => ['CHANNEL_ACCOUNT_UNAVAILABLE', 'GRANTS_SUSPENDED'].map(code => this.requests.refusals[code]).join();
+    const before = refused();
     for (const end = Date.now() + (TIMEOUT_SECONDS + 5) * 1000; Date.now() < end; await sleep(500)) {
       const idle = await this.#idle();
       if (idle !== 0)
         wrong.push(`${idle} accounts are idle although no ledger was ingested`);
     }
-    if (refusals.CHANNEL_ACCOUNT_UNAVAILABLE === before)
-      wrong.push('no request got CHANNEL_ACCOUNT_UNAVAILABLE');
+    if (refused() === before)
+      wrong.push('no request got CHANNEL_ACCOUNT_UNAVAILABLE or, after long without ledgers, GRANTS_SUSPENDED');
     const after = await this.sql('SELECT sequence FROM fairway.cursor');
     if (String(cursor) !== String(after))
       wrong.push(`the cursor moved from ${cursor} to ${after} without ledgers`);

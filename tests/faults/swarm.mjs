@@ -1,7 +1,9 @@
 // The clients of a storm. Each asks for a lease, with or without an Idempotency-Key, and then does what clients do: submits it after a while,
-// itself or through fairway, submits it late, never submits it, repeats the request, or asks with a key from days ago.
+// itself or through fairway, submits it late, never submits it, repeats the request, or asks with a key from days ago. Or it has fairway do all by
+// the one call.
 import crypto from 'node:crypto';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { authorizedTransfer } from '../dev/native-contract.mjs';
 import { sleep } from '../e2e/harness.mjs';
 import { privateKeyOf } from '../oracle/envelope.mjs';
 import { Random } from './random.mjs';
@@ -9,6 +11,8 @@ import { Random } from './random.mjs';
 export const TIMEOUT_SECONDS = 20; // of the leases
 /** The longest time for which a lease is held before it is submitted, when the pool has to be kept full. */
 export const HOLD_MAX_MS = 12_000;
+/** An authorization is valid for so many ledgers: longer than a key is repeated. */
+const VALID_LEDGERS = 600;
 const ABANDON = 0.05, LATE = 0.02, REPEAT = 0.05, REPEAT_LATER = 0.03, BAD = 0.04, OLD_KEY = 0.03;
 
 export class Swarm {
@@ -17,9 +21,15 @@ export class Swarm {
   /** Mean time for which a lease is held before it is submitted; the governor sets it to keep the pool full. */
   holdMs = 0;
 
-  /** keyed: the share of requests with an Idempotency-Key; relayed: of leases that fairway sends. thinkMs: mean pause between two requests. */
-  constructor({ requests, users, seed, keyed, relayed, thinkMs }) {
-    Object.assign(this, { requests, seed, keyed, relayed, thinkMs, passphrase: requests.passphrase });
+  /** Sequence number of the network's last ledger. */
+  ledger = 0;
+
+  /**
+   * keyed: the share of requests with an Idempotency-Key; relayed: of leases that fairway sends; called: of requests that are the one call.
+   * thinkMs: mean pause between two requests.
+   */
+  constructor({ requests, users, seed, keyed, relayed, called, thinkMs }) {
+    Object.assign(this, { requests, seed, keyed, relayed, called, thinkMs, passphrase: requests.passphrase });
     this.users = users.map(keypair => ({ keypair, privateKey: privateKeyOf(keypair) }));
     this.count = { withKey: 0, withoutKey: 0, abandoned: 0, late: 0, repeated: 0, oldKeys: 0, refusedBad: 0 };
     this.templates = users.map((user, i) => this.#template(user, users[(i + 1) % users.length]));
@@ -56,7 +66,7 @@ export class Swarm {
           await this.#askBadly(random, user);
         if (random.chance(OLD_KEY) && this.oldKeys)
           await this.#askWithOldKey(random);
-        await this.#once(random, user);
+        await (random.chance(this.called) ? this.#call(random, user) : this.#once(random, user));
         await sleep(random.between(0, 2 * this.thinkMs));
       } catch (error) {
         this.requests.wrong.push(error.stack);
@@ -120,6 +130,13 @@ export class Swarm {
       this.#afterwards(() => this.#submitLate(random, user, lease));
     else
       this.#afterwards(() => this.#submitAfterHold(random, user, lease));
+  }
+
+  async #call(random, user) {
+    const { keypair } = this.users[user], to = this.users[(user + 1) % this.users.length].keypair;
+    const body = await authorizedTransfer(null, this.passphrase, keypair, to, 1n, this.ledger + VALID_LEDGERS);
+    await this.requests.call(random, { ...body, timeoutSeconds: TIMEOUT_SECONDS },
+      random.chance(this.keyed) ? `${this.seed}-${crypto.randomUUID()}` : undefined, random.chance(REPEAT) ? 2 : 1);
   }
 
   /** Repeats a request; the oracle compares the responses. */

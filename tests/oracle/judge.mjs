@@ -121,7 +121,8 @@ export const RULES = {
   'sent before it was recorded': `SELECT q.hash, q.lease, q.ledger FROM queued q JOIN grant_made g ON g.hash = q.lease
     LEFT JOIN bump_recorded b ON (b.hash, b.lease) = (q.hash, q.lease) LEFT JOIN wal_transaction w ON w.ordinal = b.ordinal
     WHERE q.hash <> q.lease AND NOT EXISTS (SELECT FROM ledger l WHERE l.sequence = q.ledger AND l.closed_at >= w.committed_at)`,
-  'left unsent': `SELECT lease, count(*) || ' ledgers', 'from ' || min(ledger) FROM (
+  'left unsent': `SELECT lease, count(*) || ' ledgers', 'from ' || min(ledger),
+      (SELECT CASE WHEN max_ledger IS NULL THEN 'a payment' ELSE 'a call' END FROM grant_made g WHERE g.hash = s.lease LIMIT 1) FROM (
       SELECT *, sum(live::int) OVER (PARTITION BY lease ORDER BY ledger) AS run FROM sending WHERE followed) s
     WHERE NOT live GROUP BY lease, run HAVING count(*) > ${UNSENT_BOUND}`,
   // it goes in the transaction that ends its lease

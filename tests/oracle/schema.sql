@@ -23,12 +23,12 @@ CREATE TABLE history_change (ordinal bigint NOT NULL, table_name text NOT NULL, 
 CREATE TABLE signature (received_at timestamptz NOT NULL, kind text NOT NULL CHECK (kind IN ('lease', 'fee bump')), hash text NOT NULL,
     inner_hash text, account text NOT NULL, sequence bigint NOT NULL, max_time bigint NOT NULL, envelope text NOT NULL,
     idempotency_key text);
--- Each 201 to a request with an Idempotency-Key; digest: SHA-256 of the response body.
+-- Each 2xx to a request with an Idempotency-Key; digest: SHA-256 of what in it must not change.
 CREATE TABLE keyed_answer (idempotency_key text NOT NULL, digest text NOT NULL);
 -- Each request of a contest, in which all replicas run and accounts are scarce: the replica, how long its response took, and the
 -- response. No status: there was no response.
 CREATE TABLE contest_request (contest integer NOT NULL, replica integer NOT NULL, waited_ms integer NOT NULL, status integer, code text);
--- What a client let fairway send, with its cap of the fee, if it had one: reported before it was asked.
+-- What a client let fairway send, with its cap of the fee, if it had one: reported before it was asked, but a call when it was answered.
 CREATE TABLE asked (lease text NOT NULL, max_fee bigint);
 CREATE TABLE submission (hash text NOT NULL, status text NOT NULL, code integer, node_ledger bigint NOT NULL,
     sequence_ledger bigint NOT NULL);
