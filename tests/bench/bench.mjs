@@ -1,6 +1,7 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
 // one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, release (default: these; see release.mjs), snapshot (see snapshot.mjs)
+//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, release, submit (default: these; see release.mjs, submit.mjs), snapshot
+//                    (see snapshot.mjs)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
@@ -13,6 +14,7 @@ import { measure, together } from './measure.mjs';
 import { CPU, cell, connections, cpuCells, fmt, poolConnections, row, table } from './report.mjs';
 import { release } from './release.mjs';
 import { snapshot } from './snapshot.mjs';
+import { submit } from './submit.mjs';
 import { Cluster, Service, body, ledgerMs, root, run, sql } from './setup.mjs';
 
 const list = (name, fallback) => (process.env[name] ?? fallback).split(',');
@@ -161,6 +163,7 @@ async function history() {
 
 const parts = { pools, lives, in_use: inUse, keys, auth, history,
   release: async () => { figures.release = await release(cluster); },
+  submit: async () => { figures.submit = await submit(cluster); },
   snapshot: async () => { figures.snapshot = await snapshot(cluster); } };
 try {
   const chosen = list('BENCH', Object.keys(parts).filter(name => name !== 'snapshot').join(',')), unknown = chosen.find(name => !parts[name]);

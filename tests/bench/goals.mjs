@@ -19,7 +19,7 @@ export function ratios(figures, earlier) {
 /** Prints and returns the goals whose parts have run, beside what was reached. Those for a p99 over a history are for data on a RAM disk: elsewhere
  * they would compare pauses of the disk. */
 export function goals(figures, earlier, onRamDisk) {
-  const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, auth: a = {}, history: h = {}, release: r = {} } = figures, rows = [];
+  const { pools: p = {}, lives: l = {}, in_use: u = {}, keys: k = {}, auth: a = {}, history: h = {}, release: r = {}, submit: s = {} } = figures, rows = [];
   const goal = (what, wanted, reached, met) => rows.push([what, wanted, reached, met ? 'yes' : '**no**']);
   const times = (what, wanted, ratio) => goal(what, `${wanted} x plain best`, `${ratio.toFixed(1)} x`, ratio >= wanted);
   const within = (what, percent, rate, of) => goal(what, `within ${percent} %`, `${(100 * rate / of - 100).toFixed(1)} %`, rate >= of * (1 - percent / 100));
@@ -67,6 +67,10 @@ export function goals(figures, earlier, onRamDisk) {
   }
   if (r.catch_up)
     goal('catch-up, ledgers of today\'s size', 'at least 20/s', `${fmt(r.catch_up.rate)}/s`, r.catch_up.rate >= 20);
+  for (const what of ['signed', 'calls'])
+    for (const [time, wanted] of s[what] ? [['p50', 20], ['p99', 100]] : [])
+      goal(`${time} from commit to sendTransaction, ${what}, 100 a second`, `under ${wanted} ms`, `${s[what].sent[`${time}_ms`].toFixed(1)} ms`,
+        s[what].sent[`${time}_ms`] < wanted && s[what].sent.unsent === 0);
   if (rows.length > 0) {
     console.log('\nGoals\n');
     [['goal', 'wanted', 'reached', 'met'], ['---', '---:', '---:', '---'], ...rows].forEach(row);

@@ -1,5 +1,5 @@
 -- wrk: whole lives. Leases BENCH_BODY, signs the answer as the user whose secret key is BENCH_SECRET (seed and public key in hexadecimal
--- digits), and posts that for its fee bump. Counts the fee bumps.
+-- digits), and posts that to BENCH_BUMP_PATH for its fee bump, or to be submitted. Counts the answers to that.
 local ffi = require('ffi')
 ffi.cdef [[
 int sodium_init(void);
@@ -45,7 +45,7 @@ end
 function response(status, _, body)
     if status == 201 then
         signed[#signed + 1] = sign(body:match('"transactionXdr":"([^"]+)"'), body:match('"hash":"(%x+)"'))
-    elseif status == 200 then
+    elseif status == 200 or status == 202 then
         good = good + 1
     else
         refused = refused + 1

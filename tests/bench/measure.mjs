@@ -2,10 +2,10 @@
 // does not have, are counted apart from it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { build, client, root, run, secretOf, sql, user } from './setup.mjs';
+import { build, callBody, client, root, run, secretOf, sql, user } from './setup.mjs';
 
 const TICKS = Number(run('getconf', ['CLK_TCK']));
-const seconds = Number(process.env.BENCH_SECONDS ?? 8);
+const usual = Number(process.env.BENCH_SECONDS ?? 8);
 let runs = 0;
 
 /** {pid, parent, us, reapedUs} of a process: its CPU time, and that of its children that have ended. */
@@ -34,8 +34,8 @@ const built = feed => feed === undefined ? 0 : Number(fs.readFileSync(feed.print
 
 /**
  * CPU time so far. postgres: of its processes without the session that reads for the feed; ledgers: of that, of the session that commits
- * ledgers; fairway: of its process and of the ingestion code that runs in the feed; keyd; feed: of building ledgers, with that session;
- * generator: of load generators that have ended.
+ * ledgers; fairway: of its process and of the ingestion code that runs in the feed; keyd; feed: of building ledgers, with that session, and of
+ * the RPC that takes submissions; generator: of load generators that have ended.
  */
 function cpuTimes(service) {
   const { postmaster } = service.cluster, front = service.process.pid, feed = service.feed;
@@ -50,14 +50,14 @@ function cpuTimes(service) {
     ledgers: session('fairway ingest'),
     fairway: sum(({ pid }) => pid === front || pid === feed?.pid) - built_us,
     keyd: sum(({ parent }) => parent === front),
-    feed: reads + built_us,
+    feed: reads + built_us + (service.rpcPid ? processTime(service.rpcPid).us : 0),
     generator: generatorUs,
   };
 }
 
 const here = path.join(root, 'tests/bench');
 let generatorUs = 0;
-const generate = (connections, rate, script, url, env) => {
+const generate = (connections, { rate, seconds = usual }, script, url, env) => {
   const before = processTime(process.pid).reapedUs;
   const out = rate ? run(`${build}/tests/bench/open_load`, [url, String(rate), String(seconds), String(connections)], env) :
     run('wrk', ['-t', connections === 1 ? '1' : '2', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '10s', '--latency',
@@ -73,6 +73,12 @@ const settled = async service => {
   await service.settled();
 };
 
+/** Before submissions: a ledger every everyMs includes those with a bid. */
+const submitted = async (service, { everyMs }) => {
+  await settled(service);
+  await service.startFeed('bumped', everyMs);
+};
+
 /** The kinds of load: which script of wrk runs, on which path, with which environment; and what happens before and after it. */
 const loads = {
   leases: { script: 'post.lua', path: '/v1/transactions', before: settled,
@@ -83,6 +89,17 @@ const loads = {
     env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/fee-bumps', BENCH_SECRET: secretOf(user) }) },
   bumps: { script: 'bump.lua', path: '/v1/fee-bumps', before: async (service, { body }) => { await settled(service); await service.stopFeed(); await service.leaseAndSign(body); },
     env: (_, service) => ({ BENCH_FILE: service.signedFile }) },
+  lives_submitted: { script: 'life.lua', path: '/v1/transactions', before: submitted,
+    env: ({ body }) => ({ BENCH_BODY: body, BENCH_BUMP_PATH: '/v1/submissions', BENCH_SECRET: secretOf(user) }) },
+  signed: { path: '/v1/submissions', // at a rate only
+    before: async (service, { body, rate, seconds = usual, everyMs }) => {
+      await settled(service);
+      await service.stopFeed();
+      await service.leaseAndSign(body, Math.ceil(1.3 * rate * seconds) + 50, transactionXdr => JSON.stringify({ transactionXdr }));
+      await service.startFeed('bumped', everyMs);
+    },
+    env: (_, service) => ({ BENCH_FILE: service.signedFile, BENCH_RUN: '' }) },
+  calls: { script: 'call.lua', path: '/v1/submissions', before: submitted, env: () => ({ BENCH_BODY: callBody(++runs), BENCH_RUN: '' }) },
   authenticated: { script: 'auth.lua', path: '/v1/transactions', before: settled,
     env: ({ body, key }) => ({ BENCH_BODY: body, BENCH_KEY: key, BENCH_RUN: `${process.pid}-${++runs}`, BENCH_CLIENT: client.publicKey(), BENCH_SECRET: secretOf(client) }) },
 };
@@ -91,14 +108,14 @@ const loads = {
  * Applies a kind of load for some seconds over this many connections. Leases and lives begin when the pool is settled, and ledgers end their
  * leases; for fee bumps, new leases of the whole pool stay open. header: a request header that gets a new value each time; random: as a random
  * UUID is, else in the order of the requests. key: see auth.lua. rate: leases arrive at random times, this many a second, whatever is still
- * unanswered; else each connection sends when it has its answer. Returns {connections, answers, refused, us, p50us, p99us, walBytes: that
- * PostgreSQL has written, cpu: that of cpuTimes}.
+ * unanswered; else each connection sends when it has its answer. seconds: of this one. everyMs: the time between ledgers that include
+ * submissions. Returns {connections, answers, refused, us, p50us, p99us, walBytes: that PostgreSQL has written, cpu: that of cpuTimes}.
  */
-export async function measure(service, connections, { kind = 'leases', rate, ...what }) {
+export async function measure(service, connections, { kind = 'leases', ...what }) {
   const load = loads[kind];
   await load.before(service, what);
   const before = cpuTimes(service), walBefore = walBytes(service);
-  const b = generate(connections, rate, load.script, service.api + load.path, load.env(what, service));
+  const b = generate(connections, what, load.script, service.api + load.path, load.env(what, service));
   if (b.good === 0)
     throw new Error(`${kind} over ${connections} connections: none of ${b.refused + b.errors} answers is good. ${service.process.text}`);
   const after = cpuTimes(service), wal = walBytes(service) - walBefore;

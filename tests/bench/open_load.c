@@ -1,8 +1,9 @@
 /*
- * open_load URL RATE SECONDS CONNECTIONS: an open arrival process. Posts BENCH_BODY, RATE times a second on
- * average, at random times that do not depend on answers: when the service stalls, requests go on to arrive.
- * Latency counts from the time at which a request was due. While all of the kept-alive CONNECTIONS are busy,
- * requests wait here. Each has another value of BENCH_HEADER, after BENCH_RUN. Prints the line of common.lua.
+ * open_load URL RATE SECONDS CONNECTIONS: an open arrival process. Posts BENCH_BODY, or the lines of
+ * BENCH_FILE one after the other, RATE times a second on average, at random times that do not depend on
+ * answers: when the service stalls, requests go on to arrive. Latency counts from the time at which a request
+ * was due. While all of the kept-alive CONNECTIONS are busy, requests wait here. Each has another value of
+ * BENCH_HEADER, after BENCH_RUN, and its number instead of @@@@@@ in the body. Prints the line of common.lua.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -26,7 +27,9 @@ struct connection {
 
 static const int64_t patience_us = 10000000; /* after the last arrival */
 static struct sockaddr_in server = {.sin_family = AF_INET};
-static const char *body, *header, *run;
+static const char *header, *run;
+static char *body, *number; /* number: in the body */
+static FILE *bodies;
 static char path[256];
 static int events_fd;
 static int64_t *times_us; /* when a request is due; after its end, its latency */
@@ -38,6 +41,19 @@ static void die(const char *what)
     exit(1);
 }
 
+static void next_body(size_t request)
+{
+    static size_t size;
+    char digits[7];
+    if (bodies && getline(&body, &size, bodies) < 0)
+        die("open_load: BENCH_FILE is too short");
+    if (bodies)
+        body[strcspn(body, "\n")] = 0;
+    snprintf(digits, sizeof digits, "%06x", (unsigned)request & 0xffffff);
+    if (number)
+        memcpy(number, digits, 6);
+}
+
 static void post(struct connection *c, size_t request)
 {
     if (c->fd < 0) {
@@ -47,6 +63,7 @@ static void post(struct connection *c, size_t request)
             epoll_ctl(events_fd, EPOLL_CTL_ADD, c->fd, &wanted) != 0)
             die("open_load: connect");
     }
+    next_body(request);
     AUTO_FREE char *text = mem_format("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s: %s-%zu\r\n"
                                       "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
         path, header, run, request, strlen(body), body);
@@ -79,7 +96,7 @@ static bool receive(struct connection *c)
     const char *blank = strstr(c->answer, "\r\n\r\n"), *length = strcasestr(c->answer, "\r\nContent-Length:");
     if (!c->busy || !blank || !length || strlen(blank + 4) < strtoul(length + 17, NULL, 10))
         return false;
-    return end(c, strncmp(c->answer, "HTTP/1.1 201", 12) == 0 ? &good : &refused);
+    return end(c, strncmp(c->answer, "HTTP/1.1 2", 10) == 0 ? &good : &refused);
 }
 
 /* Returns how many arrive within the duration. In each microsecond one does or none: the gaps are
@@ -103,10 +120,13 @@ static int by_time(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    body = getenv("BENCH_BODY");
+    const char *given = getenv("BENCH_BODY"), *file = getenv("BENCH_FILE");
+    bodies = file ? fopen(file, "re") : NULL;
+    body = given ? mem_copy_text(given) : NULL;
+    number = body ? strstr(body, "@@@@@@") : NULL;
     run = getenv("BENCH_RUN");
     header = getenv("BENCH_HEADER") ? getenv("BENCH_HEADER") : "X-Other-Header";
-    if (argc != 5 || !body || !run ||
+    if (argc != 5 || (!body && !bodies) || !run ||
         sscanf(argv[1], "http://127.0.0.1:%hu%255s", &server.sin_port, path) != 2) {
         fprintf(
             stderr, "usage: open_load http://127.0.0.1:PORT/PATH RATE SECONDS CONNECTIONS; see its source\n");

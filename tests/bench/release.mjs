@@ -23,13 +23,13 @@ const cases = {
   fast: { what: '6,000 transactions every 600 ms', everyMs: 600, transactions: 6000, pauseMs: 50 },
 };
 
-/** Starts a network on a database and returns {url, lines(): what it has printed, stop()}. */
-async function start(cluster, url, everyMs, transactions, ahead) {
+/** Starts a network on a database and returns {url, lines(): the words of each line that it has printed, stop()}. */
+export async function start(cluster, url, everyMs, transactions, ahead, env = {}) {
   const printed = path.join(cluster.folder, 'network');
-  const network = cluster.start(`${build}/tests/bench/release_network`, [url, passphrase, String(everyMs), String(transactions), String(ahead)], {}, printed);
+  const network = cluster.start(`${build}/tests/bench/release_network`, [url, passphrase, String(everyMs), String(transactions), String(ahead)], env, printed);
   const lines = () => fs.readFileSync(printed, 'utf8').split('\n').slice(0, -1);
   await until(() => lines().length > 0, 60_000, `the network's RPC: ${network.text}`);
-  return { url: lines()[0], lines: () => lines().slice(1).map(line => line.split(' ').map(Number)),
+  return { url: lines()[0], pid: network.pid, lines: () => lines().slice(1).map(line => line.split(' ')),
     stop: async () => { network.kill('SIGKILL'); await network.ended; } };
 }
 
@@ -45,7 +45,7 @@ async function measure(cluster, name, { what, everyMs, transactions, pauseMs }) 
   const load = cluster.start(`${build}/tests/bench/release_clients`, [service.api, String(clients), String(seconds), String(pauseMs)], { BENCH_BODY: body() }, out);
   for (let ended = false; !ended; ended = await Promise.race([load.ended.then(() => true), sleep(250)]))
     rss.push(rssMb(pid));
-  const ledgers = network.lines(), cpu = processTime(pid).us - before;
+  const ledgers = network.lines().map(words => words.map(Number)), cpu = processTime(pid).us - before;
   await service.stop();
   await network.stop();
   const lines = fs.readFileSync(out, 'utf8').split('\n').slice(0, -1), others = Number(lines.pop().split(' ')[1]);

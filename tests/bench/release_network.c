@@ -5,6 +5,10 @@
  * network. AHEAD ledgers, without leases, are there from the beginning; further ones close only with a
  * LEDGER_MS above 0. Prints the RPC's URL, and for each ledger its number, when the RPC had it
  * (CLOCK_MONOTONIC, us), how many leases it has, and its size. Runs until a signal ends it.
+ * It takes every transaction, and prints "sent", its hash, and when it arrived (Unix time, us). The answer to
+ * every simulation has the resources in BENCH_RESOURCES. When it has no ledgers at all (LEDGER_MS and AHEAD
+ * are 0), those it gives are malformed: a replica that reads one gives up the lead of ingestion for 20 polls,
+ * so feed_ledgers has it.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -45,6 +49,7 @@ struct network {
     pthread_mutex_t lock; /* for what follows */
     struct item *items[KEPT];
     uint32_t oldest, latest, ahead_until; /* up to ahead_until, ledgers are built when they are asked for */
+    bool has_none;
 };
 
 static struct network network = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -223,14 +228,13 @@ _Noreturn static void *close_ledgers(void *context)
         publish(item);
         printf("%" PRIu32 " %" PRId64 " %zu %zu\n", network.latest, clock_us(), leases, size);
         pthread_mutex_unlock(&network.lock);
-        fflush(stdout);
     }
 }
 
 /* ---- the RPC */
 
 struct reply {
-    char head[256], tail[256];
+    char head[256], tail[256], *text; /* text: on the heap */
     struct item *items[KEPT];
     struct MHD_IoVec parts[2 + 2 * KEPT];
     unsigned count;
@@ -243,6 +247,7 @@ static void reply_free(void *context)
     for (size_t i = 0; i < KEPT; i++)
         drop(reply->items[i]);
     pthread_mutex_unlock(&network.lock);
+    free(reply->text);
     free(reply);
 }
 
@@ -297,21 +302,58 @@ static unsigned long long number_after(const char *text, const char *name)
     return at != NULL ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
+/* sendTransaction: notes when this transaction has arrived. */
+static void note_sent(const char *request)
+{
+    static const char member[] = "\"transaction\":\"";
+    const char *base64 = strstr(request, member);
+    struct buf envelope CLEANUP(buf_free) = {0};
+    struct timespec now;
+    char hex[HASH_HEX_SIZE];
+    timespec_get(&now, TIME_UTC);
+    if (base64 == NULL ||
+        base64_decode(base64 + strlen(member), strcspn(base64 + strlen(member), "\""), &envelope) != ERR_OK)
+        die("sendTransaction");
+    const struct hash hash = envelope_hash_of(&network.id, buf_bytes(&envelope));
+    hash_encode(&hash, hex);
+    printf("sent %s %" PRId64 "\n", hex, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+}
+
+/* The result of any method but getLedgers from ledgers that exist, or an error. */
+static char *result_of(const char *request)
+{
+    if (strstr(request, "\"sendTransaction\"") != NULL) {
+        note_sent(request);
+        return mem_format("\"result\":{\"status\":\"PENDING\",\"latestLedger\":%u}", network.latest);
+    }
+    if (strstr(request, "\"simulateTransaction\"") != NULL)
+        return mem_format("\"result\":{\"transactionData\":\"%s\",\"minResourceFee\":\"1000\",\"results\":"
+                          "[{\"auth\":[],\"xdr\":\"AAAAAQ==\"}],\"latestLedger\":%u}",
+            getenv("BENCH_RESOURCES"), network.latest);
+    if (strstr(request, "\"getNetwork\"") != NULL)
+        return mem_format(
+            "\"result\":{\"passphrase\":\"%s\",\"protocolVersion\":%d}", network.passphrase, BUILT_PROTOCOL);
+    if (strstr(request, "\"getLedgers\"") != NULL) {
+        const unsigned start = (unsigned)number_after(request, "\"startLedger\":");
+        return mem_format(
+            "\"result\":{\"ledgers\":[{\"sequence\":%u,\"hash\":\"%064d\",\"metadataXdr\":\"AAAA\"}],"
+            "\"latestLedger\":%u,\"oldestLedger\":1}",
+            start, 0, start);
+    }
+    return mem_copy_text("\"error\":{\"code\":-32603,\"message\":\"no such method\"}");
+}
+
 static enum MHD_Result answer(struct MHD_Connection *connection, const char *request)
 {
     struct reply *reply = NEW(struct reply);
     const unsigned long long id = number_after(request, "\"id\":");
-    if (strstr(request, "\"getLedgers\"") != NULL) {
+    if (!network.has_none && strstr(request, "\"getLedgers\"") != NULL) {
         write_ledgers(reply, id, (uint32_t)number_after(request, "\"startLedger\":"),
             (uint32_t)number_after(request, "\"limit\":"));
     } else {
-        const bool known = strstr(request, "\"getNetwork\"") != NULL;
-        AUTO_FREE char *text =
-            known ? mem_format("\"result\":{\"passphrase\":\"%s\",\"protocolVersion\":%d}",
-                        network.passphrase, BUILT_PROTOCOL)
-                  : mem_copy_text("\"error\":{\"code\":-32603,\"message\":\"ledgers only\"}");
-        snprintf(reply->head, sizeof reply->head, "{\"jsonrpc\":\"2.0\",\"id\":%llu,%s}", id, text);
-        add_part(reply, reply->head, strlen(reply->head));
+        AUTO_FREE char *result = result_of(request);
+        reply->text = mem_format("{\"jsonrpc\":\"2.0\",\"id\":%llu,%s}", id, result);
+        add_part(reply, reply->text, strlen(reply->text));
     }
     struct MHD_Response *response =
         MHD_create_response_from_iovec(reply->parts, reply->count, reply_free, reply);
@@ -375,6 +417,8 @@ int main(int argc, char **argv)
     network.db = db_new(&(struct db_settings){.url = argv[1], .name = "release_network"});
     begin_at_the_cursor((uint32_t)atoi(argv[5]));
     make_filling((size_t)atoi(argv[4]));
+    network.has_none = ledger_ms == 0 && network.ahead_until == network.latest;
+    setlinebuf(stdout);
     const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, NULL,
@@ -382,7 +426,6 @@ int main(int argc, char **argv)
     if (daemon == NULL)
         die("MHD_start_daemon");
     printf("http://127.0.0.1:%u\n", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
-    fflush(stdout);
     pthread_t thread;
     if (ledger_ms > 0 && pthread_create(&thread, NULL, close_ledgers, &ledger_ms) != 0)
         die("pthread_create");

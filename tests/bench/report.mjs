@@ -5,7 +5,7 @@ export const connections = [1, 32, 128], poolConnections = [1, 4, 16, 32, 128];
 
 export const fmt = n => Math.round(n).toLocaleString('en-US');
 export const cell = m => `${fmt(m.rate)}/s, ${m.p50_ms.toFixed(2)} / ${m.p99_ms.toFixed(2)} ms${m.refused ? `, ${m.refused} refused` : ''}`;
-const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}; ${c.generator} / ${c.feed}`;
+export const cpuCell = ({ cpu_us: c }) => `${c.postgres} (${c.ledgers}) / ${c.fairway} / ${c.keyd}; ${c.generator} / ${c.feed}`;
 export const CPU = ['CPU us an answer at 1: PostgreSQL (of that ledgers) / fairway / keyd; load generator / feed', 'at 128'];
 export const cpuCells = by => [cpuCell(by[1]), cpuCell(by[128])];
 export const row = cells => console.log(`| ${cells.join(' | ')} |`);

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { Account, Address, Asset, Keypair, Operation, TransactionBuilder, nativeToScVal, xdr } from '@stellar/stellar-sdk';
 import { until } from '../e2e/harness.mjs';
 import { authorization } from '../e2e/token.mjs';
 
@@ -15,7 +15,7 @@ export const passphrase = 'fairway benchmark';
 export const ledgerMs = Number(process.env.BENCH_LEDGER_MS ?? 50);
 
 export const run = (program, args, env = {}) =>
-  execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  execFileSync(program, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 28 });
 
 /** The user who pays in body() and signs; the client of a service with authentication. */
 export const user = Keypair.random(), client = Keypair.random();
@@ -28,6 +28,21 @@ export function body() {
   const transaction = new TransactionBuilder(new Account(from, '0'), { fee: '100', networkPassphrase: passphrase })
     .addOperation(Operation.payment({ source: from, destination: to, asset: Asset.native(), amount: '1' })).setTimeout(0).build();
   return JSON.stringify({ transactionXdr: transaction.toXDR() });
+}
+
+/** A call that authorization entries alone ask for. Eight characters of auth's base64 are six bytes of the nonce: here the run, and the place of
+ * the request's number. The signature is not one, and the contract does not exist: the network of a bench simulates everything. */
+export function callBody(run) {
+  const contract = Address.contract(Buffer.alloc(32, 7)).toScAddress();
+  const call = new xdr.InvokeContractArgs({ contractAddress: contract, functionName: 'transfer',
+    args: [nativeToScVal(user.publicKey(), { type: 'address' }), nativeToScVal(1n, { type: 'i128' })] });
+  const auth = new xdr.SorobanAuthorizationEntry({
+    credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(new xdr.SorobanAddressCredentials({ address: new Address(user.publicKey()).toScAddress(),
+      nonce: 0n, signatureExpirationLedger: 2 ** 31, signature: xdr.ScVal.scvVec([xdr.ScVal.scvBytes(Buffer.alloc(64))]) })),
+    rootInvocation: new xdr.SorobanAuthorizedInvocation({ function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(call),
+      subInvocations: [] }) }).toXDR('base64');
+  return JSON.stringify({ func: xdr.HostFunction.hostFunctionTypeInvokeContract(call).toXDR('base64'),
+    auth: [`${auth.slice(0, 60)}${String(run % 100).padStart(2, '0')}@@@@@@${auth.slice(68)}`] });
 }
 
 /** The envelope of a lease with the user's signature added. */
@@ -49,11 +64,24 @@ export class Cluster {
     fs.writeFileSync(this.keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, Keypair.random().secret(), { mode: 0o600 });
     this.url = this.#pg('start', path.join(this.folder, 'postgres'), String(process.pid));
     this.onRamDisk = fs.statfsSync(path.join(this.folder, 'postgres/data')).type === 0x01021994; // TMPFS_MAGIC
-    this.postmaster = Number(fs.readFileSync(path.join(this.folder, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
+    this.#readPostmaster();
   }
 
   #pg(...args) {
     return run('sh', [path.join(root, 'tests/integration/support/pg.sh'), ...args]).trim();
+  }
+
+  /** Starts PostgreSQL anew with a setting. */
+  set(setting) {
+    const data = path.join(this.folder, 'postgres');
+    sql(this.url, '-c', `ALTER SYSTEM SET ${setting}`);
+    this.#pg('stop', data);
+    this.#pg('start', data, String(process.pid));
+    this.#readPostmaster();
+  }
+
+  #readPostmaster() {
+    this.postmaster = Number(fs.readFileSync(path.join(this.folder, 'postgres/data/postmaster.pid'), 'utf8').split('\n')[0]);
   }
 
   /** Creates a database and returns its URL. */
@@ -126,14 +154,14 @@ export class Service {
   }
 
   /** which: 'leased', every ledger includes all open leases; 'bumped', only those with a fee bump. */
-  async startFeed(which = 'leased') {
-    if (this.feed?.which !== which)
+  async startFeed(which = 'leased', everyMs = this.everyMs) {
+    if (this.feed?.which !== which || this.feed.everyMs !== everyMs)
       await this.stopFeed();
     if (this.feed)
       return;
     const printed = path.join(this.cluster.folder, 'feed');
-    this.feed = Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(this.everyMs), which], {}, printed),
-      { which, printed });
+    this.feed = Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(everyMs), which], {}, printed),
+      { which, everyMs, printed });
     await until(() => fs.statSync(printed).size > 0, 30_000, `the feed's first ledger: ${this.feed.text}${this.process.text}`);
   }
 
@@ -150,18 +178,18 @@ export class Service {
       `all but ${this.held} of ${this.pool} accounts are idle: ${this.feed?.text}${this.process.text}`);
   }
 
-  /** Leases the whole pool, which is idle, by the API, adds a user's signature to each, and writes them to the file `signedFile`, one a line. */
-  async leaseAndSign(body) {
+  /** Leases accounts of the pool, which is idle, by the API, adds a user's signature to each, and writes them to the file `signedFile`, one a
+   * line as write() makes it. */
+  async leaseAndSign(body, left = this.pool, write = transactionXdr => transactionXdr) {
     this.signedFile = path.join(this.cluster.folder, 'signed');
     const signed = [], request = { method: 'POST', headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ ...JSON.parse(body), timeoutSeconds: 300 }) };
-    let left = this.pool;
     const lease = async () => {
       while (left-- > 0) {
         const answer = await fetch(`${this.api}/v1/transactions`, request);
         if (answer.status !== 201)
           throw new Error(`${answer.status} ${await answer.text()}`);
-        signed.push(withUserSignature(await answer.json()));
+        signed.push(write(withUserSignature(await answer.json())));
       }
     };
     await Promise.all(Array.from({ length: 32 }, lease));
