@@ -159,10 +159,10 @@ export class Service {
       await this.stopFeed();
     if (this.feed)
       return;
-    const printed = path.join(this.cluster.folder, 'feed');
+    const printed = path.join(this.cluster.folder, 'feed'), cursor = () => sql(this.url, '-c', 'SELECT sequence FROM fairway.cursor'), before = cursor();
     this.feed = Object.assign(this.cluster.start(`${build}/tests/bench/feed_ledgers`, [this.url, passphrase, String(everyMs), which], {}, printed),
       { which, everyMs, printed });
-    await until(() => fs.statSync(printed).size > 0, 30_000, `the feed's first ledger: ${this.feed.text}${this.process.text}`);
+    await until(() => cursor() !== before, 60_000, `the feed's first ledger is committed: ${this.feed.text}${this.process.text}`);
   }
 
   async stopFeed() {
