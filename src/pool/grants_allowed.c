@@ -94,9 +94,8 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
     enum err e = grants_check(&state, ledger_ms, seen, detail);
     if (e != ERR_OK)
         return e;
-    const int64_t close_time_s = state.close_time_s, clock_s = state.clock_s;
     out->ledger = state.ledger;
-    out->now_s = (uint64_t)(clock_s > close_time_s ? clock_s : close_time_s);
+    out->now_s = (uint64_t)(state.clock_s > state.close_time_s ? state.clock_s : state.close_time_s);
     return ERR_OK;
 }
 

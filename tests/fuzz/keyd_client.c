@@ -20,8 +20,8 @@ enum {
 
 static enum wire_type type_of(unsigned call)
 {
-    static const enum wire_type types[] = {
-        WIRE_LOAD, WIRE_GENERATE, WIRE_LEASES, WIRE_FEE_BUMPS, WIRE_PROVISIONING, WIRE_READY};
+    static const enum wire_type types[] = {WIRE_LOAD, WIRE_GENERATE, WIRE_LEASES, WIRE_FEE_BUMPS,
+        WIRE_PROVISIONING, WIRE_READY, WIRE_IMPORT, WIRE_RESEAL};
     return types[call % ARRAY_LEN(types)];
 }
 
@@ -58,12 +58,22 @@ static enum err call_provisioning(struct keyd *keyd)
     return e;
 }
 
+static enum err call_import(struct keyd *keyd)
+{
+    static struct imported_key keys[KEYD_IMPORT_BATCH];
+    size_t count = 0;
+    enum err e = keyd_import(keyd, keys, &count);
+    RULE(e != ERR_OK || count <= KEYD_IMPORT_BATCH);
+    return e;
+}
+
 static enum err call(struct keyd *keyd, unsigned which)
 {
     struct detail detail;
     struct master_key_row current;
     struct public_key distribution;
-    struct generated_key keys[2];
+    struct generated_key keys[2] = {0};
+    enum err results[2];
     bool is_new;
     switch (type_of(which)) {
     case WIRE_LOAD:
@@ -76,6 +86,10 @@ static enum err call(struct keyd *keyd, unsigned which)
         return call_bumps(keyd);
     case WIRE_PROVISIONING:
         return call_provisioning(keyd);
+    case WIRE_RESEAL:
+        return keyd_reseal(keyd, keys, results, ARRAY_LEN(keys));
+    case WIRE_IMPORT:
+        return call_import(keyd);
     default:
         return client_wait_ready(keyd, KEYD_CALL_MS, &detail);
     }
