@@ -18,7 +18,7 @@
 /* All tickets are looked up this often, also without a notification. */
 #define LOOKUP_EVERY_MS 1000
 /* Tickets in one statement: see lease_lookup for its cost. */
-#define LOOKUPS 256
+#define LOOKUPS 128
 /* A pause after waiting for notifications has failed. */
 #define PAUSE_MS 50
 
