@@ -11,7 +11,7 @@ static struct arguments sample(void)
 {
     return (struct arguments){.mode = KEYD_PROVISION,
         .socket_fd = 7,
-        .secrets = {8, -1, 1023},
+        .secrets = {8, -1, 1023, -1, -1},
         .settings = {.budget = {20, INT64_MAX},
             .limits = {.base_fee_stroops = UINT32_MAX, .max_resource_fee_stroops = 5},
             .max_lease_fee_stroops = INT64_MAX,
@@ -52,7 +52,8 @@ static void what_is_written_is_read(void **state)
         assert_memory_equal(&got.settings.network, &given.settings.network, sizeof got.settings.network);
         assert_memory_equal(
             &got.settings.distribution, &given.settings.distribution, sizeof got.settings.distribution);
-        given = (struct arguments){.socket_fd = 3, .secrets = {-1, -1, -1}, .settings.budget = {20, 0}};
+        given =
+            (struct arguments){.socket_fd = 3, .secrets = {-1, -1, -1, -1, -1}, .settings.budget = {20, 0}};
     }
 }
 
