@@ -116,7 +116,7 @@ static atomic_int_least64_t *series(enum metric metric, unsigned a, unsigned b)
     const struct definition *of = &table[metric];
     const unsigned pairs = labels[of->labels[1]].max * labels[of->labels[2]].max;
     INVARIANT(a < labels[of->labels[0]].max && b < pairs);
-    return &of->cells[of->width * (a * pairs + b)];
+    return &of->cells[(size_t)of->width * (a * pairs + b)];
 }
 
 static void add(atomic_int_least64_t *cell, int64_t amount)
