@@ -8,7 +8,8 @@
 
 static enum err read_request(struct call *call, const json_t *body, struct detail *detail)
 {
-    static const char *const names[] = {"transactionXdr", "maxFee", "timeoutSeconds", "reference"};
+    static const char *const names[] = {
+        "transactionXdr", "maxFee", "timeoutSeconds", "reference", "func", "auth"};
     struct bump_request *request = &call->bump;
     enum err e;
     for (size_t i = 2; i < ARRAY_LEN(names); i++)

@@ -47,7 +47,7 @@ const asIs = (_, forward) => forward();
 
 test('a signed payment is sent, and its end is the answer; a repeated request gets the same, and is not the first', async () => {
   const transaction = await signed();
-  const { status, json } = await submit(transaction, slowerSeconds(30), { reference: null, timeoutSeconds: null, maxFee: null });
+  const { status, json } = await submit(transaction, slowerSeconds(30), { reference: null, timeoutSeconds: null, maxFee: null, func: null, auth: null });
   assert.equal(status, 200, JSON.stringify(json));
   assert.deepEqual([json.status, json.first, json.hash], ['confirmed', true, hashOf(transaction)]);
   const again = await submit(transaction);
