@@ -9,6 +9,7 @@ import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 160;
+const TIMEOUT_S = slowerSeconds(20); // one for all requests: a retry has the same body
 let world, keeper, user, keys = 0, stalled = [];
 
 before(async () => {
@@ -21,7 +22,7 @@ before(async () => {
 after(() => world?.stop());
 
 const ask = (service, headers = {}) => service.request('POST', '/v1/transactions',
-  { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: slowerSeconds(20) }, headers);
+  { transactionXdr: payment(world, user, user).toXDR(), timeoutSeconds: TIMEOUT_S }, headers);
 /** The response, or undefined when the service ended or cut the connection. */
 const heard = request => request.catch(() => undefined);
 
