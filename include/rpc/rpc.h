@@ -156,6 +156,7 @@ MUST_CHECK enum err rpc_transaction(
 /* When it succeeds all but the last two members are set, else only these. What the server does not tell is
  * empty. */
 struct rpc_simulation {
+    uint32_t ledger; /* the state was that of this ledger; 0: the server does not say */
     bool succeeds;
     bool restores;                /* entries have to be restored by another transaction before */
     int64_t resource_fee_stroops; /* the least that the transaction has to declare */

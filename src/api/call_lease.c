@@ -95,8 +95,7 @@ static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
 static enum err submit(struct call *call, struct detail *detail)
 {
     const struct api_settings *settings = &call->api->settings;
-    const uint32_t tip = settings->seen_ledger == NULL ? 0 : atomic_load(settings->seen_ledger);
-    enum err e = prepare_check(call, tip, detail);
+    enum err e = prepare_check(call, pool_now_ledger(&call->api->settings), detail);
     if (e == ERR_OK)
         e = pool_now_check_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {

@@ -4,6 +4,11 @@
 
 #include <stdatomic.h>
 
+uint32_t pool_now_ledger(const struct api_settings *settings)
+{
+    return settings->seen_ledger == NULL ? 0 : atomic_load(settings->seen_ledger);
+}
+
 /* A service that started while the RPC was unavailable. */
 enum err pool_now_check_network(const struct api_settings *settings, struct detail *detail)
 {
@@ -26,7 +31,7 @@ static enum err refusal(
 enum err pool_now_read(struct db *db, const struct api_settings *settings, bool counted, struct pool_now *out,
     struct detail *detail)
 {
-    const uint32_t seen = settings->seen_ledger == NULL ? 0 : atomic_load(settings->seen_ledger);
+    const uint32_t seen = pool_now_ledger(settings);
     *out = (struct pool_now){0};
     enum err e =
         counted ? pool_counts_read(db, &out->pool, detail) : pool_status_read(db, &out->pool, detail);

@@ -15,6 +15,9 @@ struct pool_now {
 MUST_CHECK enum err pool_now_read(struct db *db, const struct api_settings *settings, bool counted,
     struct pool_now *out, struct detail *detail);
 
+/* The last ledger that ingestion has seen committed; 0: not known. */
+uint32_t pool_now_ledger(const struct api_settings *settings);
+
 /* ERR_GRANTS_SUSPENDED: this replica does not know yet whether its RPC is of the network. */
 MUST_CHECK enum err pool_now_check_network(const struct api_settings *settings, struct detail *detail);
 

@@ -2,11 +2,13 @@
  * called. */
 #include "prepare.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/text.h"
+#include "pool_now.h"
 #include "reply.h"
 #include "stellar/authorization.h"
 #include "stellar/envelope_build.h"
@@ -190,6 +192,11 @@ enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *det
     enum err e = rpc_simulate(rpc, buf_bytes(&xdr), policy_invokes(envelope), &simulation, detail);
     if (e != ERR_OK)
         return call_no_result(e);
+    /* what a node does not have yet may be why it fails */
+    if (!simulation.succeeds && simulation.ledger > 0 &&
+        simulation.ledger < pool_now_ledger(&call->api->settings))
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "simulated as of ledger %" PRIu32 ", which is not the newest", simulation.ledger);
     if (!simulation.succeeds) {
         call->members = simulation.report;
         simulation.report = NULL;

@@ -120,6 +120,7 @@ enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth,
     enum err e = call(rpc, "simulateTransaction", params, &result, NULL, detail);
     if (e != ERR_OK)
         return e;
+    (void)!field_u32(result, "latestLedger", &out->ledger, NULL);
     return json_object_get(result, "error") != NULL ? read_failure(result, out, detail)
                                                     : read_success(result, out, detail);
 }

@@ -62,6 +62,8 @@ export class Storm {
     for (let i = 0; i < keypairs.length; i += 20)
       await Promise.all(keypairs.slice(i, i + 20).map(key => this.world.fund(key.publicKey())));
     await createContract(this.world.network, this.world.passphrase, keypairs[0]);
+    const { sequence } = await this.world.network.getLatestLedger();
+    await until(async () => (await this.world.network.getLatestLedger()).sequence > sequence + 6, 20_000, 'nodes that lag have the contract');
     return keypairs;
   }
 

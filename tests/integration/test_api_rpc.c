@@ -56,6 +56,22 @@ static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
     assert_int_equal(service_leases(&service), 0);
 }
 
+/* What it lacks may be in the ledgers that the node does not have yet. */
+static void a_simulation_that_fails_on_an_old_ledger_tells_nothing(void **state)
+{
+    AUTO_RESPONSE behind = {0}, newest = {0};
+    simulation_says(
+        FAKE_RESULT("{\"error\":\"HostError: Error(Storage, MissingValue)\",\"latestLedger\":9}"));
+    service.seen_ledger = 10;
+    post_soroban(&behind, 1000, NULL);
+    service.seen_ledger = 9;
+    post_soroban(&newest, 1000, NULL);
+    service.seen_ledger = 0;
+    assert_refused(&behind, 503, "RPC_UNAVAILABLE");
+    assert_refused(&newest, 400, "SIMULATION_FAILED");
+    assert_int_equal(service_leases(&service), 0);
+}
+
 static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
 {
     static const struct fake_reply replies[] = {
@@ -195,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup(
             a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused, fixture_reset),
         cmocka_unit_test_setup(a_transaction_that_fails_in_the_simulation_is_refused, fixture_reset),
+        cmocka_unit_test_setup(a_simulation_that_fails_on_an_old_ledger_tells_nothing, fixture_reset),
         cmocka_unit_test_setup(without_a_simulation_no_soroban_transaction_is_leased, fixture_reset),
         cmocka_unit_test_setup(an_rpc_that_never_answers_is_waited_for_in_bounded_time, fixture_reset),
         cmocka_unit_test_setup(

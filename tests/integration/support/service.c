@@ -134,7 +134,8 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .ledger_ms = 5000,
         .reports_each_second = UINT32_MAX,
         .ingest_ready = ingest_ready,
-        .ingest_context = service};
+        .ingest_context = service,
+        .seen_ledger = &service->seen_ledger};
     settings.limits.distribution = service->distribution;
     service->api = api_start(&settings);
     service->admin = api_start_admin(&settings);

@@ -39,7 +39,8 @@ struct service {
     struct public_key distribution;
     struct public_key *accounts; /* of the pool */
     size_t account_count;
-    bool synchronous_failover; /* setting of an API that is started from now on */
+    bool synchronous_failover;    /* setting of an API that is started from now on */
+    _Atomic uint32_t seen_ledger; /* 0: not known */
     bool ingestion_works;
     struct detail ingestion_error; /* the reason why it does not */
 };
