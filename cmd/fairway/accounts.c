@@ -152,7 +152,7 @@ int cmd_accounts(const struct config *config)
         return list(config);
     const bool releases = strcmp(verb, "release") == 0;
     if (!releases && strcmp(verb, "retire") != 0)
-        return command_usage_error("accounts", "unexpected argument \"%s\"", verb);
+        return command_usage_error("accounts", "unexpected argument 1");
     if (config_text(config, "STATE") != NULL)
         return command_usage_error("accounts", "--state is for listing only, not for %s", verb);
     if (config_argument_count(config) == 1)

@@ -26,7 +26,7 @@ static int run_loaded(const struct command *command, const struct config *config
     }
     if (config_argument_count(config) > command->max_arguments)
         return command_usage_error(
-            command->name, "unexpected argument \"%s\"", config_argument(config, command->max_arguments));
+            command->name, "unexpected argument %zu", command->max_arguments + 1); /* it may be a seed */
     if (log_set_level(config_text(config, "LOG_LEVEL")) != ERR_OK) {
         fprintf(stderr, "fairway %s: LOG_LEVEL must be debug, info, warn or error, not \"%s\"\n",
             command->name, config_text(config, "LOG_LEVEL"));
@@ -63,9 +63,9 @@ static const struct {
     {"--version", print_version},
 };
 
-static int unexpected(const char *argument)
+static int unexpected(const char *page)
 {
-    fprintf(stderr, "fairway: unexpected argument \"%s\" (see fairway --help)\n", argument);
+    fprintf(stderr, "fairway: unexpected argument after %s (see fairway --help)\n", page);
     return EX_USAGE;
 }
 
@@ -93,7 +93,7 @@ static int run_program(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(pages); i++)
         if (strcmp(argv[1], pages[i].flag) == 0) {
             if (argc > 2)
-                return unexpected(argv[2]);
+                return unexpected(pages[i].flag);
             pages[i].print(stdout);
             return EX_OK;
         }

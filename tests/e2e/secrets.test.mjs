@@ -86,6 +86,13 @@ test('no secret is in the log or in a response', () => {
   assert.ok(heard.length > 1000 && service.log.length > 1000);
 });
 
+test('a seed that was given as an argument by mistake is not in the error', async () => {
+  const { code, out } = await world.start(['import-accounts', world.distribution.secret()]).ended;
+  search(Buffer.from(out), (what, form) => assert.fail(`${what} as ${form}`));
+  assert.equal(code, 64);
+  assert.match(out, /unexpected argument 1\n/);
+});
+
 test('no secret is in a file of the database', async () => {
   await world.sql('CHECKPOINT');
   const folder = path.dirname(fs.realpathSync(path.join(world.folder, 'postgres/data')));
