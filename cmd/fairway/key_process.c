@@ -63,6 +63,15 @@ struct loading {
     struct master_key_row current;
 };
 
+/* A rotation may make the old key the one that the pool needs, if the two files were given in the other
+ * order. */
+static void add_old_key(struct pool_access *out)
+{
+    const struct master_key_row *old = keyd_old_key(out->keyd);
+    if (old != NULL && !master_keys_have(out->keys, out->key_count, old->key_id))
+        out->keys[out->key_count++] = *old;
+}
+
 static enum err load_keyd(struct loading *loading, struct detail *detail)
 {
     struct pool_access *out = loading->out;
@@ -75,6 +84,8 @@ static enum err load_keyd(struct loading *loading, struct detail *detail)
     loading->stores = is_new && (loading->seals || loading->current.derived || out->key_count == 0);
     if (e == ERR_OK && is_new)
         out->keys[out->key_count++] = loading->current;
+    if (e == ERR_OK)
+        add_old_key(out);
     return e;
 }
 
@@ -84,14 +95,10 @@ static enum err load_keyd(struct loading *loading, struct detail *detail)
 static enum err check_key_rows(
     const struct pool_access *out, const struct master_key_row rows[], size_t count, struct detail *detail)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < out->key_count && !text_equal(out->keys[k].key_id, rows[i].key_id))
-            k++;
-        if (k == out->key_count)
+    for (size_t i = 0; i < count; i++)
+        if (!master_keys_have(out->keys, out->key_count, rows[i].key_id))
             return detail_set(detail, ERR_NOT_YET,
                 "another process stored master key %s during this start: start again", rows[i].key_id);
-    }
     return ERR_OK;
 }
 

@@ -13,7 +13,7 @@
 
 struct pool_access {
     struct keyd *keyd;
-    struct master_key_row keys[MASTER_KEY_ROWS_MAX + 1]; /* those that keyd has */
+    struct master_key_row keys[MASTER_KEY_ROWS_MAX + 2]; /* those that keyd has */
     size_t key_count;
     char current_key_id[KEY_ID_SIZE]; /* of the one that seals */
     struct db *db;

@@ -94,7 +94,7 @@ struct grant_settings {
     const _Atomic uint32_t *seen_ledger;
     /* The master keys that keyd has, in memory of the caller's; none: all. Accounts sealed under another key
      * are not claimed. */
-    const char *key_ids[MASTER_KEY_ROWS_MAX + 1];
+    const char *key_ids[MASTER_KEY_ROWS_MAX + 2];
     size_t key_id_count;
 };
 

@@ -89,6 +89,10 @@ MUST_CHECK enum err keyd_start(const char *program, enum keyd_mode mode, const s
 MUST_CHECK enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t row_count,
     struct master_key_row *current, bool *is_new, struct public_key *distribution, struct detail *detail);
 
+/* The key of OLD_MASTER_KEY_FILE, after keyd_load, whether it was among the rows or not; NULL: none. keyd
+ * owns it. */
+const struct master_key_row *keyd_old_key(const struct keyd *keyd);
+
 struct generated_key {
     struct public_key public_key;
     struct sealed_seed sealed;

@@ -17,6 +17,9 @@ MUST_CHECK enum err master_keys_unlock(struct db *db, struct detail *detail);
 MUST_CHECK enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTER_KEY_ROWS_MAX],
     size_t *count, struct detail *detail);
 
+/* Whether one of the rows is of this key. */
+bool master_keys_have(const struct master_key_row rows[], size_t count, const char *key_id);
+
 /* Stores a row; an existing row stays as it is. Call it before the first seed is sealed under the key, so
  * that no account is stored whose master key cannot be found again. */
 MUST_CHECK enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail);

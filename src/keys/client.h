@@ -22,6 +22,8 @@ struct keyd {
     pthread_cond_t idle;
     bool busy; /* a call uses what follows */
 
+    struct master_key_row old_key; /* all zero: none */
+
     bool lost;                  /* an answer was malformed or took too long */
     int64_t deadline_ms;        /* of the call */
     bool open;                  /* the last exchange has not ended */

@@ -40,6 +40,7 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
     wire_put_result(answer, result, &detail);
     wire_put_row(answer, result == ERR_OK ? &state->ring->current->row : &none);
     buf_add_u32(answer, is_new);
+    wire_put_row(answer, result == ERR_OK && state->ring->old != NULL ? &state->ring->old->row : &none);
     buf_add(answer, state->ring->distribution.bytes, sizeof state->ring->distribution.bytes);
     return ERR_OK;
 }

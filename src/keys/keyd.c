@@ -113,9 +113,15 @@ enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t
         wire_put_row(request, &rows[i]);
     if ((e = client_exchange(keyd, WIRE_LOAD, KEYD_LOAD_MS, &answer)) == ERR_OK &&
         (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
-        (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK)
+        (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK &&
+        (e = wire_get_row(&answer, &keyd->old_key)) == ERR_OK)
         e = xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
     return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+}
+
+const struct master_key_row *keyd_old_key(const struct keyd *keyd)
+{
+    return keyd->old_key.key_id[0] == '\0' ? NULL : &keyd->old_key;
 }
 
 static enum err read_key(struct xdr_reader *answer, struct generated_key *out)

@@ -91,7 +91,7 @@ enum err ring_load(
 {
     struct ring_secrets *secrets = ring->secrets;
     struct ring_key *file_key = add_file_key(secrets, secrets->has_file_key, secrets->file_key), *fresh;
-    add_file_key(secrets, secrets->has_old_key, secrets->old_key);
+    ring->old = add_file_key(secrets, secrets->has_old_key, secrets->old_key);
     for (size_t i = 0; i < count; i++) {
         enum err e = add_row(ring, &rows[i], detail);
         if (e != ERR_OK)

@@ -57,6 +57,7 @@ struct ring {
     struct network_id network; /* seeds are sealed for it, and signatures are for it */
     struct public_key distribution;
     const struct ring_key *current; /* seals new seeds */
+    const struct ring_key *old;     /* of OLD_MASTER_KEY_FILE; else NULL */
     bool verified;                  /* a signature of this message */
     bool faulty;                    /* a check has failed */
     struct ring_secrets *secrets;

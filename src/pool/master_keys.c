@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "pool/lock_numbers.h"
 
 static const char sql_lock[] = "SELECT pg_try_advisory_lock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
@@ -53,6 +54,14 @@ enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTE
             memcpy(row->salt, db_bytea(found, *count, 1).data, sizeof row->salt);
     }
     return ERR_OK;
+}
+
+bool master_keys_have(const struct master_key_row rows[], size_t count, const char *key_id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text_equal(rows[i].key_id, key_id))
+            return true;
+    return false;
 }
 
 static const char sql_store[] = "SELECT fairway.store_master_key($1, $2)";
