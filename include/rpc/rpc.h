@@ -104,7 +104,7 @@ struct rpc_account {
     bool own_authority; /* see stellar/ledger.h */
     int64_t balance_stroops;
     int64_t reserves, selling_stroops; /* see stellar/ledger.h */
-    bool bare;                         /* see stellar/account.h */
+    bool bare, immutable;              /* see stellar/account.h */
 };
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct rpc_account out[], uint32_t *ledger, struct detail *detail);

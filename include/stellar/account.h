@@ -22,7 +22,8 @@ struct account_entry {
      * sponsored. */
     int64_t reserves;
     int64_t selling_stroops; /* of the balance, reserved for offers */
-    bool bare;               /* no sub-entries, and it sponsors nothing: it can be merged */
+    bool bare;               /* no sub-entries, and it sponsors nothing */
+    bool immutable;          /* AUTH_IMMUTABLE_FLAG. It can be merged if it is bare and not immutable. */
 };
 
 /* Reads the key of an AccountID. */

@@ -92,6 +92,8 @@ static const char *refusal(const struct rpc_account *account, bool frozen, uint3
         return "its master key alone does not control it: remove its other signers, or lower its thresholds";
     if (!account->bare)
         return "it has trustlines, offers, data or signers, or sponsors something: remove these first";
+    if (account->immutable)
+        return "it has the flag AUTH_IMMUTABLE, so it could not be merged";
     if (account->sequence >= ((int64_t)ledger + 1)
                                  << 32) /* ACCOUNT_MERGE_SEQNUM_TOO_FAR in the next ledger */
         return "its sequence number is ahead of the network's, so it could not be merged";

@@ -143,7 +143,8 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
                 .balance_stroops = account.balance_stroops,
                 .reserves = account.reserves,
                 .selling_stroops = account.selling_stroops,
-                .bare = account.bare};
+                .bare = account.bare,
+                .immutable = account.immutable};
     }
     for (size_t i = 0; i < count && i < RPC_ENTRIES_MAX; i++)
         buf_free(&entries[i]);

@@ -4,6 +4,7 @@
 #include "wire.h"
 
 #define SIGNERS_MAX 20 /* of the protocol */
+#define AUTH_IMMUTABLE_FLAG 4
 
 enum err account_id_read(struct xdr_reader *reader, struct public_key *out)
 {
@@ -99,6 +100,7 @@ static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
         (e = skip_signers(reader, signers)) != ERR_OK)
         return e;
     out->own_authority = master_key_rules(thresholds, signers);
+    out->immutable = (flags & AUTH_IMMUTABLE_FLAG) != 0;
     return read_reserves(reader, sub_entries, out);
 }
 

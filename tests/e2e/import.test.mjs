@@ -66,19 +66,20 @@ before(async () => {
 after(() => world?.stop());
 
 test('each line is decided, the accounts that were taken are leased, and nothing changes on the network', TIMEOUT, async () => {
-  const [plain, other, signed, locked, data, sponsoring, ahead] = await create(7, '10'), sponsored = await createSponsored();
+  const [plain, other, signed, locked, data, sponsoring, ahead, immutable] = await create(8, '10'), sponsored = await createSponsored();
   const foreign = Keypair.random(), source = key => ({ source: key.publicKey() });
   await execute([Operation.setOptions({ ...source(signed), signer: { ed25519PublicKey: foreign.publicKey(), weight: 1 } }),
     Operation.setOptions({ ...source(locked), highThreshold: 2 }),
     Operation.manageData({ ...source(data), name: 'a', value: 'b' }),
     Operation.beginSponsoringFutureReserves({ ...source(sponsoring), sponsoredId: giver.publicKey() }),
     Operation.manageData({ name: 'a', value: 'b' }), Operation.endSponsoringFutureReserves({}),
-    Operation.bumpSequence({ ...source(ahead), bumpTo: String(2n ** 62n) })], signed, locked, data, sponsoring, ahead);
+    Operation.bumpSequence({ ...source(ahead), bumpTo: String(2n ** 62n) }),
+    Operation.setOptions({ ...source(immutable), setFlags: 4 })], signed, locked, data, sponsoring, ahead, immutable);
   const typo = plain.secret().slice(0, -1) + (plain.secret().endsWith('A') ? 'B' : 'A');
   const taken = [plain, other, sponsored], held = taken.map(onNetwork);
   const lines = [plain.secret(), '', `\t${other.secret()} \r`, typo, plain.secret(), foreign.secret(), signed.secret(),
     locked.secret(), data.secret(), foreign.secret(), sponsoring.secret(), ahead.secret(), world.distribution.secret(),
-    sponsored.publicKey(), 'S'.repeat(500), sponsored.secret()];
+    sponsored.publicKey(), 'S'.repeat(500), sponsored.secret(), immutable.secret()];
   const { code, out } = await importing(lines.join('\n'));
   assert.equal(code, 1, out);
   assert.deepEqual(out.split('\n').filter(line => /^(G|line )/.test(line)), [
@@ -97,8 +98,9 @@ test('each line is decided, the accounts that were taken are leased, and nothing
     'line 14 refused: not a secret seed (S...)',
     'line 15 refused: not a secret seed (S...)',
     `${sponsored.publicKey()} accepted`,
+    `${immutable.publicKey()} refused: it has the flag AUTH_IMMUTABLE, so it could not be merged`,
   ]);
-  assert.match(out, /^3 accepted, 1 already in the pool, 11 refused\n3 channel accounts active/m);
+  assert.match(out, /^3 accepted, 1 already in the pool, 12 refused\n3 channel accounts active/m);
 
   const before = await rows();
   assert.deepEqual(before.map(row => row[0]).sort(), taken.map(key => key.publicKey()).sort());
