@@ -1,10 +1,10 @@
 -- Inserts accounts that the network has, with their sequence numbers as of at_ledger, in the lowest free slots, and returns how many. Ledgers up to
 -- that one do not change them. So it must not be before the last committed one: then, and before the first one, nothing is inserted and 0 returned.
--- The cursor is locked against ledgers until COMMIT.
+-- Nothing is inserted either while grants are stopped: ledgers may be missing. The cursor is locked against ledgers until COMMIT.
 CREATE OR REPLACE FUNCTION fairway.import_accounts(keys text[], seeds bytea[], key_ids text[], sequences bigint[], at_ledger bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    cursor_at constant bigint := (SELECT c.sequence FROM fairway.cursor c FOR SHARE);
+    cursor_at constant bigint := (SELECT c.sequence FROM fairway.cursor c WHERE c.grants_allowed FOR SHARE);
     stored bigint;
 BEGIN
     IF cursor_at IS NULL OR cursor_at > at_ledger THEN

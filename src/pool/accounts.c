@@ -73,7 +73,8 @@ enum err accounts_import(struct db *db, const struct generated_key keys[], const
     e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK && db_i64(rows[0], 0, 0) == 0)
         e = detail_set(detail, ERR_NOT_YET,
-            "no ledger is ingested yet, or Stellar RPC, at ledger %" PRIu32 ", is behind the last one",
+            "no ledger is ingested yet, or grants are stopped, or Stellar RPC, at ledger %" PRIu32
+            ", is behind the last one",
             ledger);
     else if (e == ERR_OK)
         e = check_stored(rows[0], count, detail);

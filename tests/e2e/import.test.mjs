@@ -116,10 +116,13 @@ test('each line is decided, the accounts that were taken are leased, and nothing
   assert.deepEqual(taken.map(onNetwork), held);
 });
 
-test('an account is stored only as of a ledger that is not before the last committed one', TIMEOUT, async () => {
+test('an account is stored only while grants are allowed, as of a ledger that is not before the last committed one', TIMEOUT, async () => {
   const [key] = await create(1), stored = ledger => world.sql(`SELECT fairway.import_accounts(ARRAY['${key.publicKey()}'],
     ARRAY[decode(repeat('00', 72), 'hex')], ARRAY[m.key_id], ARRAY[1], ${ledger}) FROM fairway.cursor c, fairway.master_keys m`);
   assert.deepEqual(await stored('c.sequence - 1'), [['0']]);
+  await world.sql("UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'ledgers are missing'");
+  assert.deepEqual(await stored('c.sequence'), [['0']]);
+  await world.sql('UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL');
   assert.equal((await rows()).some(row => row[0] === key.publicKey()), false);
   const { code, out } = await importing(seedsOf([key]));
   assert.equal(code, 0, out);
