@@ -7,7 +7,6 @@
 #include "commands.h"
 #include "start.h"
 #include "base/text.h"
-#include "pool/master_keys.h"
 #include "pool/role.h"
 #include "provision/rotate.h"
 
@@ -22,26 +21,26 @@ static enum err check_role(struct db *db, struct detail *detail)
         "seed");
 }
 
-static enum err store_key(const struct pool_access *access, struct detail *detail)
+static const struct master_key_row *current_key(const struct pool_access *access)
 {
     size_t i = 0;
     while (!text_equal(access->keys[i].key_id, access->current_key_id))
         i++;
-    return master_key_store(access->db, &access->keys[i], detail);
+    return &access->keys[i];
 }
 
 static enum err rotate(const struct config *config, const struct pool_access *access,
     struct rotate_result *result, struct detail *detail)
 {
     enum err e = check_role(access->db, detail);
-    if (e == ERR_OK)
-        e = store_key(access, detail);
     if (e != ERR_OK)
         return e;
     return rotate_all(&(struct rotate_settings){.database_url = access->database_url,
                           .network = access->network,
                           .keyd = access->keyd,
-                          .key_id = access->current_key_id,
+                          .keys = access->keys,
+                          .key_count = access->key_count,
+                          .current = current_key(access),
                           .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
                           .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")},
         result, detail);
@@ -56,8 +55,9 @@ int cmd_rotate_master_key(const struct config *config)
     if (code == EX_OK) {
         enum err e = rotate(config, &access, &result, &detail);
         if (e != ERR_OK)
-            code = command_failed(
-                e, &detail, "some seeds may be sealed under the old master key: repeat the command");
+            code = command_failed(e, &detail,
+                e == ERR_CONFIG ? "cannot rotate"
+                                : "some seeds may be sealed under the old master key: repeat the command");
         else if (result.broken > 0)
             printf("%zu of %" PRId64
                    " sealed seeds do not open: the database needs the old master key, and the"

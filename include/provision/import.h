@@ -39,7 +39,7 @@ struct import_item {
  * was stored is known then.
  *
  * Errors end the run; lines that are not reported are not decided. ERR_RPC_UNAVAILABLE,
- * ERR_DATABASE_UNAVAILABLE, ERR_NOT_YET, ERR_NOT_LEADER: for longer than timeout_s. ERR_KEYD_UNAVAILABLE.
+ * ERR_DATABASE_UNAVAILABLE, ERR_NOT_YET: for longer than timeout_s. ERR_KEYD_UNAVAILABLE.
  */
 typedef void (*import_report)(void *context, const struct import_item *item);
 MUST_CHECK enum err import_all(

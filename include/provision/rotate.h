@@ -11,10 +11,11 @@
 struct rotate_settings {
     const char *database_url;
     struct network_id network;
-    struct keyd *keyd;  /* KEYD_ROTATE */
-    const char *key_id; /* its current key */
-    unsigned
-        timeout_s; /* how long the database may be unavailable, or another process change the pool's size */
+    struct keyd *keyd;                 /* KEYD_ROTATE */
+    const struct master_key_row *keys; /* those that it has */
+    size_t key_count;
+    const struct master_key_row *current; /* of them; its row is stored when the lock is taken */
+    unsigned timeout_s;                   /* how long the database may be unavailable */
     unsigned poll_ms;
 };
 
@@ -25,9 +26,9 @@ struct rotate_result {
 
 /*
  * Blocks until no sealed seed needs another master key; then forgets the old sealed seeds, and those keys.
- * With broken ones both are kept. Excludes other processes that store seeds. May be called again after any
- * error or crash, and does the rest. ERR_DATABASE_UNAVAILABLE, ERR_NOT_LEADER, ERR_NOT_YET: for longer than
- * timeout_s.
+ * With broken ones both are kept. Excludes other processes that store seeds, and waits while one changes the
+ * pool's size. May be called again after any error or crash, and does the rest. ERR_DATABASE_UNAVAILABLE,
+ * ERR_NOT_YET: for longer than timeout_s. ERR_CONFIG: the database has a master key that is not among keys.
  */
 MUST_CHECK enum err rotate_all(
     const struct rotate_settings *settings, struct rotate_result *out, struct detail *detail);

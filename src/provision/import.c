@@ -162,12 +162,15 @@ static enum err try_batch(struct import *import, struct detail *detail)
 
 static enum err decide_batch(struct import *import, struct detail *detail)
 {
-    const int64_t deadline_ms = clock_ms() + (int64_t)import->settings->timeout_s * 1000;
+    const int64_t timeout_ms = (int64_t)import->settings->timeout_s * 1000;
+    int64_t deadline_ms = clock_ms() + timeout_ms;
     struct detail logged = {0};
     for (;;) {
         *detail = (struct detail){0};
         enum err e = try_batch(import, detail);
-        if (e == ERR_OK || (!err_is_transient(e) && e != ERR_NOT_LEADER) || clock_left_ms(deadline_ms) == 0)
+        if (e == ERR_NOT_LEADER)
+            deadline_ms = clock_ms() + timeout_ms;
+        else if (e == ERR_OK || !err_is_transient(e) || clock_left_ms(deadline_ms) == 0)
             return e;
         if (!text_equal_but_digits(logged.text, detail->text))
             log_info("import-accounts is waiting", "error=%s reason=\"%s\"", err_code(e), detail->text);

@@ -9,11 +9,13 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "pool/account_read.h"
+#include "pool/master_keys.h"
 #include "session.h"
 
 struct rotate {
     const struct rotate_settings *settings;
     struct session session;
+    bool ready;               /* take_lock has ended since the session took the lock */
     char after[ADDRESS_SIZE]; /* the last account that was tried */
     struct rotate_result result;
     bool done;
@@ -54,6 +56,39 @@ static enum err reseal(
     return e;
 }
 
+/* Another rotation may have stored a key while this one waited. The current key's row is stored before the
+ * first seed is sealed under it. */
+static enum err store_key(const struct rotate *rotate, struct detail *detail)
+{
+    const struct rotate_settings *settings = rotate->settings;
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
+    size_t count;
+    enum err e = master_keys_read(rotate->session.db, rows, &count, detail);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        if (!master_keys_have(settings->keys, settings->key_count, rows[i].key_id))
+            e = detail_set(detail, ERR_CONFIG,
+                "another command has stored master key %s, which is not among the keys of this one",
+                rows[i].key_id);
+    return e == ERR_OK ? master_key_store(rotate->session.db, settings->current, detail) : e;
+}
+
+static enum err take_lock(struct rotate *rotate, struct detail *detail)
+{
+    rotate->ready &= rotate->session.locked;
+    if (rotate->ready)
+        return ERR_OK;
+    enum err e = session_take(&rotate->session, detail);
+    if (e == ERR_OK)
+        e = session_begin(&rotate->session, detail);
+    if (e == ERR_OK)
+        e = store_key(rotate, detail);
+    if (e == ERR_OK)
+        e = db_commit(rotate->session.db, detail);
+    db_rollback(rotate->session.db);
+    rotate->ready = e == ERR_OK;
+    return e;
+}
+
 /* Runs a statement as a transaction of the session. */
 static enum err execute(struct rotate *rotate, struct db_statement statement, struct detail *detail)
 {
@@ -72,7 +107,7 @@ static const char sql_counts[] =
 static enum err log_progress(struct rotate *rotate, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    const char *key_id = rotate->settings->key_id;
+    const char *key_id = rotate->settings->current->key_id;
     enum err e = db_query(rotate->session.db, DB_SQL(sql_counts, DB_TEXT(key_id)), &rows, detail);
     if (e != ERR_OK)
         return e;
@@ -91,9 +126,9 @@ static const char sql_end[] = "SELECT fairway.end_rotation($1)";
 
 static enum err step(struct rotate *rotate, struct batch *batch, struct detail *detail)
 {
-    const struct db_param key_id = DB_TEXT(rotate->settings->key_id);
+    const struct db_param key_id = DB_TEXT(rotate->settings->current->key_id);
     AUTO_ROWS rows = NULL;
-    enum err e = session_take(&rotate->session, detail);
+    enum err e = take_lock(rotate, detail);
     if (e == ERR_OK)
         e = db_query(rotate->session.db,
             DB_SQL(sql_next, key_id, DB_TEXT(rotate->after), DB_I64(SIGN_BATCH_MAX)), &rows, detail);
@@ -123,12 +158,12 @@ static enum err run(struct rotate *rotate, struct batch *batch, struct detail *d
     while (!rotate->done) {
         *detail = (struct detail){0};
         enum err e = step(rotate, batch, detail);
-        if (e == ERR_OK) {
+        if (e == ERR_OK || e == ERR_NOT_LEADER)
             deadline_ms = clock_ms() + timeout_ms;
+        if (e == ERR_OK)
             continue;
-        }
         rotate->done = false;
-        if ((!err_is_transient(e) && e != ERR_NOT_LEADER) || clock_left_ms(deadline_ms) == 0)
+        if (e != ERR_NOT_LEADER && (!err_is_transient(e) || clock_left_ms(deadline_ms) == 0))
             return e;
         if (!text_equal_but_digits(logged.text, detail->text))
             log_info("rotate-master-key is waiting", "error=%s reason=\"%s\"", err_code(e), detail->text);

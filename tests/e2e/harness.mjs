@@ -1,5 +1,6 @@
 // A complete fairway for one test file: PostgreSQL, the local network, schema, channel accounts, and `serve` processes, on free loopback
 // ports and in a temporary folder. stop() ends everything that was started here, also after a failed test.
+import crypto from 'node:crypto';
 import { execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -163,6 +164,13 @@ class World {
   /** Runs a command to its end, whatever its exit code is: {code, signal, out}. */
   run(...args) {
     return this.start(args).ended;
+  }
+
+  /** Holds the provisioning lock, like a command that changes the pool's size, until the returned function is called. */
+  async holdProvisioning() {
+    const session = new Session(this.superuser), number = crypto.createHash('sha256').update(this.passphrase).digest().readBigInt64BE(16);
+    await session.query(`SELECT pg_advisory_lock(${number})`);
+    return () => session.end();
   }
 
   /** Runs pg.sh for this world's server: 'start', or 'stop' with a mode. env: more variables of the server. */

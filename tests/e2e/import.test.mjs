@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, fairway, payThrough, startWorld, submit, until } from './harness.mjs';
+import { assertSettled, fairway, payThrough, sleep, slower, startWorld, submit, until } from './harness.mjs';
 
 const TIMEOUT = { timeout: 600_000 };
 const docker = new URL('../../docker/', import.meta.url);
@@ -125,6 +125,17 @@ test('an account is stored only while grants are allowed, as of a ledger that is
   await world.sql('UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL');
   assert.equal((await rows()).some(row => row[0] === key.publicKey()), false);
   const { code, out } = await importing(seedsOf([key]));
+  assert.equal(code, 0, out);
+});
+
+test('it waits for longer than START_TIMEOUT while another command changes the pool', TIMEOUT, async t => {
+  const [key] = await create(1), release = await world.holdProvisioning(), seconds = Math.ceil(slower(3000) / 1000);
+  t.after(release);
+  const child = start(seedsOf([key]), { START_TIMEOUT: String(seconds) });
+  await until(() => /import-accounts is waiting/.test(child.said()), 30_000, 'it waits');
+  await sleep(1000 * (seconds + 1));
+  release();
+  const { code, out } = await child.ended;
   assert.equal(code, 0, out);
 });
 

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { fairway, inRole, payThrough, startWorld, until } from './harness.mjs';
+import { fairway, inRole, payThrough, sleep, slower, startWorld, until } from './harness.mjs';
 import { unseal } from './unseal.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 270, BATCH = 256;
@@ -156,6 +156,25 @@ test('from a key file to a passphrase and back', TIMEOUT, async () => {
     assert.equal(await count('master_keys'), 1);
   }
   assert.equal((await openedBy(oldKey)).length, ACCOUNTS);
+});
+
+test('of two rotations to different keys one waits for longer than START_TIMEOUT, and is refused before it changes anything', TIMEOUT, async t => {
+  const third = path.join(world.folder, 'third.key'), release = await world.holdProvisioning(), seconds = Math.ceil(slower(3000) / 1000);
+  t.after(release);
+  await world.fairway('keygen', third);
+  const commands = [newKey, third].map(file => world.start(['rotate-master-key'],
+    { MASTER_KEY_FILE: file, OLD_MASTER_KEY_FILE: oldKey, START_TIMEOUT: String(seconds) }));
+  await until(() => commands.every(({ said }) => /rotate-master-key is waiting/.test(said())), 30_000, 'both wait');
+  await sleep(1000 * (seconds + 1));
+  assert.equal(await count('master_keys'), 1);
+  release();
+  const ended = await Promise.all(commands.map(command => command.ended)), won = ended.findIndex(({ code }) => code === 0);
+  assert.notEqual(won, -1, JSON.stringify(ended));
+  assert.equal(ended[1 - won].code, 78, ended[1 - won].out);
+  assert.match(ended[1 - won].out, new RegExp(`another command has stored master key ${id(ended[won].out)}`));
+  assert.equal((await openedBy([newKey, third][won])).length, ACCOUNTS);
+  const back = await world.start(['rotate-master-key'], { OLD_MASTER_KEY_FILE: [newKey, third][won] }).ended;
+  assert.equal(back.code, 0, back.out);
 });
 
 const hasSystemd = process.geteuid() === 0 && ['systemd-creds', 'systemd-analyze'].every(name => fs.existsSync(`/usr/bin/${name}`));
