@@ -24,5 +24,7 @@ int main(int argc, char **argv)
     signal(SIGHUP, SIG_IGN);
     if (!arguments_read(argc, argv, &arguments))
         log_fatal(EX_USAGE, "fairway-keyd must be started by fairway", NULL);
+    if (log_set_format(arguments.json_log ? "json" : "logfmt") != ERR_OK)
+        _exit(EX_SOFTWARE);
     _exit(server_main(&arguments)); /* nothing else may run in the sandbox */
 }

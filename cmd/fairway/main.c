@@ -32,6 +32,11 @@ static int run_loaded(const struct command *command, const struct config *config
             command->name, config_text(config, "LOG_LEVEL"));
         return EX_CONFIG;
     }
+    if (log_set_format(config_text(config, "LOG_FORMAT")) != ERR_OK) {
+        fprintf(stderr, "fairway %s: LOG_FORMAT must be logfmt or json, not \"%s\"\n", command->name,
+            config_text(config, "LOG_FORMAT"));
+        return EX_CONFIG;
+    }
     return command->run(config);
 }
 

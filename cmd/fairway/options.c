@@ -159,6 +159,9 @@ const struct option_row option_rows[] = {
         WITH_DATABASE & ~(unsigned)FOR_LOCKS),
     OPTION(CONFIG_TEXT, "LOG_LEVEL", "info", "debug, info, warn or error",
         WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN),
+    OPTION(CONFIG_TEXT, "LOG_FORMAT", "logfmt",
+        "form of the log's lines: logfmt, or json (one object with the same members)",
+        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN),
 };
 
 _Static_assert(ARRAY_LEN(option_rows) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");

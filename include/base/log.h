@@ -1,10 +1,13 @@
 /*
- * The log: each event is one logfmt line (time=... level=... msg="..." key=value ...) on standard error.
+ * The log: each event is one line on standard error: logfmt (time=... level=... msg="..." key=value ...), or
+ * a JSON object with the same members.
  * Libraries return errors; the edges of the program log them, once. Never log a body, a seed or a sealed
  * seed.
  */
 #ifndef FAIRWAY_BASE_LOG_H
 #define FAIRWAY_BASE_LOG_H
+
+#include <stdbool.h>
 
 #include "base/err.h"
 
@@ -19,12 +22,19 @@ enum log_level {
  * other threads log. */
 MUST_CHECK enum err log_set_level(const char *name);
 
+/* "logfmt" (the default) or "json", in upper or lower case; else ERR_CONFIG. Call it before other threads
+ * log. */
+MUST_CHECK enum err log_set_format(const char *name);
+bool log_is_json(void);
+
 /*
  * msg is a constant phrase; fields is a printf format of key=value pairs, or NULL:
  *     log_info("ledger committed", "ledger=%u settled=%zu detail=\"%s\"", sequence, settled, detail.text);
  * The conversions are s (also with a precision), d and u (also with the lengths l, ll, z and j), and f
  * (always three decimals). Quotes, backslashes and control characters of %s are escaped, and a value without
  * quotes gets them when it needs them, so that no value can end the line or look like another field.
+ * In JSON a value that is one number conversion is a number, and every other value a string; what is not
+ * UTF-8 becomes U+FFFD.
  */
 void log_line(enum log_level level, const char *msg, const char *fields, ...)
     __attribute__((format(printf, 3, 4)));

@@ -38,4 +38,7 @@ bool text_equal(const char *a, const char *b);            /* NULL equals only NU
 bool text_equal_but_digits(const char *a, const char *b); /* as "after 3 ms" and "after 12 ms" */
 bool text_starts(const char *text, const char *prefix);
 
+/* Bytes of the UTF-8 character at text (RFC 3629 section 4), or 0. Nothing past a zero byte is read. */
+size_t text_character_length(const char *text);
+
 #endif

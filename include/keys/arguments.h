@@ -13,9 +13,10 @@ struct arguments {
     int socket_fd;
     struct keyd_secrets secrets;
     struct keyd_settings settings; /* of its limits only what keyd.h calls a setting of keyd */
+    bool json_log;                 /* it logs JSON, as fairway does */
 };
 
-#define ARGUMENTS_MAX 16
+#define ARGUMENTS_MAX 17
 #define ARGUMENT_SIZE 80
 struct arguments_text {
     char *argv[ARGUMENTS_MAX + 1]; /* for execve: ends with NULL; points into text */

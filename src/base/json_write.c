@@ -52,35 +52,13 @@ void json_write_close(struct json_write *out, char bracket)
     buf_add(&out->text, &bracket, 1);
 }
 
-/* Length of the UTF-8 character at text (RFC 3629 section 4), or 0. A zero byte matches no range, so that
- * nothing is read past the end. */
-static size_t character_length(const uint8_t *text)
-{
-    const uint8_t first = text[0];
-    if (first < 0x80)
-        return 1;
-    const size_t len = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    const uint8_t low = first == 0xe0   ? 0xa0
-                        : first == 0xf0 ? 0x90
-                                        : 0x80,
-                  high = first == 0xed   ? 0x9f
-                         : first == 0xf4 ? 0x8f
-                                         : 0xbf;
-    if (first < 0xc2 || first > 0xf4 || text[1] < low || text[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if (text[i] < 0x80 || text[i] > 0xbf)
-            return 0;
-    return len;
-}
-
 static void put_text(struct json_write *out, const char *member, const char *text, bool any)
 {
     name(out, member);
     add(out, "\"");
     for (size_t len; *text != '\0'; text += len) {
         char escaped[8] = "";
-        if ((len = character_length((const uint8_t *)text)) == 0) {
+        if ((len = text_character_length(text)) == 0) {
             out->not_utf8 |= !any;
             escaped[0] = '?';
             len = 1;

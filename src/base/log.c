@@ -1,6 +1,7 @@
 /* Formats and writes log lines. It allocates nothing and takes no lock, so any thread may log at any time. */
 #include "base/log.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 static const char *const names[] = {"debug", "info", "warn", "error"};
 static atomic_int threshold = LOG_INFO; /* any thread may change it */
+static atomic_bool json_lines;
 
 enum err log_set_level(const char *name)
 {
@@ -29,17 +32,32 @@ enum err log_set_level(const char *name)
     return ERR_CONFIG;
 }
 
-/* A line is cut when it is full. Two bytes stay free, for a closing quote and the newline. */
+enum err log_set_format(const char *name)
+{
+    const bool json = strcasecmp(name, "json") == 0;
+    if (!json && strcasecmp(name, "logfmt") != 0)
+        return ERR_CONFIG;
+    atomic_store_explicit(&json_lines, json, memory_order_relaxed);
+    return ERR_OK;
+}
+
+bool log_is_json(void)
+{
+    return atomic_load_explicit(&json_lines, memory_order_relaxed);
+}
+
+/* A line is cut when it is full. Three bytes stay free, for a closing quote, a brace and the newline. */
 struct line {
     char text[2048];
     size_t len;
+    bool json;
     bool quoted; /* inside the quotes of a value */
     bool full;
 };
 
 static void put(struct line *line, const char *text, size_t len)
 {
-    line->full |= len > sizeof line->text - 2 - line->len;
+    line->full |= len > sizeof line->text - 3 - line->len;
     if (line->full)
         return;
     memcpy(line->text + line->len, text, len);
@@ -68,6 +86,25 @@ static void put_escaped(struct line *line, unsigned char c)
     put(line, escape, strlen(escape));
 }
 
+/* The same for JSON, a whole character at a time, so that none is cut. What is not UTF-8 becomes U+FFFD.
+ * Returns how many bytes of text were used. */
+static size_t put_character(struct line *line, const char *text, size_t len)
+{
+    char character[5] = "", escape[8];
+    memcpy(character, text, len < 4 ? len : 4); /* nothing is read past the end */
+    const size_t used = text_character_length(character);
+    const unsigned char c = (unsigned char)character[0];
+    if (used == 0)
+        put(line, "\\ufffd", 6);
+    else if (c == '"' || c == '\\')
+        put(line, (char[]){'\\', (char)c}, 2);
+    else if (c < ' ' || c == 0x7f)
+        put(line, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", c));
+    else
+        put(line, character, used);
+    return used == 0 ? 1 : used;
+}
+
 static bool is_plain(unsigned char c)
 {
     return c > ' ' && c != '"' && c != '=' && c != '\\' && c != 0x7f;
@@ -82,10 +119,22 @@ static void put_value(struct line *line, const char *text, size_t max)
     const bool quote = !line->quoted && plain < len;
     if (quote)
         put_quote(line);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len && line->json;)
+        i += put_character(line, text + i, len - i);
+    for (size_t i = 0; i < len && !line->json; i++)
         put_escaped(line, (unsigned char)text[i]);
     if (quote)
         put_quote(line);
+}
+
+static void put_real(struct line *line, double value)
+{
+    char number[330]; /* the largest has 309 digits */
+    const int len = snprintf(number, sizeof number, "%.3f", value);
+    if (line->json && !line->quoted && !isfinite(value))
+        put(line, "null", 4);
+    else
+        put(line, number, (size_t)len);
 }
 
 /* Writes the conversion whose '%' precedes *at, and moves *at to its last character. Width and flags are
@@ -115,8 +164,8 @@ static void put_conversion(struct line *line, const char **at, va_list *args)
             wide ? va_arg(*args, unsigned long long) : va_arg(*args, unsigned));
         break;
     case 'f':
-        snprintf(number, sizeof number, "%.3f", va_arg(*args, double));
-        break;
+        put_real(line, va_arg(*args, double));
+        return;
     default: /* a bug; the arguments that follow cannot be read */
         put(line, "?", 1);
         line->full = true;
@@ -137,27 +186,80 @@ static void put_fields(struct line *line, const char *fields, va_list *args)
             put(line, at, 1);
 }
 
+/* Whether the value of a pair is one conversion of a number. */
+static bool is_number(const char *value)
+{
+    if (*value != '%')
+        return false;
+    const char *conversion = value + 1 + strspn(value + 1, "-+ #.0123456789lzj");
+    return *conversion != '\0' && strchr("duf", *conversion) != NULL &&
+           (conversion[1] == ' ' || conversion[1] == '\0');
+}
+
+/* Writes the pair at fields as a member, or nothing of it if the line is full before its value. Returns the
+ * end of the pair. */
+static const char *put_member(struct line *line, const char *fields, va_list *args)
+{
+    const size_t before = line->len, name = strcspn(fields, "= ");
+    const char *at = fields + name + (fields[name] == '=');
+    const bool number = is_number(at), quoted = *at == '"';
+    put(line, ",\"", 2);
+    put(line, fields, name);
+    put(line, "\":", 2);
+    if (!number)
+        put_quote(line);
+    for (at += quoted; *at != '\0' && *at != (quoted ? '"' : ' ') && !line->full; at++)
+        if (*at == '%') {
+            at++;
+            put_conversion(line, &at, args);
+        } else
+            put_character(line, at, 1);
+    if (!number)
+        put_quote(line);
+    if (line->full && !line->quoted)
+        line->len = before;
+    return at + (quoted && *at == '"');
+}
+
+static void put_members(struct line *line, const char *fields, va_list *args)
+{
+    for (const char *at = fields; *at != '\0' && !line->full;)
+        at = *at == ' ' ? at + 1 : put_member(line, at, args);
+}
+
+static void put_text(struct line *line, const char *text)
+{
+    put(line, text, strlen(text));
+}
+
 /* Writes each line with one write(2), so that lines of threads and processes that share the descriptor do not
  * mix. */
 static void write_line(enum log_level level, const char *msg, const char *fields, va_list *args)
 {
     struct timespec now;
     struct tm utc;
-    struct line line = {.len = 0};
+    struct line line = {.json = log_is_json()};
+    char date[24], start[80];
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
-    line.len = strftime(line.text, sizeof line.text, "time=%Y-%m-%dT%H:%M:%S", &utc);
-    line.len += (size_t)snprintf(line.text + line.len, sizeof line.text - line.len,
-        ".%03ldZ level=%s msg=", now.tv_nsec / 1000000, names[level]);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(start, sizeof start,
+        line.json ? "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"msg\":" : "time=%s.%03ldZ level=%s msg=",
+        date, now.tv_nsec / 1000000, names[level]);
+    put_text(&line, start);
     put_quote(&line);
     put_value(&line, msg, 200);
     put_quote(&line);
-    if (fields != NULL) {
+    if (fields != NULL && line.json)
+        put_members(&line, fields, args);
+    else if (fields != NULL) {
         put(&line, " ", 1);
         put_fields(&line, fields, args);
     }
     if (line.quoted)
         line.text[line.len++] = '"';
+    if (line.json)
+        line.text[line.len++] = '}';
     line.text[line.len++] = '\n';
     if (write(STDERR_FILENO, line.text, line.len) < 0)
         return; /* there is no other place to report it */

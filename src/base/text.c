@@ -1,4 +1,4 @@
-/* Hexadecimal, base64 and decimal numbers. Each value has one spelling; nothing else is decoded. */
+/* Hexadecimal, base64, decimal numbers and UTF-8. Each value has one spelling; nothing else is decoded. */
 #include "base/text.h"
 
 #include <string.h>
@@ -221,4 +221,26 @@ bool text_equal_but_digits(const char *a, const char *b)
 bool text_starts(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* A zero byte matches no range, so that nothing is read past the end. */
+size_t text_character_length(const char *at)
+{
+    const uint8_t *text = (const uint8_t *)at;
+    const uint8_t first = text[0];
+    if (first < 0x80)
+        return 1;
+    const size_t len = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    const uint8_t low = first == 0xe0   ? 0xa0
+                        : first == 0xf0 ? 0x90
+                                        : 0x80,
+                  high = first == 0xed   ? 0x9f
+                         : first == 0xf4 ? 0x8f
+                                         : 0xbf;
+    if (first < 0xc2 || first > 0xf4 || text[1] < low || text[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if (text[i] < 0x80 || text[i] > 0xbf)
+            return 0;
+    return len;
 }

@@ -25,6 +25,7 @@ enum {
     MAX_RESOURCE_FEE,
     MAX_LEASE_FEE,
     MAX_BUMP_FEE,
+    JSON_LOG,
     NUMBERS
 };
 static const struct number {
@@ -43,6 +44,7 @@ static const struct number {
     [MAX_RESOURCE_FEE] = {"max-resource-fee", 0, INT64_MAX},
     [MAX_LEASE_FEE] = {"max-lease-fee", 0, INT64_MAX},
     [MAX_BUMP_FEE] = {"max-bump-fee", 0, INT64_MAX},
+    [JSON_LOG] = {"json-log", 0, 1},
 };
 enum {
     PROGRAM,
@@ -73,7 +75,8 @@ void arguments_write(const struct arguments *arguments, struct arguments_text *o
         [BASE_FEE] = settings->limits.base_fee_stroops,
         [MAX_RESOURCE_FEE] = settings->limits.max_resource_fee_stroops,
         [MAX_LEASE_FEE] = settings->max_lease_fee_stroops,
-        [MAX_BUMP_FEE] = settings->max_bump_fee_stroops};
+        [MAX_BUMP_FEE] = settings->max_bump_fee_stroops,
+        [JSON_LOG] = arguments->json_log};
     char network[HASH_HEX_SIZE], distribution[ADDRESS_SIZE] = UNSET;
     hex_encode(settings->network.bytes, sizeof settings->network.bytes, network);
     if (settings->has_distribution)
@@ -146,5 +149,6 @@ bool arguments_read(int argc, char *const argv[], struct arguments *out)
         .base_fee_stroops = (uint32_t)values[BASE_FEE], .max_resource_fee_stroops = values[MAX_RESOURCE_FEE]};
     out->settings.max_lease_fee_stroops = values[MAX_LEASE_FEE];
     out->settings.max_bump_fee_stroops = values[MAX_BUMP_FEE];
+    out->json_log = values[JSON_LOG] != 0;
     return true;
 }

@@ -14,6 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "keys/arguments.h"
 
@@ -54,7 +55,7 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
     const int inherited[] = {pair[1], secrets->master_key_fd, secrets->passphrase_fd,
         secrets->distribution_fd, secrets->seeds_fd, secrets->old_key_fd};
     struct arguments_text text;
-    arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings}, &text);
+    arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings, log_is_json()}, &text);
     pid_t pid = fork();
     if (pid == 0)
         become_keyd(program, text.argv, inherited, ARRAY_LEN(inherited));

@@ -140,6 +140,43 @@ test('LOG_LEVEL is accepted in upper and lower case, and TRACE means debug', TIM
   await refused({ LOG_LEVEL: 'loud' }, 78, /LOG_LEVEL must be debug, info, warn or error, not "loud"/, ['migrate']);
 });
 
+test('LOG_FORMAT is logfmt or json', TIMEOUT, async () => {
+  await refused({ LOG_FORMAT: 'xml' }, 78, /LOG_FORMAT must be logfmt or json, not "xml"/, ['migrate']);
+});
+
+test('with LOG_FORMAT=json every line of the log is an object, that of the key process too', TIMEOUT, async () => {
+  const service = serve({ LOG_FORMAT: 'json', LOG_LEVEL: 'debug' });
+  let log = '';
+  service.process.stderr.on('data', text => (log += text));
+  await service.ready();
+  assert.equal((await fetch(`${service.url}/v1/%22%5C"x`)).status, 404);
+  const objects = () => log.split('\n').slice(0, -1).map(line => JSON.parse(line));
+  const missing = () => objects().find(({ msg, status }) => msg === 'request' && status === 404);
+  await until(missing, 10_000, 'the request is logged');
+  assert.ok(objects().some(({ msg }) => msg === 'started'));
+  for (const { time, level, msg } of objects()) {
+    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.match(level, /^(debug|info|warn|error)$/);
+    assert.ok(msg.length > 0);
+  }
+  assert.deepEqual([missing().method, typeof missing().ms, typeof missing().request_id], ['GET', 'number', 'string']);
+  // The key process logs nothing while all is well. One with the same command line, but other descriptors, receives nonsense.
+  const fds = { socket: 3, 'master-key': 4, 'distribution-seed': 5 };
+  const files = ['MASTER_KEY_FILE', 'DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE'].map(name => fs.openSync(world.env[name]));
+  const [, ...args] = fs.readFileSync(`/proc/${service.keydPid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  const same = args.map(arg => arg.replace(/^(socket|master-key|distribution-seed)=.*/, (_, name) => `${name}=${fds[name]}`));
+  const keyd = spawn(`${fairway}-keyd`, same, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', ...files] });
+  files.forEach(fd => fs.closeSync(fd));
+  let error = '';
+  keyd.stderr.setEncoding('utf8').on('data', text => (error += text));
+  keyd.stdio[3].on('error', () => {}).end('this is no message of the key process\n'.repeat(20));
+  await new Promise(resolve => keyd.on('close', resolve));
+  assert.match(error, /^\{.*\}\n$/);
+  assert.equal(JSON.parse(error).msg, 'protocol violation; the key process exits');
+  await service.kill();
+  assert.ok(objects().length > 0, 'and while it stops');
+});
+
 test('ensure-accounts prints what it will do, and --dry-run does nothing', TIMEOUT, async () => {
   const states = () => world.sql('SELECT state, count(*) FROM fairway.channel_accounts GROUP BY 1 ORDER BY 1');
   const before = await states();

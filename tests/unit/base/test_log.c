@@ -1,5 +1,7 @@
 /* Rules of base/log.h: an event is one line, and no value can end it or look like another field. */
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@ static void read_line(int fd)
     ssize_t len = read(fd, line, sizeof line - 1);
     close(fd);
     line[len < 0 ? 0 : len] = '\0';
-    char *level = strstr(line, " level=");
+    char *level = strstr(line, log_is_json() ? ",\"level\":" : " level=");
     if (level != NULL)
         memmove(line, level + 1, strlen(level));
 }
@@ -87,6 +89,82 @@ static void a_long_value_is_cut_and_its_quote_closed(void **state)
     assert_null(strstr(line, "next="));
 }
 
+/* What follows is of LOG_FORMAT=json. */
+static int as_json(void **state)
+{
+    return log_set_format("JSON") == ERR_OK ? 0 : 1;
+}
+
+static int as_logfmt(void **state)
+{
+    return log_set_format("logfmt") == ERR_OK ? 0 : 1;
+}
+
+static void a_json_line_has_the_same_members(void **state)
+{
+    LOGGED(log_info("ledger committed",
+        "ledger=%u settled=%zu lag_s=%" PRId64
+        " fee=%d share=%.1f hash=%s digits=%s at=%s:%d sql=\"f(%d) = 1\"",
+        7u, (size_t)3, INT64_MIN, -5, 0.25, "abc", "12", "file.c", 9, 4));
+    assert_string_equal(line,
+        "\"level\":\"info\",\"msg\":\"ledger committed\",\"ledger\":7,\"settled\":3,"
+        "\"lag_s\":-9223372036854775808,\"fee\":-5,\"share\":0.250,\"hash\":\"abc\",\"digits\":\"12\","
+        "\"at\":\"file.c:9\",\"sql\":\"f(4) = 1\"}\n");
+    LOGGED(log_error("no fields", NULL));
+    assert_string_equal(line, "\"level\":\"error\",\"msg\":\"no fields\"}\n");
+    LOGGED(log_warn("odd", "text=\"%.3s\" none=%s not=%f too=%f big=%" PRIu64, "abcdef", "", (double)NAN,
+        (double)-INFINITY, UINT64_MAX));
+    assert_string_equal(line,
+        "\"level\":\"warn\",\"msg\":\"odd\",\"text\":\"abc\",\"none\":\"\",\"not\":null,"
+        "\"too\":null,\"big\":18446744073709551615}\n");
+    assert_int_equal(log_set_format("xml"), ERR_CONFIG);
+    assert_true(log_is_json());
+}
+
+static void a_json_value_is_escaped(void **state)
+{
+    static const char *const cases[][2] = {
+        {"say \"no\" a\\b", "say \\\"no\\\" a\\\\b"},
+        {"one\ntwo\r\tthree", "one\\u000atwo\\u000d\\u0009three"},
+        {"\x1b[31m\x7f", "\\u001b[31m\\u007f"},
+        {"\",\"level\":\"error", "\\\",\\\"level\\\":\\\"error"},
+        {"gr\xc3\xbc\xc3\x9f \xf0\x9f\x9a\x80", "gr\xc3\xbc\xc3\x9f \xf0\x9f\x9a\x80"},
+        {"\xff \xc0\x80 \xed\xa0\x80", "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd"},
+        {"cut \xe2\x82", "cut \\ufffd\\ufffd"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *expected =
+            mem_format("\"level\":\"info\",\"msg\":\"m\",\"detail\":\"%s\",\"bare\":\"%s\",\"next\":1}\n",
+                cases[i][1], cases[i][1]);
+        LOGGED(log_info("m", "detail=\"%s\" bare=%s next=%d", cases[i][0], cases[i][0], 1));
+        assert_string_equal(line, expected);
+    }
+    LOGGED(log_info("m", "detail=%.2s next=%d", "a\xc3\xbc", 1)); /* the precision cuts a character */
+    assert_string_equal(line, "\"level\":\"info\",\"msg\":\"m\",\"detail\":\"a\\ufffd\",\"next\":1}\n");
+}
+
+/* Wherever a line is full, it is a JSON object and has whole members. */
+static void a_long_json_line_is_cut_and_whole(void **state)
+{
+    static const char *const fill[] = {"x", "\"", "\xc3\xbc", "\x01", "\xff"};
+    static char text[4200];
+    for (size_t f = 0; f < ARRAY_LEN(fill); f++)
+        for (size_t count = 300; count < 2100; count++) {
+            char *end = text;
+            for (size_t i = 0; i < count; i++)
+                end = stpcpy(end, fill[f]);
+            LOGGED(log_info("m", "detail=\"%s\" number=%" PRIu64 " text=%s", text, UINT64_MAX, text));
+            assert_true(strlen(line) < 2048);
+            AUTO_FREE char *whole = mem_format("{%s", line);
+            json_t *object = json_loads(whole, JSON_DECODE_INT_AS_REAL, NULL);
+            assert_non_null(object);
+            const json_t *number = json_object_get(object, "number");
+            assert_true(number == NULL || json_real_value(number) > 1e19);
+            json_decref(object);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +172,9 @@ int main(void)
         cmocka_unit_test(a_quoted_value_is_escaped),
         cmocka_unit_test(a_value_without_quotes_gets_them_when_it_needs_them),
         cmocka_unit_test(a_long_value_is_cut_and_its_quote_closed),
+        cmocka_unit_test_setup_teardown(a_json_line_has_the_same_members, as_json, as_logfmt),
+        cmocka_unit_test_setup_teardown(a_json_value_is_escaped, as_json, as_logfmt),
+        cmocka_unit_test_setup_teardown(a_long_json_line_is_cut_and_whole, as_json, as_logfmt),
     };
     return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@ static struct arguments sample(void)
             .max_bump_fee_stroops = 1,
             .network = {{1, 2, 0xff}},
             .has_distribution = true,
-            .distribution = {{3, 4}}}};
+            .distribution = {{3, 4}}},
+        .json_log = true};
 }
 
 static bool read_text(const struct arguments_text *text, struct arguments *out)
@@ -52,6 +53,7 @@ static void what_is_written_is_read(void **state)
         assert_memory_equal(&got.settings.network, &given.settings.network, sizeof got.settings.network);
         assert_memory_equal(
             &got.settings.distribution, &given.settings.distribution, sizeof got.settings.distribution);
+        assert_int_equal(got.json_log, given.json_log);
         given =
             (struct arguments){.socket_fd = 3, .secrets = {-1, -1, -1, -1, -1}, .settings.budget = {20, 0}};
     }
@@ -80,8 +82,9 @@ static void values_out_of_their_ranges_are_refused(void **state)
         "master-key=-2", "master-key=1024", "passphrase=x", "distribution-seed=-0",
         "signatures-per-second=19", "signatures-per-second=4294967296", "fees-per-hour=-1",
         "fees-per-hour=9223372036854775808", "base-fee=-1", "base-fee=4294967296", "max-resource-fee=-1",
-        "max-lease-fee=-1", "max-bump-fee=01", "max-bump-fee=1 ", "network=", "network=any", "network=00",
-        "distribution=", "distribution=GAAA", "provision ", ""};
+        "max-lease-fee=-1", "max-bump-fee=01", "max-bump-fee=1 ", "json-log=2",
+        "json-log=", "network=", "network=any", "network=00", "distribution=", "distribution=GAAA",
+        "provision ", ""};
     struct arguments given = sample(), got;
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         for (size_t at = 1; at < ARGUMENTS_MAX; at++) {
