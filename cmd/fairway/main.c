@@ -18,6 +18,20 @@
 #include "stellar/protocol.h"
 #include "options.h"
 
+/* Names each variable that looks like an option of any command, misspelt. Its value may be a secret. */
+static void warn_of_variables(void)
+{
+    struct config_option options[OPTIONS_MAX];
+    const size_t count = options_of(~0u, options);
+    for (char **variable = environ; *variable != NULL; variable++) {
+        AUTO_FREE char *name = mem_format("%.*s", (int)strcspn(*variable, "="), *variable);
+        const char *likely = config_likely(options, count, name);
+        if (likely != NULL)
+            log_warn("an environment variable is no option, but its name is like one's; it has no effect",
+                "variable=\"%.100s\" option=%s", name, likely);
+    }
+}
+
 static int run_loaded(const struct command *command, const struct config *config)
 {
     if (config_wants_help(config)) {
@@ -37,6 +51,8 @@ static int run_loaded(const struct command *command, const struct config *config
             config_text(config, "LOG_FORMAT"));
         return EX_CONFIG;
     }
+    if (config_knows(config, "DATABASE_URL")) /* not for keygen, token, and the probe health */
+        warn_of_variables();
     return command->run(config);
 }
 

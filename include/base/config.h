@@ -55,6 +55,14 @@ bool config_wants_help(const struct config *config);                 /* --help o
 size_t config_argument_count(const struct config *config);
 const char *config_argument(const struct config *config, size_t i); /* NULL when there is none */
 
+/*
+ * The option that an environment variable of this name was probably meant for: one letter is wrong, missing,
+ * too many, or two are exchanged, or the first two of at least three words are the option's. NULL: none, or
+ * it is an option's variable, also NAME_FILE. Names of five letters and less have too many neighbours; they
+ * are not compared.
+ */
+const char *config_likely(const struct config_option options[], size_t option_count, const char *variable);
+
 /* "NAME=value NAME=value": the options whose values differ from their defaults, without secrets. The caller
  * frees the text. */
 char *config_changes(const struct config *config);

@@ -37,6 +37,7 @@ MUST_CHECK enum err text_to_i64(const char *text, int64_t *out);
 bool text_equal(const char *a, const char *b);            /* NULL equals only NULL */
 bool text_equal_but_digits(const char *a, const char *b); /* as "after 3 ms" and "after 12 ms" */
 bool text_starts(const char *text, const char *prefix);
+bool text_ends(const char *text, const char *end);
 
 /* Bytes of the UTF-8 character at text (RFC 3629 section 4), or 0. Nothing past a zero byte is read. */
 size_t text_character_length(const char *text);

@@ -276,6 +276,55 @@ bool config_is_given(const struct config *config, const char *name)
     return config->values[find(config, name)] != NULL;
 }
 
+static bool has_variable(const struct config_option *option)
+{
+    return option->name != NULL && !is_flag_only(option);
+}
+
+static bool one_edit_apart(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b)
+        a++, b++;
+    if (*a == '\0' || *b == '\0')
+        return strlen(a) + strlen(b) == 1;
+    return text_equal(a + 1, b) || text_equal(a, b + 1) || text_equal(a + 1, b + 1) ||
+           (a[0] == b[1] && a[1] == b[0] && text_equal(a + 2, b + 2));
+}
+
+/* Bytes that both begin with, or 0 unless these have two whole words: MAX_RESOURCE_ */
+static size_t shared_words(const char *a, const char *b)
+{
+    size_t len = 0, words = 0;
+    for (; a[len] != '\0' && a[len] == b[len]; len++)
+        words += a[len] == '_';
+    return words >= 2 ? len : 0;
+}
+
+const char *config_likely(const struct config_option options[], size_t option_count, const char *variable)
+{
+    const size_t whole = strlen(variable), len = text_ends(variable, "_FILE") ? whole - 5 : whole;
+    AUTO_FREE char *name = mem_format("%.*s", (int)len, variable);
+    const char *likely = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < option_count; i++)
+        if (has_variable(&options[i]) && (text_equal(options[i].name, variable) ||
+                                             (!has_flag(&options[i]) && text_equal(options[i].name, name))))
+            return NULL;
+    for (size_t i = 0; i < option_count; i++) {
+        const char *option = options[i].name;
+        if (!has_variable(&options[i]) || strlen(option) < 6)
+            continue;
+        if (one_edit_apart(option, variable) || (!has_flag(&options[i]) && one_edit_apart(option, name)))
+            return option;
+        const size_t shared = shared_words(option, variable);
+        if (shared > longest) {
+            longest = shared;
+            likely = option;
+        }
+    }
+    return likely;
+}
+
 char *config_changes(const struct config *config)
 {
     struct buf out = {0};
@@ -312,8 +361,7 @@ void config_print(const struct config_option options[], size_t option_count, FIL
     for (size_t i = 0; i < option_count; i++) {
         const struct config_option *option = &options[i];
         AUTO_FREE char *flag = config_flag(option->name);
-        const size_t len = strlen(option->name);
-        const bool is_file = len > 5 && text_equal(option->name + len - 5, "_FILE");
+        const bool is_file = text_ends(option->name, "_FILE");
         if (!has_flag(option))
             fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);

@@ -223,6 +223,12 @@ bool text_starts(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool text_ends(const char *text, const char *end)
+{
+    const size_t len = strlen(text), end_len = strlen(end);
+    return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
 /* A zero byte matches no range, so that nothing is read past the end. */
 size_t text_character_length(const char *at)
 {

@@ -177,6 +177,17 @@ test('with LOG_FORMAT=json every line of the log is an object, that of the key p
   assert.ok(objects().length > 0, 'and while it stops');
 });
 
+test('a variable whose name is almost an option is named at start, without its value', TIMEOUT, async () => {
+  const { code, error } = await run(['migrate'], { LOG_LEVLE: 'secret', KEYD_MAX_FEES: 'secret', HTTP_PROXY: 'x', PGHOST: 'x', FAIRWAY_PORT: 'x', NUM_CHANNEL_ACCOUNTS: '3',
+    RPC_URL_FILE: '', DATABASE_URL_FILE: '' });
+  assert.equal(code, 0, error);
+  assert.deepEqual([...error.matchAll(/level=warn msg="an environment variable is no option[^"]*" (.*)/g)].map(([, fields]) => fields),
+    ['variable="LOG_LEVLE" option=LOG_LEVEL', 'variable="KEYD_MAX_FEES" option=KEYD_MAX_FEES_PER_HOUR']);
+  assert.doesNotMatch(error, /secret/);
+  const usual = await run(['migrate'], {}, { ...process.env, ...world.env });
+  assert.doesNotMatch(usual.error, /is no option/);
+});
+
 test('ensure-accounts prints what it will do, and --dry-run does nothing', TIMEOUT, async () => {
   const states = () => world.sql('SELECT state, count(*) FROM fairway.channel_accounts GROUP BY 1 ORDER BY 1');
   const before = await states();

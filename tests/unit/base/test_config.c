@@ -207,6 +207,64 @@ static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
     assert_non_null(strstr(detail.text, "RPC_URL_FILE: cannot read /tmp/fairway-url-"));
 }
 
+static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
+{
+    static const struct config_option some[] = {
+        {NULL, CONFIG_TEXT, NULL, "a section", 0, 0},
+        {"LOG_LEVEL", CONFIG_TEXT, NULL, "", 0, 0},
+        {"PORT", CONFIG_NUMBER, NULL, "", 0, 1},
+        {"DATABASE_URL", CONFIG_URL, NULL, "", 0, 0},
+        {"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "", 0, 0},
+        {"OLD_MASTER_KEY_FILE", CONFIG_SECRET, NULL, "", 0, 0},
+        {"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, NULL, "", 0, 1},
+        {"KEYD_MAX_SIGNATURES_PER_SECOND", CONFIG_NUMBER, NULL, "", 0, 1},
+        {"AUDIENCE", CONFIG_FLAG, NULL, "", 0, 0},
+    };
+    static const char *const cases[][2] = {
+        {"LOG_LEVLE", "LOG_LEVEL"},
+        {"LOG_LEVL", "LOG_LEVEL"},
+        {"LOG_LEVELS", "LOG_LEVEL"},
+        {"LOGLEVEL", "LOG_LEVEL"},
+        {"LOG-LEVEL", "LOG_LEVEL"},
+        {"XLOG_LEVEL", "LOG_LEVEL"},
+        {"DATABASE_URI", "DATABASE_URL"},
+        {"DATABSE_URL_FILE", "DATABASE_URL"},
+        {"MASTER_KEY_FIEL", "MASTER_KEY_FILE"},
+        {"MASTER_KEY_PATH", "MASTER_KEY_FILE"},
+        {"KEYD_MAX_SIGNATURES", "KEYD_MAX_SIGNATURES_PER_SECOND"},
+        {"KEYD_MAX_FEES_PER_DAY", "KEYD_MAX_FEES_PER_HOUR"},
+        {"LOG_LEVEL", NULL},
+        {"DATABASE_URL", NULL},
+        {"DATABASE_URL_FILE", NULL},
+        {"MASTER_KEY_FILE", NULL},
+        {"OLD_MASTER_KEY_FILE", NULL},
+        {"log_level", NULL},
+        {"LOG_FILE", NULL},
+        {"LOG_LEVEL_OF_ANOTHER", NULL},
+        {"DATABASE_NAME", NULL},
+        {"SORT", NULL},
+        {"PATH", NULL},
+        {"AUDIENCES", NULL},
+        {"KEYD_MAX", NULL},
+        {"PGHOST", NULL},
+        {"PGPASSFILE", NULL},
+        {"HTTP_PROXY", NULL},
+        {"FAIRWAY_PORT", NULL},
+        {"FAIRWAY_SECRET_PIPES", NULL},
+        {"_", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *likely = config_likely(some, ARRAY_LEN(some), cases[i][0]);
+        if (cases[i][1] == NULL)
+            assert_null(likely);
+        else {
+            assert_non_null(likely);
+            assert_string_equal(likely, cases[i][1]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
         cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
         cmocka_unit_test_setup(a_url_has_no_flag_and_the_refusal_does_not_repeat_it, clean_environment),
+        cmocka_unit_test(a_variable_that_is_like_an_option_has_a_likely_name),
         cmocka_unit_test_setup(a_url_may_be_in_a_file_that_only_its_owner_can_read, clean_environment),
     };
     return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);
