@@ -14,7 +14,7 @@
  * applied; 0 on error. Two processes may run it at the same time: an advisory lock serializes them. When it
  * does not get a table lock within direct's lock_timeout, it is rolled back, so that the sessions queued
  * after it can run, and is retried for a minute (then ERR_DATABASE_UNAVAILABLE). ERR_REFUSED: the database
- * has a migration that this binary does not have, or one with another text.
+ * has a migration that this binary does not have, or one with another text, or the role lacks a privilege.
  */
 MUST_CHECK enum err migrate(struct db *direct, size_t *applied, struct detail *detail);
 

@@ -30,6 +30,7 @@ struct db {
     bool spoiled;        /* reconnect before the next transaction */
     bool warned;         /* the server sent a WARNING in the current or last pipeline */
     bool lock_refused;   /* the last error was lock_timeout's */
+    bool role_refused;   /* the last error was a missing privilege of the role */
     bool reopened;       /* since the last db_wait_notify: notifications may have been missed */
 };
 

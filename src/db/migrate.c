@@ -187,12 +187,22 @@ static enum err apply_all(struct db *db, struct work *work)
     return e;
 }
 
+static enum err refuse_role(const struct db *db, struct detail *detail)
+{
+    const struct detail why = *detail;
+    return detail_set(detail, ERR_REFUSED,
+        "fairway migrate needs the owner's role (fairway_owner in docker/roles.sql), not %.40s: %s",
+        PQuser(db->conn), why.text);
+}
+
 static enum err try_once(struct db *db, void *context)
 {
     struct work *work = context;
     work->applied = 0;
-    db->lock_refused = false;
+    db->lock_refused = db->role_refused = false;
     enum err e = apply_all(db, work);
+    if (e == ERR_INTERNAL && db->role_refused)
+        e = refuse_role(db, work->detail);
     work->blocked = e == ERR_DATABASE_UNAVAILABLE && db->lock_refused;
     return e;
 }

@@ -45,6 +45,11 @@ bool sqlstate_is_lock_timeout(const char *state)
     return state != NULL && strcmp(state, "55P03") == 0;
 }
 
+bool sqlstate_is_privilege(const char *state)
+{
+    return state != NULL && strcmp(state, "42501") == 0;
+}
+
 bool sqlstate_spoils_session(const char *state)
 {
     return state != NULL &&

@@ -17,4 +17,7 @@ bool sqlstate_spoils_session(const char *state);
 /* Whether lock_timeout ended the statement. */
 bool sqlstate_is_lock_timeout(const char *state);
 
+/* Whether the role lacks a privilege. */
+bool sqlstate_is_privilege(const char *state);
+
 #endif

@@ -117,6 +117,23 @@ test('DX9 an old snapshot of another role is measured and warned of', TIMEOUT, a
   await until(() => /vacuum can remove dead rows again/.test(service.log), 60_000, 'the end is logged');
 });
 
+test('migrate in the role that serves says which role it needs', TIMEOUT, async () => {
+  await asSuperuser('CREATE DATABASE another');
+  const another = role => Object.assign(inRole(role), { pathname: '/another' }).href;
+  const migrate = role => world.start(['migrate'], { DATABASE_URL: another(role) }).ended;
+  const refused = async () => {
+    const { code, out } = await migrate('fairway');
+    assert.equal(code, 78, out);
+    assert.match(out, /msg="migrate failed" error=\S+ detail="fairway migrate needs the owner's role \(fairway_owner in docker\/roles\.sql\), not fairway: [^"]*42501 /);
+  };
+  await refused(); // without a schema
+  await psql(Object.assign(new URL(superuser), { pathname: '/another' }).href, '-f', inDocker('roles.sql'));
+  assert.equal((await migrate('fairway_owner')).code, 0);
+  assert.deepEqual(await migrate('fairway').then(({ code, out }) => [code, out]), [0, 'schema is up to date: 0 files applied\n']);
+  await psql(another('fairway_owner'), '-c', "UPDATE fairway.functions SET digest = 'older'");
+  await refused();
+});
+
 test('the role cannot change the schema or turn off its guards', TIMEOUT, async () => {
   for (const statement of [
     'CREATE TABLE fairway.more (x int)',
@@ -173,6 +190,6 @@ test('no statement of fairway was refused', TIMEOUT, async () => {
   assert.doesNotMatch(service.log, /permission denied|must be owner|housekeeping failed|owns the schema or may write/);
   const log = fs.readFileSync(path.join(world.folder, 'postgres', 'log'), 'utf8');
   const refused = [...log.matchAll(/ERROR: +(?:permission denied|must be owner).*\n.*STATEMENT: +(.*)/g)].map(([, statement]) => statement);
-  for (const statement of refused) // those that a test above expects
-    assert.match(statement, /^(CREATE|ALTER|DROP|TRUNCATE|SET|INSERT|UPDATE|DELETE|SELECT FROM \S+ FOR UPDATE$|SELECT fairway\.\w+\()/, statement);
+  for (const statement of refused) // those that a test above expects; a file of migrate begins with a comment
+    assert.match(statement, /^(-- |CREATE|ALTER|DROP|TRUNCATE|SET|INSERT|UPDATE|DELETE|SELECT FROM \S+ FOR UPDATE$|SELECT fairway\.\w+\()/, statement);
 });
