@@ -1,5 +1,5 @@
 # fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
-# image, image-test, format, clean.
+# dist, image, image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -94,8 +94,8 @@ $(BUILD)/src/db/embedded.o $(BUILD)/src/api/embedded.o: $(BUILD)/src/%/embedded.
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/$* -c -o $@ $<
 
 # The commit for /metrics and `fairway --version`; the file is written only when it changes. Its temporary file has the
-# shell's number, because two `make run` may build in one tree. Without .git, set COMMIT=...
-COMMIT ?= $(shell git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+# shell's number, because two `make run` may build in one tree. Archives of `make dist` have the file COMMIT. Without it and .git, set COMMIT=...
+COMMIT ?= $(shell cat COMMIT 2>/dev/null || git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 $(BUILD)/commit.h: FORCE
 	@mkdir -p $(@D)
 	@new=$@.$$$$; printf '#define FAIRWAY_COMMIT "%s"\n' "$(COMMIT)" >$$new; if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
@@ -360,9 +360,20 @@ install: build
 	$(FAIRWAY) --help=man >$(MANDIR)/fairway.1
 	chmod 644 $(MANDIR)/fairway.1
 
+VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
+
+# The last commit's sources, as build/fairway-VERSION.tar.gz: the same bytes each time, with the commit's time, and its name in the file COMMIT.
+DIST = build/fairway-$(VERSION)
+.PHONY: dist
+dist:
+	@mkdir -p build
+	@commit=$$(git describe --always --abbrev=12 HEAD) && git -c tar.umask=0022 archive --format=tar --prefix=fairway-$(VERSION)/ \
+	    --add-virtual-file="fairway-$(VERSION)/COMMIT:$$commit" HEAD >$(DIST).tar
+	@gzip -n -9 -f $(DIST).tar
+	@sha256sum $(DIST).tar.gz
+
 # The container image. DOCKER=podman works too. BASE=debian@sha256:... names the base image by its digest.
 DOCKER ?= docker
-VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
 .PHONY: image
 image:
 	$(DOCKER) build -f docker/Dockerfile $(if $(BASE),--build-arg BASE="$(BASE)") --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
