@@ -1,5 +1,5 @@
 # fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
-# dist, image, image-test, format, clean.
+# dist, deb, image, image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -371,6 +371,14 @@ dist:
 	    --add-virtual-file="fairway-$(VERSION)/COMMIT:$$commit" HEAD >$(DIST).tar
 	@gzip -n -9 -f $(DIST).tar
 	@sha256sum $(DIST).tar.gz
+
+# The Debian package of this build: what `make install` installs, below /usr. Its files have the commit's time, which is also the file COMMIT's.
+.PHONY: deb
+deb: export SOURCE_DATE_EPOCH ?= $(shell stat -c %Y COMMIT 2>/dev/null || git log -1 --format=%ct 2>/dev/null || date +%s)
+deb: build
+	@rm -rf $(BUILD)/deb
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(BUILD)/deb/root PREFIX=/usr
+	@sh docker/deb.sh $(BUILD)/deb $(VERSION)
 
 # The container image. DOCKER=podman works too. BASE=debian@sha256:... names the base image by its digest.
 DOCKER ?= docker
