@@ -85,6 +85,25 @@ test('every command but migrate works without owning anything', TIMEOUT, async (
   await world.fairway('locks');
 });
 
+test('the container that waits in kubernetes.yaml fails until the owner has migrated', TIMEOUT, async () => {
+  const [, args] = /name: wait-for-schema\n.*\n +args: \[(.*)\]/.exec(fs.readFileSync(inDocker('kubernetes.yaml'), 'utf8'));
+  const wait = () => world.fairway(...args.split(', '));
+  const used = world.env.DATABASE_URL;
+  const inFresh = url => Object.assign(new URL(url), { pathname: '/fresh' }).href;
+  await asSuperuser('CREATE DATABASE fresh');
+  await psql(inFresh(superuser), '-f', inDocker('roles.sql'));
+  try {
+    world.env.DATABASE_URL = inFresh(used);
+    await assert.rejects(wait(), ({ code, stderr }) => code === 78 && /run fairway migrate/.test(stderr));
+    world.env.DATABASE_URL = inFresh(owner);
+    await world.fairway('migrate');
+    world.env.DATABASE_URL = inFresh(used);
+    await wait();
+  } finally {
+    world.env.DATABASE_URL = used;
+  }
+});
+
 test('housekeeping makes and drops partitions', TIMEOUT, async t => {
   if (await asSuperuser("SELECT count(*) FROM pg_proc WHERE proname = 'add_partitions' AND pronamespace = 'fairway'::regnamespace") === '0')
     return t.skip('this schema has no partitions');

@@ -1,4 +1,4 @@
-// docker/localnet.Dockerfile copies every file that the programs of compose.yaml import.
+// docker/localnet.Dockerfile copies every file that the programs of compose.yaml import. kubernetes.yaml names an image that must be replaced.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -26,4 +26,11 @@ test('docker/localnet.Dockerfile copies what its programs import', () => {
   const missing = [...needed].filter(file => !copied.some(([, from, to]) => to === from ? file.startsWith(`${from}/`) :
     file === from && to === `${path.dirname(file)}/`));
   assert.deepEqual(missing, []);
+});
+
+test('kubernetes.yaml names its image once in the job and once in the deployment, and no image that a node would look for', () => {
+  const objects = read('../docker/kubernetes.yaml').split(/^---$/m)
+    .map(text => [...text.matchAll(/^ +(?:- )?image: (.*)$/gm)].map(([, name]) => name)).filter(images => images.length > 0);
+  const named = '&image REGISTRY/fairway@sha256:DIGEST'; // a registry in capitals is an invalid name
+  assert.deepEqual(objects, [[named, '*image'], [named, '*image']]);
 });
