@@ -380,11 +380,12 @@ deb: build
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(BUILD)/deb/root PREFIX=/usr
 	@sh docker/deb.sh $(BUILD)/deb $(VERSION)
 
-# The container image. DOCKER=podman works too. BASE=debian@sha256:... names the base image by its digest.
+# The container image. DOCKER=podman works too. BASE=debian@sha256:... names the base image by its digest,
+# SOURCE=URL where the sources are, for the image's label.
 DOCKER ?= docker
 .PHONY: image
 image:
-	$(DOCKER) build -f docker/Dockerfile $(if $(BASE),--build-arg BASE="$(BASE)") --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" -t fairway .
+	$(DOCKER) build -f docker/Dockerfile $(if $(BASE),--build-arg BASE="$(BASE)") --build-arg COMMIT="$(COMMIT)" --build-arg VERSION="$(VERSION)" $(if $(SOURCE),--build-arg SOURCE="$(SOURCE)") -t fairway .
 
 # Builds the image without a Docker daemon, runs a payment through containers of it, and checks the other files of docker/.
 .PHONY: image-test

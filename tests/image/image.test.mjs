@@ -117,14 +117,22 @@ function childOf(pid) {
   return child;
 }
 
-test('the image names a user by number, a health check, version and commit, and has no shell', () => {
+test('the image names a user by number, a health check, version, commit and source, and has no shell', () => {
   assert.match(image.User, /^[1-9]\d*:[1-9]\d*$/);
   assert.deepEqual(image.Healthcheck.Test, ['CMD', '/usr/local/bin/fairway', 'health', 'live']);
   assert.equal(image.Labels['org.opencontainers.image.revision'], process.env.IMAGE_COMMIT);
   assert.equal(image.Labels['org.opencontainers.image.version'], process.env.IMAGE_VERSION);
+  assert.equal(image.Labels['org.opencontainers.image.source'], 'https://example.org/fairway');
   assert.deepEqual([image.Entrypoint, image.Cmd], [['/usr/local/bin/fairway'], ['serve']]);
   for (const shell of ['bin/sh', 'usr/bin/sh', 'bin/bash'])
     assert.ok(!fs.existsSync(path.join(process.env.IMAGE_ROOTFS, shell)), shell);
+});
+
+test('the list of what is in the image has fairway and the package of each library', () => {
+  const list = JSON.parse(fs.readFileSync(path.join(process.env.IMAGE_ROOTFS, 'usr/share/sbom/fairway.cdx.json'), 'utf8'));
+  assert.equal(list.metadata.component.version, process.env.IMAGE_VERSION);
+  assert.deepEqual(list.components.map(component => component.name).sort(),
+    fs.readdirSync(path.join(process.env.IMAGE_ROOTFS, 'var/lib/dpkg/status.d')).sort());
 });
 
 test('fairway --version names version and commit', async () => {

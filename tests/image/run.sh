@@ -64,7 +64,8 @@ fi
 step "docker/Dockerfile on Debian $release"
 version=$(sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
-build bud --isolation chroot --format docker --build-arg BASE="$base" --build-arg COMMIT="$commit" --build-arg VERSION="$version" --pull-never \
+build bud --isolation chroot --format docker --build-arg BASE="$base" --build-arg COMMIT="$commit" --build-arg VERSION="$version" \
+    --build-arg SOURCE=https://example.org/fairway --pull-never \
     --file docker/Dockerfile --tag fairway . >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
 build rm --all >/dev/null
 build inspect --type image fairway >"$dir/image.json"
