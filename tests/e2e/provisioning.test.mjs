@@ -204,7 +204,7 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
   assert.equal(code, 0, out);
   assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history'), [['3']], 'provisioning takes no lease');
   for (const { json } of leases)
-    assert.equal((await service.get(`/v1/transactions/${json.hash}`)).json.status, 'expired');
+    assert.equal((await service.get(`/v1/transactions/${json.hash}?wait=30`)).json.status, 'expired', 'also that of the account that stays');
   await service.kill();
   await assertExactly(1);
 });
