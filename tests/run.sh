@@ -26,7 +26,7 @@ reasons='^\[ +(ERROR|LINE|FAILED) |^ *(not ok|error:|location:|expected:|actual:
 # timeout --foreground: Ctrl-C reaches the program.
 run_one() { # PROGRAM
     program=$1 log=$(mktemp -p "$results")
-    begun=$(date +%s)
+    since=$(date +%s)
     case $program in
     *.mjs) timeout --foreground -k 10 1800 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
     *) timeout --foreground -k 10 1800 "$program" >"$log" 2>&1 ;;
@@ -41,7 +41,7 @@ run_one() { # PROGRAM
         f=$((f + 1))
     fi
     printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
-        "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - begun))
+        "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - since))
     [ "$f" -eq 0 ] || {
         sed 's/^/    /' "$log"
         echo "    exit code $code"
