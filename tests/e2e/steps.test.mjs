@@ -8,7 +8,7 @@ import { authorize, createContract } from '../faults/duplicates.mjs';
 import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
 
-const ACCOUNTS = 160;
+const ACCOUNTS = 320; // leases that nobody submits hold theirs until their max time
 const TIMEOUT_S = slowerSeconds(20); // one for all requests: a retry has the same body
 let world, keeper, user, keys = 0, stalled = [];
 
