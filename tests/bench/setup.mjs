@@ -71,7 +71,7 @@ export class Cluster {
     return run('sh', [path.join(root, 'tests/integration/support/pg.sh'), ...args]).trim();
   }
 
-  /** Starts PostgreSQL anew with a setting. */
+  /** Restarts PostgreSQL with a setting. */
   set(setting) {
     const data = path.join(this.folder, 'postgres');
     sql(this.url, '-c', `ALTER SYSTEM SET ${setting}`);

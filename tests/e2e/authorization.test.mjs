@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
+import { createContract } from '../dev/native-contract.mjs';
 import { assertSettled, startWorld, submit } from './harness.mjs';
 
 const ACCOUNTS = 3;
@@ -47,11 +48,7 @@ before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
   service = await world.serve();
   [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  const builder = new TransactionBuilder(await world.network.getAccount(shop.publicKey()), { fee: '1000', networkPassphrase: world.passphrase });
-  const creation = await world.network.prepareTransaction(builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
-  creation.sign(shop);
-  await submit(world, creation.toXDR());
-  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  await createContract(world.network, world.passphrase, shop);
 });
 after(() => world?.stop());
 

@@ -4,7 +4,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal } from '@stellar/stellar-sdk';
-import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
+import { createContract } from '../dev/native-contract.mjs';
+import { assertSettled, payment, sleep, slowerSeconds, startWorld, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 import { authorization, quickSigner } from './token.mjs';
 
@@ -89,11 +90,7 @@ async function transfer() {
 }
 
 test('contractPercent: so many open leases call one contract, however they were asked for; others do not count', TIMEOUT, async () => {
-  const creation = await world.network.prepareTransaction(new TransactionBuilder(await world.network.getAccount(users[1].publicKey()),
-    { fee: '1000', networkPassphrase: world.passphrase }).addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
-  creation.sign(users[1]);
-  await submit(world, creation.toXDR());
-  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  await createContract(world.network, world.passphrase, users[1]);
   const ask = (target, body) => as('calls', 'POST', target, JSON.stringify({ ...body, timeoutSeconds: 20 }));
   const kinds = ['whole', 'unprepared', 'parts'];
   for (const kind of kinds) {

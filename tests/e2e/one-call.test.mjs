@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, xdr } from '@stellar/stellar-sdk';
+import { createContract } from '../dev/native-contract.mjs';
 import { Stop } from '../faults/stop.mjs';
 import { assertSettled, startWorld, submit, until } from './harness.mjs';
 
@@ -33,11 +34,7 @@ before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
   replicas = [await world.serve(), await world.serve()];
   [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  const builder = new TransactionBuilder(await world.network.getAccount(shop.publicKey()), { fee: '1000', networkPassphrase: world.passphrase });
-  const creation = await world.network.prepareTransaction(builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
-  creation.sign(shop);
-  await submit(world, creation.toXDR());
-  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  await createContract(world.network, world.passphrase, shop);
 });
 after(() => world?.stop());
 

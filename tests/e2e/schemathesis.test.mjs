@@ -6,7 +6,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { authorize, createContract } from '../faults/duplicates.mjs';
+import { createContract } from '../dev/native-contract.mjs';
+import { authorize } from '../faults/duplicates.mjs';
 import { payThrough, payment, startWorld } from './harness.mjs';
 import { document } from './openapi.mjs';
 
@@ -48,7 +49,7 @@ before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
   service = await world.serve();
   [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  await createContract(world, shop);
+  await createContract(world.network, world.passphrase, shop);
 });
 after(() => world?.stop());
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { authorize, createContract } from '../faults/duplicates.mjs';
+import { createContract } from '../dev/native-contract.mjs';
+import { authorize } from '../faults/duplicates.mjs';
 import { isStatement, points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
 
@@ -183,7 +184,7 @@ test('DL16 a submission killed at any point is not recorded, or another replica 
 test('DL16 DL9 after one call was killed at any point, its retry is the first one, and one transaction is confirmed', { timeout: 600_000 }, async t => {
   let retry;
   const shop = await world.newAccount();
-  await createContract(world, shop);
+  await createContract(world.network, world.passphrase, shop);
   const request = async service => {
     const body = await authorize(world, user, shop), headers = { 'idempotency-key': `call-${++keys}` };
     const call = to => to.request('POST', '/v1/submissions', body, headers);

@@ -2,7 +2,8 @@
 // replicas are killed. However often an authorization is asked for, one transaction is included; and who took it is told so each time.
 import crypto from 'node:crypto';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal } from '@stellar/stellar-sdk';
-import { sleep, submit, until } from '../e2e/harness.mjs';
+import { createContract } from '../dev/native-contract.mjs';
+import { sleep, until } from '../e2e/harness.mjs';
 import { Fleet } from './fleet.mjs';
 import { Random } from './random.mjs';
 import { Requests } from './requests.mjs';
@@ -17,16 +18,6 @@ const address = key => nativeToScVal(key.publicKey(), { type: 'address' });
 const draftOf = (world, operation, source) =>
   new TransactionBuilder(new Account(source.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
     .addOperation(operation).setTimeout(0).build();
-
-/** Creates the contract of the native asset. */
-export async function createContract(world, payer) {
-  const builder = new TransactionBuilder(await world.network.getAccount(payer.publicKey()), { fee: '1000', networkPassphrase: world.passphrase });
-  const creation = await world.network.prepareTransaction(
-    builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(0).build());
-  creation.sign(payer);
-  await submit(world, creation.toXDR());
-  await world.network.pollTransaction(Buffer.from(creation.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
-}
 
 /** A transfer that `from` has authorized, as {func, auth}. */
 export async function authorize(world, from, to) {
@@ -52,7 +43,7 @@ function judge(answers, confirmed) {
 export async function duplicates({ world, seed, processes, authorizations, requests, gapMs }) {
   const random = new Random(seed, 'duplicates'), begun = Date.now(), history = { append() {} };
   const [from, to] = [await world.newAccount(), await world.newAccount()], included = [];
-  await createContract(world, to);
+  await createContract(world.network, world.passphrase, to);
   world.localnet.chain.on('closed', ({ items }) => included.push(...items.filter(({ transaction }) => transaction.isSoroban)));
   const fleet = new Fleet({ ...world.env, LOG_LEVEL: 'warn' }, processes, history, world.client);
   const clients = new Requests({ fleet, history, rpcUrl: world.localnet.url, passphrase: world.passphrase, client: world.client });
