@@ -162,8 +162,11 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
 {
     (void)context, (void)connection, (void)path;
     struct http_request *request = *closure;
-    if (atomic_load(&request->phase) == REPLIED)
+    const enum request_phase phase = atomic_load(&request->phase);
+    if (phase == REPLIED)
         return queue(request); /* it was suspended and has been resumed */
+    if (phase == QUEUED)
+        return MHD_NO; /* the library is being stopped and has dropped the reply: close */
     if (!request->head_seen) {
         request->head_seen = true;
         snprintf(request->method, sizeof request->method, "%s", method);

@@ -1,5 +1,6 @@
 /* Replies from other threads, at any moment; clients that leave while their request waits; drain. */
 #include "client.h"
+#include "base/deadlines.h"
 #include "slowness.h"
 
 #include <pthread.h>
@@ -107,7 +108,26 @@ static struct job *take_job(int n)
     return job;
 }
 
+/* The thread of a request that has ended waits until it is let go. */
+static atomic_uint held, let_go;
+
+static void hold_thread(void *memory)
+{
+    const unsigned number = ++held;
+    (void)memory;
+    while (let_go < number)
+        clock_sleep_ms(1);
+}
+
+static void holds_thread(struct http_request *request, void *context)
+{
+    http_keep(request, context, hold_thread);
+    answer(request);
+}
+
 static const struct http_route routes[] = {
+    {"GET", "/held/{n}", 0, holds_thread, &held, NULL},
+    {"POST", "/posted/{n}", 1, at_once, NULL, NULL}, /* too large before its body is read */
     {"GET", "/watched/{n}", 0, watched, NULL, NULL},
     {"GET", "/slot/{n}", 0, to_slot, NULL, NULL},
     {"GET", "/now/{n}", 0, at_once, NULL, NULL},
@@ -467,6 +487,36 @@ static void free_waits_for_the_last_reply(void **state)
     hang_up(&client);
 }
 
+/* The library takes no reply once it is told to stop, and goes on with the request. Of both that are posted,
+ * one comes after the request that holds their thread until then. */
+static void a_request_that_arrives_while_the_threads_stop_is_harmless(void **state)
+{
+    static const char post[] = "POST /posted/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                               "Content-Length: 2\r\n\r\n{}";
+    struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){.threads = 1});
+    struct client clients[4];
+    struct reply reply;
+    pthread_t freeing;
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
+        dial(&clients[i], own);
+        ask(&clients[i], &reply, GET("/now/0"));
+    }
+    ask(&clients[3], &reply, GET("/held/1"));
+    while (held < 1)
+        clock_sleep_ms(1);
+    say(&clients[0], post);
+    say(&clients[1], GET("/held/2"));
+    say(&clients[2], post);
+    for (let_go = 1; held < 2;)
+        clock_sleep_ms(1);
+    threads_start(&freeing, 1, free_server, own);
+    clock_sleep_ms(HTTP_FLUSH_MS + (int)slower(200));
+    let_go = 2;
+    threads_join(&freeing, 1);
+    for (size_t i = 0; i < ARRAY_LEN(clients); i++)
+        hang_up(&clients[i]);
+}
+
 static atomic_bool hammering;
 
 static void *hammer(void *context)
@@ -523,6 +573,7 @@ int main(void)
         cmocka_unit_test(drain_waits_for_requests_in_progress_and_refuses_connections),
         cmocka_unit_test(drain_ends_after_its_grace_and_calls_no_more_handlers),
         cmocka_unit_test(free_waits_for_the_last_reply),
+        cmocka_unit_test(a_request_that_arrives_while_the_threads_stop_is_harmless),
         cmocka_unit_test(starting_and_stopping_under_load_loses_nothing),
     };
     return cmocka_run_group_tests(tests, start, stop);
