@@ -9,6 +9,7 @@ CREATE TABLE fairway.ledgers (
     close_time        bigint NOT NULL CHECK (close_time > 0), -- Unix seconds
     transaction_count integer NOT NULL,
     settled_count     integer NOT NULL,
+    ends              bigint[], -- of those: confirmed, failed, expired, superseded, consumed; NULL: it ended none
     committed_at      timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -29,6 +30,7 @@ CREATE TABLE fairway.cursor (
     -- No lease is granted until a ledger has closed after this (Unix seconds): then every forgotten lease is dead.
     held_until     bigint,
     hold_reason    text,
+    paused         text, -- why no lease is granted until an operator ends it; NULL: not paused
     CHECK (grants_allowed = (grants_reason IS NULL)),
     CHECK ((held_until IS NULL) = (hold_reason IS NULL))
 );

@@ -47,6 +47,13 @@ const struct command commands[] = {
         "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
         "for a database that went back in time, such as a copied volume. --show prints the current hold.",
         1, cmd_hold},
+    {"pause", FOR_PAUSE, {" --reason REASON"}, "stops granting leases until fairway resume",
+        "Stops granting leases, in all replicas, until fairway resume: for maintenance, or when something "
+        "is\n"
+        "wrong. Clients get GRANTS_SUSPENDED, and /readyz has the reason. Open leases go on and end.",
+        0, cmd_pause},
+    {"resume", FOR_RESUME, {""}, "ends a pause", "Ends the pause that fairway pause began. It ends no hold.",
+        0, cmd_resume},
     {"locks", FOR_LOCKS, {""}, "shows which database session blocks which",
         "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
         "Exit code 1: a session has waited longer than 2 s.",

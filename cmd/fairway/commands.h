@@ -45,6 +45,8 @@ int cmd_import_accounts(const struct config *config);
 int cmd_rotate_master_key(const struct config *config);
 int cmd_accounts(const struct config *config);
 int cmd_hold(const struct config *config);
+int cmd_pause(const struct config *config);
+int cmd_resume(const struct config *config);
 int cmd_locks(const struct config *config);
 int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);

@@ -48,6 +48,8 @@ static enum err show(struct db *db, struct detail *detail)
         printf("grants are not on hold, but stopped: %s\n", pool.grants.reason);
     else
         puts("grants are not on hold");
+    if (pool.grants.paused)
+        puts("leases are paused; fairway resume ends the pause");
     return ERR_OK;
 }
 

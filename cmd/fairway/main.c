@@ -3,6 +3,7 @@
  * decides it. This file reads the command line and runs the subcommand.
  */
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "commands.h"
+#include "db/db.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 #include "stellar/protocol.h"
@@ -30,6 +32,19 @@ static void warn_of_variables(void)
             log_warn("an environment variable is no option, but its name is like one's; it has no effect",
                 "variable=\"%.100s\" option=%s", name, likely);
     }
+}
+
+/* For the list of events: who runs this command, on which host, and why. */
+static void name_actor(const struct command *command, const struct config *config)
+{
+    char host[HOST_NAME_MAX + 1] = "unknown";
+    const char *sudo = getenv("SUDO_USER"), *user = sudo != NULL ? sudo : getenv("USER");
+    const char *why = config_knows(config, "REASON") ? config_text(config, "REASON") : NULL;
+    (void)!gethostname(host, sizeof host - 1);
+    AUTO_FREE char *uid = mem_format("uid %u", (unsigned)getuid());
+    AUTO_FREE char *who =
+        mem_format("%.40s@%.60s, fairway %s", user != NULL ? user : uid, host, command->name);
+    db_set_actor(who, why != NULL ? why : "");
 }
 
 static int run_loaded(const struct command *command, const struct config *config)
@@ -51,8 +66,10 @@ static int run_loaded(const struct command *command, const struct config *config
             config_text(config, "LOG_FORMAT"));
         return EX_CONFIG;
     }
-    if (config_knows(config, "DATABASE_URL")) /* not for keygen, token, and the probe health */
+    if (config_knows(config, "DATABASE_URL")) { /* not for keygen, token, and the probe health */
         warn_of_variables();
+        name_actor(command, config);
+    }
     return command->run(config);
 }
 

@@ -11,7 +11,7 @@
 enum {
     WITH_DATABASE = /* commands that connect to it */
         FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ROTATE_MASTER_KEY | FOR_ACCOUNTS |
-        FOR_HOLD | FOR_LOCKS | FOR_MIGRATE,
+        FOR_HOLD | FOR_LOCKS | FOR_MIGRATE | FOR_PAUSE | FOR_RESUME,
     WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS, /* commands that ingest */
     WITH_POOL = /* commands that start fairway-keyd and ask the RPC */
         WITH_INGESTION | FOR_ACCOUNTS | FOR_ROTATE_MASTER_KEY,
@@ -144,6 +144,9 @@ const struct option_row option_rows[] = {
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
     OPTION(
         CONFIG_FLAG_SWITCH, "SHOW", NULL, "print whether grants are on hold, why and until when", FOR_HOLD),
+    OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in /readyz, too",
+        FOR_PAUSE | FOR_RESUME | FOR_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ENSURE_ACCOUNTS |
+            FOR_ROTATE_MASTER_KEY),
     OPTION(CONFIG_FLAG_SWITCH, "CLIENT", NULL,
         "make a client's key: writes its secret seed, prints its public key", FOR_KEYGEN),
     OPTION(CONFIG_FLAG_SWITCH, "CHECK", NULL,

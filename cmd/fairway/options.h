@@ -16,7 +16,9 @@ enum option_reader {
     FOR_HEALTH = 128,
     FOR_TOKEN = 256,
     FOR_IMPORT_ACCOUNTS = 512,
-    FOR_ROTATE_MASTER_KEY = 1024
+    FOR_ROTATE_MASTER_KEY = 1024,
+    FOR_PAUSE = 2048,
+    FOR_RESUME = 4096
 };
 
 struct option_row {

@@ -5,6 +5,7 @@
  *   - held_until: grants are on hold until a ledger has closed after that time, because a database that went
  *     back in time (restored from a backup, or a standby that was promoted while it lagged) may have
  *     forgotten leases that the network can still include;
+ *   - paused: an operator has paused grants, and an operator ends it;
  *   - system_identifier, timeline and home, the identity of the database in which the row was last trusted:
  *     a database with another identity was restored, copied or promoted;
  *   - close_time: the database's clock must agree with it, because max times are counted from that clock.
@@ -27,15 +28,15 @@
 #define GRANTS_COLUMNS                                                                                       \
     "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
     " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
-    ", c.held_until, c.hold_reason"
-#define GRANTS_COLUMN_COUNT 8
+    ", c.held_until, c.hold_reason, c.paused"
+#define GRANTS_COLUMN_COUNT 9
 struct grants_state {
     bool known; /* false: no ledger has been ingested, and nothing else is set */
-    bool stopped, same_database;
+    bool stopped, same_database, paused;
     uint32_t ledger; /* the last committed one */
     int64_t close_time_s, clock_s;
     int64_t held_until_s; /* 0: no hold is set */
-    char reason[160];     /* why grants are stopped or on hold, cut to fit; else '' */
+    char reason[160];     /* why grants are stopped, on hold or paused, cut to fit; else '' */
 };
 /* Reads the columns of the first row, from this one on. */
 struct grants_state grants_state_read(const struct db_rows *rows, int column);
@@ -115,5 +116,10 @@ MUST_CHECK enum err grants_hold_set_back(
  */
 MUST_CHECK enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail);
+
+/* Pauses grants for this reason until an operator ends the pause; NULL: ends it. *was: whether they were
+ * paused. Open leases go on and end. Errors as grants_hold_begin; after ERR_OK of a pause all grants in
+ * flight have ended. */
+MUST_CHECK enum err grants_pause(struct db *db, const char *reason, bool *was, struct detail *detail);
 
 #endif

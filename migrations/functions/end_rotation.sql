@@ -7,5 +7,6 @@ BEGIN
         RAISE integrity_constraint_violation USING MESSAGE = 'seeds are still sealed under another master key';
     END IF;
     DELETE FROM fairway.old_seals;
+    PERFORM fairway.note(NULL, 'the master key was replaced', NULL);
     DELETE FROM fairway.master_keys m WHERE m.key_id <> current_key_id;
 END $$;

@@ -15,5 +15,6 @@ BEGIN
     FROM unnest(keys, seeds, key_ids, sequences) WITH ORDINALITY AS k (public_key, seed, key_id, sequence, ordinal)
     JOIN fairway.free_slots(cardinality(keys)) s USING (ordinal);
     GET DIAGNOSTICS stored = ROW_COUNT;
+    PERFORM fairway.note(keys, 'imported', NULL);
     RETURN stored;
 END $$;

@@ -6,6 +6,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
         SELECT a.public_key FROM fairway.channel_accounts a WHERE a.state = 'active'
         ORDER BY (a.lease_hash IS NOT NULL), a.slot DESC LIMIT wanted FOR UPDATE SKIP LOCKED
     ), retired AS (
-        UPDATE fairway.channel_accounts b SET state = 'retiring' FROM surplus s WHERE b.public_key = s.public_key RETURNING 1)
-    SELECT count(*) FROM retired
+        UPDATE fairway.channel_accounts b SET state = 'retiring' FROM surplus s WHERE b.public_key = s.public_key RETURNING b.public_key::text AS key),
+    noted AS MATERIALIZED (SELECT fairway.note(coalesce(array_agg(r.key), '{}'), 'retiring', NULL) FROM retired r)
+    SELECT count(*) FROM retired, noted
 $$;

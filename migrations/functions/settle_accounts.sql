@@ -23,6 +23,11 @@ BEGIN
         FROM unnest(keys, results, fees) n (public_key, result, fee)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
         WHERE n.result IS NOT NULL;
+    IF 'quarantined' = ANY (states) THEN
+        PERFORM fairway.note(array_agg(n.public_key), 'quarantined', n.reason) FROM unnest(keys, states, reasons) n (public_key, state, reason)
+            CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
+            WHERE n.state = 'quarantined' AND a.state <> 'quarantined' GROUP BY n.reason;
+    END IF;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.place, a.lease_hash, a.lease_client, a.slot, a.locked_at
         FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers, ledger_hashes, fees, result_xdrs,

@@ -8,7 +8,8 @@
 #include "db/db.h"
 #include "prepared.h"
 
-/* statement_timeout, lock_timeout, idle_in_transaction_session_timeout, as parameters of set_config. */
+/* statement_timeout, lock_timeout, idle_in_transaction_session_timeout, as parameters of set_config; after
+ * them are who and why. */
 #define DB_LIMITS 3
 #define DB_LIMIT_SIZE 16
 
@@ -19,7 +20,7 @@ struct db {
     int statement_timeout_ms;
     int64_t deadline_ms; /* clock_ms; 0: none */
     char limits[DB_LIMITS][DB_LIMIT_SIZE];
-    struct db_param limit_params[DB_LIMITS];
+    struct db_param session_params[DB_LIMITS + 2];
     char **listens; /* "LISTEN x", run again in each new session */
     size_t listen_count;
 

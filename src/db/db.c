@@ -13,6 +13,16 @@ static int or_default(int value, int otherwise)
     return value != 0 ? value : otherwise;
 }
 
+static struct {
+    char who[150], why[200];
+} actor;
+
+void db_set_actor(const char *who, const char *why)
+{
+    snprintf(actor.who, sizeof actor.who, "%s", who);
+    snprintf(actor.why, sizeof actor.why, "%s", why);
+}
+
 struct db *db_new(const struct db_settings *settings)
 {
     struct db *db = NEW(struct db);
@@ -25,8 +35,10 @@ struct db *db_new(const struct db_settings *settings)
         or_default(settings->idle_transaction_timeout_ms, DB_IDLE_TRANSACTION_MS)};
     for (size_t i = 0; i < DB_LIMITS; i++) {
         snprintf(db->limits[i], sizeof db->limits[i], "%d", limits_ms[i]);
-        db->limit_params[i] = DB_TEXT(db->limits[i]);
+        db->session_params[i] = DB_TEXT(db->limits[i]);
     }
+    db->session_params[DB_LIMITS] = DB_TEXT(actor.who);
+    db->session_params[DB_LIMITS + 1] = DB_TEXT(actor.why);
     return db;
 }
 

@@ -39,7 +39,8 @@ static const char sql_session[] =
     " pg_catalog.set_config('max_parallel_workers_per_gather', '0', false),"
     " pg_catalog.set_config('statement_timeout', $1, false),"
     " pg_catalog.set_config('lock_timeout', $2, false),"
-    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false)";
+    " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false),"
+    " pg_catalog.set_config('fairway.who', $4, false), pg_catalog.set_config('fairway.why', $5, false)";
 
 static void receive_notice(void *context, const PGresult *result)
 {
@@ -120,7 +121,8 @@ static enum err set_up_session(struct db *db, struct detail *detail)
 {
     AUTO_FREE struct db_statement *statements = NEW_ARRAY(1 + db->listen_count, struct db_statement);
     size_t count = 0;
-    statements[count++] = (struct db_statement){sql_session, db->limit_params, DB_LIMITS};
+    statements[count++] =
+        (struct db_statement){sql_session, db->session_params, ARRAY_LEN(db->session_params)};
     for (size_t i = 0; i < db->listen_count; i++)
         statements[count++] = DB_SQL0(db->listens[i]);
     return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);

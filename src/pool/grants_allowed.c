@@ -26,7 +26,8 @@ enum {
     CLOCK,
     SAME_DATABASE,
     HELD_UNTIL,
-    HOLD_REASON
+    HOLD_REASON,
+    PAUSED
 };
 
 struct grants_state grants_state_read(const struct db_rows *rows, int column)
@@ -41,9 +42,13 @@ struct grants_state grants_state_read(const struct db_rows *rows, int column)
     state.clock_s = db_i64(rows, 0, column + CLOCK);
     const bool held = !db_is_null(rows, 0, column + HELD_UNTIL);
     state.held_until_s = held ? db_i64(rows, 0, column + HELD_UNTIL) : 0;
-    if (state.stopped || held)
+    state.paused = !db_is_null(rows, 0, column + PAUSED);
+    if (state.stopped || held || state.paused)
         snprintf(state.reason, sizeof state.reason, "%s",
-            db_text(rows, 0, column + (state.stopped ? REASON : HOLD_REASON)));
+            db_text(rows, 0,
+                column + (state.stopped ? REASON
+                             : held     ? HOLD_REASON
+                                        : PAUSED)));
     return state;
 }
 
@@ -73,6 +78,8 @@ enum err grants_check(
         return detail_set(detail, ERR_GRANTS_SUSPENDED,
             "grants are on hold until a ledger closes after %" PRId64 " (Unix seconds): %.80s",
             state->held_until_s, state->reason);
+    if (state->paused)
+        return detail_set(detail, ERR_GRANTS_SUSPENDED, "an operator has paused leases: %s", state->reason);
     enum err e = check_clock(state, ledger_ms, detail);
     if (e == ERR_OK && state->ledger < seen)
         e = detail_set(detail, ERR_GRANTS_SUSPENDED,
@@ -186,17 +193,35 @@ enum err grants_hold_set_back(struct db *db, unsigned ledger_ms, int64_t *until_
 
 /* ---- for an operator */
 
+/* What is set has stopped new grants. */
+static enum err wait_for_grants(struct db *db, const char *what, struct detail *detail)
+{
+    struct detail why = {0};
+    enum err e = grants_wait_out(db, &why);
+    return e == ERR_OK ? e
+                       : detail_set(detail, e,
+                             "grants are %s, but the wait for grants in flight failed; repeat the"
+                             " command: %.150s",
+                             what, why.text);
+}
+
 enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
 {
-    struct detail why = {0};
     enum err e = hold(db, reason, ledger_ms, until_s, detail);
+    return e != ERR_OK ? e : wait_for_grants(db, "on hold", detail);
+}
+
+static const char sql_pause[] = "SELECT p.was_paused FROM fairway.pause_grants($1) p";
+
+enum err grants_pause(struct db *db, const char *reason, bool *was, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL(sql_pause, DB_TEXT(reason)), &rows, detail);
+    if (e == ERR_OK && db_count(rows) == 0)
+        e = detail_set(detail, ERR_CONFIG, "no ledger has been ingested into this database yet");
     if (e != ERR_OK)
         return e;
-    e = grants_wait_out(db, &why);
-    return e == ERR_OK ? e
-                       : detail_set(detail, e,
-                             "grants are on hold, but the wait for grants in flight failed; repeat the"
-                             " command: %.150s",
-                             why.text);
+    *was = db_bool(rows, 0, 0);
+    return reason == NULL ? ERR_OK : wait_for_grants(db, "paused", detail);
 }
