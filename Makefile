@@ -83,13 +83,14 @@ $(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db api,
 endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
-# The migrations and the description of the API are embedded in the program.
+# The migrations, the description of the API and the page of the status are embedded in the program.
 $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql migrations/functions/*.sql)
 	@mkdir -p $(@D)
 	$(Q)sh src/db/embed.sh migrations > $@
-$(BUILD)/src/api/embedded.c: src/api/openapi.json
+$(BUILD)/src/api/embedded.c: src/api/openapi.json src/api/status.html
 	@mkdir -p $(@D)
-	$(Q){ echo '#include "openapi.h"'; echo 'const char openapi_json[] = {'; od -An -v -tu1 $< | sed 's/ \{1,\}\([0-9]*\)/\1,/g'; echo '0};'; } > $@
+	$(Q){ echo '#include "embedded.h"'; for file in $^; do echo "const char $$(basename $$file | tr . _)[] = {"; \
+	    od -An -v -tu1 $$file | sed 's/ \{1,\}\([0-9]*\)/\1,/g'; echo '0};'; done; } > $@
 $(BUILD)/src/db/embedded.o $(BUILD)/src/api/embedded.o: $(BUILD)/src/%/embedded.o: $(BUILD)/src/%/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/$* -c -o $@ $<
 

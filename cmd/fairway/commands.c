@@ -62,6 +62,13 @@ const struct command commands[] = {
         "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"
         "(live), and prints its answer. Exit code 0: yes, 1: no.",
         1, cmd_health},
+    {"status", FOR_STATUS, {" [--watch] [--json]"}, "shows how the service is, one line a question",
+        "Shows what the serve process on this host knows: may leases be granted, is there room, do leases "
+        "end,\n"
+        "is it fast, is there money, which part is sick, and what happened last. The same as the page "
+        "/status\n"
+        "of the admin listener. Exit code 0: leases are granted, 1: not, or there is no answer.",
+        0, cmd_status},
     {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
         "Creates or updates the database schema.", 0, cmd_migrate},
     {"keygen", FOR_KEYGEN, {" FILE", " --client FILE"}, "makes a master key, or the key of a client",

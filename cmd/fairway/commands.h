@@ -52,6 +52,7 @@ int cmd_migrate(const struct config *config);
 int cmd_keygen(const struct config *config);
 int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
+int cmd_status(const struct config *config);
 
 /* docker/options.md. */
 void pages_print_markdown(FILE *to);

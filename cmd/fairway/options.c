@@ -99,13 +99,14 @@ const struct option_row option_rows[] = {
     NUMBER("MIN_BALANCE_PAYMENTS", "100",
         "grant no lease when it can pay for fewer payments than this; 0: no limit", 0, 1000000000, WITH_POOL),
     SECTION("HTTP"),
-    NUMBER("PORT", "8001", "port of the API; 0: any free port", 0, 65535, FOR_SERVE | FOR_HEALTH),
+    NUMBER(
+        "PORT", "8001", "port of the API; 0: any free port", 0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     OPTION(CONFIG_TEXT, "LISTEN", NULL,
         "address of the API; a name means all its addresses (default: 0.0.0.0; 127.0.0.1 with AUTH=none)",
-        FOR_SERVE | FOR_HEALTH),
+        FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     OPTION(CONFIG_TEXT, "AUTH", "jwt",
         "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication",
-        FOR_SERVE | FOR_HEALTH),
+        FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     OPTION(CONFIG_TEXT, "CLIENT_AUTH_PUBLIC_KEYS", NULL,
         "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_TOKEN),
     OPTION(CONFIG_TEXT, "CLIENTS_FILE", NULL,
@@ -122,13 +123,13 @@ const struct option_row option_rows[] = {
         "      quarters for either",
         1, 100000, FOR_SERVE),
     OPTION(CONFIG_TEXT, "ADMIN_LISTEN", "127.0.0.1",
-        "address of the admin listener, which serves probes and metrics; \"off\": none",
-        FOR_SERVE | FOR_HEALTH),
+        "address of the admin listener, which serves probes, metrics and /status; \"off\": none",
+        FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     NUMBER("ADMIN_PORT", NULL,
         "port of the admin listener; 0: any free port (default: PORT + 1000, or PORT - 1000 above 64535; "
         "any\n"
         "      free port with PORT=0)",
-        0, 65535, FOR_SERVE | FOR_HEALTH),
+        0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     SECTION("Ingestion"),
     NUMBER("INGEST_POLL_MS", "500",
         "milliseconds between two requests for the next ledger, while the times of ledgers are not known yet "
@@ -144,6 +145,8 @@ const struct option_row option_rows[] = {
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
     OPTION(
         CONFIG_FLAG_SWITCH, "SHOW", NULL, "print whether grants are on hold, why and until when", FOR_HOLD),
+    OPTION(CONFIG_FLAG_SWITCH, "WATCH", NULL, "show it again every 2 s, until interrupted", FOR_STATUS),
+    OPTION(CONFIG_FLAG_SWITCH, "JSON", NULL, "print /status.json as it is", FOR_STATUS),
     OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in /readyz, too",
         FOR_PAUSE | FOR_RESUME | FOR_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ENSURE_ACCOUNTS |
             FOR_ROTATE_MASTER_KEY),
@@ -161,10 +164,10 @@ const struct option_row option_rows[] = {
         "seconds to wait at start for the database, and for the RPC; serve starts without the RPC", 1, 3600,
         WITH_DATABASE & ~(unsigned)FOR_LOCKS),
     OPTION(CONFIG_TEXT, "LOG_LEVEL", "info", "debug, info, warn or error",
-        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN),
+        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_STATUS | FOR_TOKEN),
     OPTION(CONFIG_TEXT, "LOG_FORMAT", "logfmt",
         "form of the log's lines: logfmt, or json (one object with the same members)",
-        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_TOKEN),
+        WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_STATUS | FOR_TOKEN),
 };
 
 _Static_assert(ARRAY_LEN(option_rows) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");

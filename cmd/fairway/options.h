@@ -18,7 +18,8 @@ enum option_reader {
     FOR_IMPORT_ACCOUNTS = 512,
     FOR_ROTATE_MASTER_KEY = 1024,
     FOR_PAUSE = 2048,
-    FOR_RESUME = 4096
+    FOR_RESUME = 4096,
+    FOR_STATUS = 8192
 };
 
 struct option_row {

@@ -125,6 +125,11 @@ void metric_add(enum metric metric, unsigned a, unsigned b, int64_t amount);
 void metric_set(enum metric metric, unsigned a, int64_t value);
 /* Of a histogram: a time in microseconds, or a size. */
 void metric_observe(enum metric metric, unsigned a, unsigned b, int64_t value);
+/* Of a histogram: how many observations fell under each bound, and above all; bounds: the bounds, one fewer.
+ * Returns how many counts there are, at most METRIC_BUCKETS. */
+#define METRIC_BUCKETS 16
+size_t metric_buckets(enum metric metric, unsigned a, unsigned b, int64_t counts[METRIC_BUCKETS],
+    int64_t bounds[METRIC_BUCKETS]);
 /* The value; of a histogram the number of observations. */
 int64_t metric_read(enum metric metric, unsigned a, unsigned b);
 

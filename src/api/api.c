@@ -32,6 +32,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     client_loads_init(&api->loads);
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
+    recent_speed_init(&api->speed);
     api->workers = db_workers_start(settings->database_url, workers);
     return api;
 }
@@ -65,6 +66,8 @@ struct api *api_start_admin(const struct api_settings *settings)
     struct api *admin = api_new(settings, ADMIN_WORKERS);
     add_probes(admin);
     add(admin, "GET", "/metrics", 0, api_get_metrics);
+    add(admin, "GET", "/status", 0, api_get_status);
+    add(admin, "GET", "/status.json", 0, api_get_status_json);
     return admin;
 }
 
@@ -95,5 +98,6 @@ void api_free(struct api *api)
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);
+    recent_speed_free(&api->speed);
     free(api);
 }

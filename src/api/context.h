@@ -7,6 +7,7 @@
 #include "connection_shares.h"
 #include "db_workers.h"
 #include "last_report.h"
+#include "recent_speed.h"
 #include "rpc_workers.h"
 
 #define ROUTES_MAX 16
@@ -34,15 +35,16 @@ struct api {
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;
-    atomic_bool stopping; /* /readyz reports it */
+    struct recent_speed speed; /* for /status.json */
+    atomic_bool stopping;      /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];
     size_t route_count;
 };
 
 /* The handlers; the context is the struct api. Each is in the file of its name, livez and readyz in
- * get_health.c. api_admit and api_guard, in guard.c, authenticate the request's head and its body;
- * api_guard calls the handler of the struct api_guarded. */
+ * get_health.c, status and status_json in service_status.c. api_admit and api_guard, in guard.c, authenticate
+ * the request's head and its body; api_guard calls the handler of the struct api_guarded. */
 MUST_CHECK enum err api_admit(struct http_request *request, void *api_guarded, struct http_refusal *refusal);
 void api_guard(struct http_request *request, void *api_guarded);
 /* The name of the client with which the request competes for a queue; NULL: there is no other client. It
@@ -60,5 +62,7 @@ void api_get_livez(struct http_request *request, void *api);
 void api_get_readyz(struct http_request *request, void *api);
 void api_get_openapi(struct http_request *request, void *api);
 void api_get_metrics(struct http_request *request, void *api);
+void api_get_status(struct http_request *request, void *api);
+void api_get_status_json(struct http_request *request, void *api);
 
 #endif

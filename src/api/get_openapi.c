@@ -2,7 +2,7 @@
  */
 #include "base/mem.h"
 #include "context.h"
-#include "openapi.h"
+#include "embedded.h"
 
 void api_get_openapi(struct http_request *request, void *api)
 {

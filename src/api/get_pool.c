@@ -42,13 +42,7 @@ static char *pool_text(const struct pool_now *now)
     const struct pool_counts *pool = &now->pool;
     struct json_write out = {0};
     json_write_begin(&out, 512);
-    json_write_open(&out, "accounts", '{');
-    json_write_number(&out, "idle", pool->idle);
-    json_write_number(&out, "leased", pool->leased);
-    json_write_number(&out, "creating", pool->creating);
-    json_write_number(&out, "retiring", pool->retiring);
-    json_write_number(&out, "quarantined", pool->quarantined);
-    json_write_close(&out, '}');
+    api_write_accounts(&out, pool);
     json_write_number(&out, "oldestLeaseSeconds", pool->oldest_lease_s);
     write_cursor(&out, pool);
     write_grants(&out, now);

@@ -39,3 +39,14 @@ enum err pool_now_read(struct db *db, const struct api_settings *settings, bool 
         out->refusal = refusal(settings, &out->pool, seen, &out->why);
     return e;
 }
+
+void api_write_accounts(struct json_write *out, const struct pool_counts *pool)
+{
+    json_write_open(out, "accounts", '{');
+    json_write_number(out, "idle", pool->idle);
+    json_write_number(out, "leased", pool->leased);
+    json_write_number(out, "creating", pool->creating);
+    json_write_number(out, "retiring", pool->retiring);
+    json_write_number(out, "quarantined", pool->quarantined);
+    json_write_close(out, '}');
+}

@@ -3,6 +3,7 @@
 #define FAIRWAY_API_POOL_NOW_H
 
 #include "api/api.h"
+#include "base/json_write.h"
 #include "pool/pool_counts.h"
 
 struct pool_now {
@@ -14,6 +15,9 @@ struct pool_now {
 /* As pool_counts_read, or pool_status_read when accounts need not be counted. An error is the database's. */
 MUST_CHECK enum err pool_now_read(struct db *db, const struct api_settings *settings, bool counted,
     struct pool_now *out, struct detail *detail);
+
+/* The member "accounts": how many in each state. */
+void api_write_accounts(struct json_write *out, const struct pool_counts *pool);
 
 /* The last ledger that ingestion has seen committed; 0: not known. */
 uint32_t pool_now_ledger(const struct api_settings *settings);

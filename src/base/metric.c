@@ -156,6 +156,22 @@ void metric_observe(enum metric metric, unsigned a, unsigned b, int64_t value)
     add(&cells[of->width - 1], value);
 }
 
+_Static_assert(ARRAY_LEN(seconds) < METRIC_BUCKETS, "METRIC_BUCKETS is large enough");
+
+size_t metric_buckets(enum metric metric, unsigned a, unsigned b, int64_t counts[METRIC_BUCKETS],
+    int64_t bounds[METRIC_BUCKETS])
+{
+    const struct definition *of = &table[metric];
+    const atomic_int_least64_t *cells = series(metric, a, b);
+    const size_t count = of->width - 1;
+    for (size_t i = 0; i < count; i++) {
+        counts[i] = get(&cells[i]);
+        if (i + 1 < count)
+            bounds[i] = bounds_of(of)[i].most;
+    }
+    return count;
+}
+
 int64_t metric_read(enum metric metric, unsigned a, unsigned b)
 {
     const atomic_int_least64_t *cells = series(metric, a, b);

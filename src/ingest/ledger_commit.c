@@ -142,7 +142,10 @@ static const char sql_finish[] = "SELECT fairway.finish_ledger($1, $2, $3, $4)";
 /* Decides the submission, COMMIT. */
 static enum err finish(struct ledger_tx *tx, struct detail *detail)
 {
-    const struct db_statement statement = DB_SQL(sql_finish, DB_I32((int32_t)tx->out->settled.released),
+    const struct settled *settled = &tx->out->settled;
+    const int64_t ends[] = {(int64_t)settled->confirmed, (int64_t)settled->failed, (int64_t)settled->expired,
+        (int64_t)settled->superseded, (int64_t)settled->consumed};
+    const struct db_statement statement = DB_SQL(sql_finish, DB_I64S(ends, ARRAY_LEN(ends)),
         DB_I64(tx->submission.id), DB_TEXT(tx->fate.state), DB_TEXT(tx->fate.result_code));
     return db_run_commit(tx->lead->db, &statement, 1, NULL, detail);
 }

@@ -1,0 +1,82 @@
+/* Samples of this replica's metrics, at most one in five seconds. */
+#include "recent_speed.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define SAMPLE_EVERY_MS 5000
+
+static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
+{
+    struct speed_sample now = {.at_ms = clock_ms(), .granted = metric_read(METRIC_LEASES_GRANTED, 0, 0)};
+    (void)metric_buckets(METRIC_LEASE_WAIT, 0, 0, now.waits, bounds);
+    for (unsigned rpc = 0; rpc < METRIC_MAX_RPC; rpc++)
+        for (unsigned method = 0; method < METRIC_MAX_METHOD; method++) {
+            const int64_t failed =
+                metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_FAILED, RESULT));
+            now.failed[rpc] += failed;
+            now.calls[rpc] +=
+                failed + metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_OK, RESULT)) +
+                metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_ERROR, RESULT));
+        }
+    return now;
+}
+
+static void keep(struct recent_speed *recent, const struct speed_sample *now)
+{
+    recent->samples[recent->next] = *now;
+    recent->next = (recent->next + 1) % ARRAY_LEN(recent->samples);
+    recent->count += recent->count < ARRAY_LEN(recent->samples);
+}
+
+void recent_speed_init(struct recent_speed *recent)
+{
+    int64_t bounds[METRIC_BUCKETS];
+    const struct speed_sample first = sample(bounds);
+    *recent = (struct recent_speed){0};
+    pthread_mutex_init(&recent->mutex, NULL);
+    keep(recent, &first);
+}
+
+void recent_speed_free(struct recent_speed *recent)
+{
+    pthread_mutex_destroy(&recent->mutex);
+}
+
+/* The bound under which this share of the observations is. */
+static int64_t quantile(
+    const int64_t counts[METRIC_BUCKETS], const int64_t bounds[METRIC_BUCKETS], double share)
+{
+    int64_t all = 0, below = 0;
+    for (size_t i = 0; i < METRIC_BUCKETS; i++)
+        all += counts[i];
+    if (all == 0)
+        return -1;
+    for (size_t i = 0; i + 1 < METRIC_BUCKETS; i++)
+        if ((double)(below += counts[i]) >= share * (double)all)
+            return bounds[i];
+    return INT64_MAX;
+}
+
+/* Compares with the oldest sample that is kept. */
+struct speed recent_speed_read(struct recent_speed *recent)
+{
+    int64_t bounds[METRIC_BUCKETS] = {0}, waits[METRIC_BUCKETS];
+    const struct speed_sample now = sample(bounds);
+    pthread_mutex_lock(&recent->mutex);
+    const size_t room = ARRAY_LEN(recent->samples);
+    const struct speed_sample then = recent->samples[(recent->next + room - recent->count) % room];
+    if (now.at_ms - recent->samples[(recent->next + room - 1) % room].at_ms >= SAMPLE_EVERY_MS)
+        keep(recent, &now);
+    pthread_mutex_unlock(&recent->mutex);
+    struct speed speed = {.over_ms = now.at_ms - then.at_ms, .granted = now.granted - then.granted};
+    for (size_t i = 0; i < METRIC_BUCKETS; i++)
+        waits[i] = now.waits[i] - then.waits[i];
+    speed.p50_us = quantile(waits, bounds, 0.5);
+    speed.p99_us = quantile(waits, bounds, 0.99);
+    for (size_t rpc = 0; rpc < METRIC_MAX_RPC; rpc++) {
+        speed.calls[rpc] = now.calls[rpc] - then.calls[rpc];
+        speed.failed[rpc] = now.failed[rpc] - then.failed[rpc];
+    }
+    return speed;
+}

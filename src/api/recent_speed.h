@@ -1,0 +1,35 @@
+/* How fast this replica has been in the last minute: differences of its metrics, which are kept whenever
+ * somebody asks. */
+#ifndef FAIRWAY_API_RECENT_SPEED_H
+#define FAIRWAY_API_RECENT_SPEED_H
+
+#include <pthread.h>
+
+#include "base/metric.h"
+
+struct speed_sample {
+    int64_t at_ms; /* clock_ms */
+    int64_t granted, waits[METRIC_BUCKETS];
+    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC]; /* by place in RPC_URL */
+};
+
+struct recent_speed {
+    pthread_mutex_t mutex; /* guards what follows */
+    struct speed_sample samples[12];
+    size_t next, count;
+};
+
+struct speed {
+    int64_t over_ms; /* the time that this is about: a minute, or less */
+    int64_t granted; /* leases */
+    int64_t p50_us,
+        p99_us; /* of the wait for a lease: the upper bounds of the histogram; -1: none; INT64_MAX */
+    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC];
+};
+
+/* The first sample is now. */
+void recent_speed_init(struct recent_speed *recent);
+void recent_speed_free(struct recent_speed *recent);
+struct speed recent_speed_read(struct recent_speed *recent);
+
+#endif

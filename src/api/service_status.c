@@ -1,0 +1,324 @@
+/*
+ * GET /status.json and the page /status, for the admin listener: what an operator asks first, one line a
+ * question, in words. The page /status and `fairway status` show these lines and do not judge again. Without
+ * the database it tells what this replica knows by itself.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "base/mem.h"
+#include "base/version.h"
+#include "commit.h"
+#include "embedded.h"
+#include "db/server.h"
+#include "db_endpoint.h"
+#include "pool/oldest_snapshot.h"
+#include "pool/recent.h"
+#include "pool_now.h"
+#include "rpc/rpc.h"
+#include "stellar/protocol.h"
+
+#define EXPIRED_SICK 10 /* one in so many leases of the last hour: a client has stopped submitting */
+#define IDLE_LOW 10     /* one in so many accounts */
+
+enum level {
+    LEVEL_OK,
+    LEVEL_WARN,
+    LEVEL_BAD
+};
+
+/* What one reply is made of. */
+struct screen {
+    const struct api_settings *settings;
+    bool database;
+    struct detail database_error;
+    struct pool_now now;
+    struct recent recent;
+    bool disk;
+    struct oldest_snapshot snapshot;
+    struct speed speed;
+    struct json_write out;
+};
+
+static void answer(struct screen *screen, enum level level, const char *question, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void answer(struct screen *screen, enum level level, const char *question, const char *format, ...)
+{
+    static const char *const levels[] = {"ok", "warn", "bad"};
+    char text[600];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_write_open(&screen->out, NULL, '{');
+    json_write_text(&screen->out, "question", question);
+    json_write_text(&screen->out, "level", levels[level]);
+    json_write_bytes(&screen->out, "answer", text);
+    json_write_close(&screen->out, '}');
+}
+
+static void answer_leases(struct screen *screen)
+{
+    const struct pool_now *now = &screen->now;
+    char until[CLOCK_TEXT_SIZE];
+    if (now->refusal == ERR_OK)
+        answer(screen, LEVEL_OK, "May I lease?", "yes");
+    else if (now->pool.grants.held_until_s > 0) {
+        clock_text(now->pool.grants.held_until_s, until);
+        answer(screen, LEVEL_BAD, "May I lease?", "no, on hold until a ledger closes after %s: %s", until,
+            now->pool.grants.reason);
+    } else
+        answer(screen, LEVEL_BAD, "May I lease?", "no: %s", now->why.text);
+}
+
+static void answer_room(struct screen *screen)
+{
+    const struct pool_counts *pool = &screen->now.pool;
+    const bool low = pool->idle * IDLE_LOW < pool->active || pool->active == 0;
+    const enum level level = pool->idle == 0                ? LEVEL_BAD
+                             : low || pool->quarantined > 0 ? LEVEL_WARN
+                                                            : LEVEL_OK;
+    answer(screen, level, "Is there room?",
+        "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined, %" PRId64
+        " retiring, %" PRId64 " creating; oldest lease %" PRId64 " s; %" PRId64 " requests wait",
+        pool->idle, pool->active, pool->quarantined, pool->retiring, pool->creating, pool->oldest_lease_s,
+        screen->recent.waiting);
+}
+
+static void answer_ledgers(struct screen *screen)
+{
+    const struct pool_counts *pool = &screen->now.pool;
+    const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
+    int64_t ended = 0;
+    for (size_t i = 0; i < screen->recent.ledger_count; i++)
+        ended += screen->recent.ledgers[i].ended;
+    if (pool->cursor_sequence == 0)
+        answer(screen, LEVEL_BAD, "Do leases end?", "no ledger is committed yet");
+    else
+        answer(screen, apart_s > grants_clock_slack_s(screen->settings->ledger_ms) ? LEVEL_BAD : LEVEL_OK,
+            "Do leases end?",
+            "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock; the last %zu ledgers ended "
+            "%" PRId64 " leases",
+            pool->cursor_sequence, apart_s, pool->cursor_lag_s < 0 ? "after" : "before",
+            screen->recent.ledger_count, ended);
+}
+
+static void answer_ends(struct screen *screen)
+{
+    const int64_t *ends = screen->recent.ends;
+    int64_t all = 0;
+    for (size_t i = 0; i < RECENT_ENDS; i++)
+        all += ends[i];
+    const bool sick = ends[METRIC_CONSUMED] + ends[METRIC_SUPERSEDED] > 0 ||
+                      (all > 0 && ends[METRIC_EXPIRED] * EXPIRED_SICK > all);
+    answer(screen, sick ? LEVEL_WARN : LEVEL_OK, "How do they end?",
+        "in the last hour %" PRId64 " confirmed, %" PRId64 " failed, %" PRId64 " expired, %" PRId64
+        " superseded, %" PRId64 " consumed",
+        ends[METRIC_CONFIRMED], ends[METRIC_FAILED], ends[METRIC_EXPIRED], ends[METRIC_SUPERSEDED],
+        ends[METRIC_CONSUMED]);
+}
+
+static void answer_speed(struct screen *screen)
+{
+    const struct speed *speed = &screen->speed;
+    const double seconds = (double)speed->over_ms / 1000;
+    if (speed->p50_us < 0)
+        answer(screen, LEVEL_OK, "Is it fast?", "no request for a lease in the last %.0f s", seconds);
+    else
+        answer(screen, speed->p99_us > 1000000 ? LEVEL_WARN : LEVEL_OK, "Is it fast?",
+            "%.1f leases a second; half of the requests wait at most %" PRId64 " ms, 99 %% at most %" PRId64
+            " ms; this replica, last %.0f s",
+            seconds > 0 ? (double)speed->granted / seconds : 0, (speed->p50_us + 999) / 1000,
+            (speed->p99_us == INT64_MAX ? 60000000 : speed->p99_us + 999) / 1000, seconds);
+}
+
+static void answer_money(struct screen *screen)
+{
+    const struct funds *funds = &screen->now.pool.funds;
+    const struct funds_limits *limits = &screen->settings->funds;
+    const enum funds_level level = funds_level(funds, limits);
+    const int64_t paid = screen->recent.ends[METRIC_CONFIRMED] + screen->recent.ends[METRIC_FAILED];
+    if (level == FUNDS_UNKNOWN || limits->payment_stroops == 0) {
+        answer(screen, LEVEL_WARN, "Is there money?", "the distribution account's balance is not known");
+        return;
+    }
+    const int64_t payments = funds_payments(funds, limits);
+    char hours[60] = "";
+    if (paid > 0)
+        snprintf(hours, sizeof hours, ", at the rate of the last hour %" PRId64 " hours", payments / paid);
+    answer(screen,
+        level == FUNDS_TOO_LOW ? LEVEL_BAD
+        : level == FUNDS_LOW   ? LEVEL_WARN
+                               : LEVEL_OK,
+        "Is there money?", "for %" PRId64 " payments%s", payments, hours);
+}
+
+/* Appends what is wrong with a part, to text of this size. */
+static void sick(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void sick(char *text, size_t size, const char *format, ...)
+{
+    size_t len = strlen(text);
+    if (len > 0 && len + 2 < size) {
+        snprintf(text + len, size - len, "; ");
+        len += 2;
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + len, size - len, format, args);
+    va_end(args);
+}
+
+static void judge_database(const struct screen *screen, char *text, size_t size)
+{
+    if (!screen->database) {
+        sick(text, size, "the database does not answer: %.150s", screen->database_error.text);
+        return;
+    }
+    if (!screen->disk)
+        sick(text, size, "the database cannot write: is its disk full?");
+    if (screen->settings->synchronous_failover && !screen->now.pool.synchronous_standby)
+        sick(text, size, "no synchronous standby is configured");
+    if (screen->snapshot.age_s > SNAPSHOT_OLD_S)
+        sick(text, size, "%s %s (pid %d) keeps dead rows since %" PRId64 " s", screen->snapshot.what,
+            screen->snapshot.name, screen->snapshot.pid, screen->snapshot.age_s);
+}
+
+static void judge_rpcs(const struct screen *screen, char *text, size_t size)
+{
+    const size_t count = rpc_address_count(screen->settings->rpc_url);
+    for (unsigned i = 0; i < count && i < METRIC_MAX_RPC; i++)
+        if (screen->speed.failed[i] * 2 > screen->speed.calls[i])
+            sick(text, size, "RPC %u: %" PRId64 " of %" PRId64 " calls failed", i + 1,
+                screen->speed.failed[i], screen->speed.calls[i]);
+}
+
+static void judge_keys(const struct screen *screen, char *text, size_t size)
+{
+    struct pollfd lost = {.fd = keyd_lost_fd(screen->settings->keyd), .events = POLLIN};
+    const int64_t most = metric_read(METRIC_KEYD_BUDGET, 0, 0),
+                  left = metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0);
+    if (poll(&lost, 1, 0) != 0)
+        sick(text, size, "the key process has ended");
+    else if (left * 100 < most)
+        sick(text, size, "the key process may sign fee bumps for %" PRId64 " more stroops only", left);
+}
+
+static void answer_parts(struct screen *screen)
+{
+    char text[500] = "";
+    struct detail why = {0};
+    judge_database(screen, text, sizeof text);
+    judge_rpcs(screen, text, sizeof text);
+    judge_keys(screen, text, sizeof text);
+    if (!screen->settings->ingest_ready(screen->settings->ingest_context, &why))
+        sick(text, sizeof text, "ingestion: %s", why.text);
+    if (protocol_noted() > PROTOCOL_KNOWN)
+        sick(text, sizeof text,
+            "the network has protocol %" PRIu32 " or votes for it, this version knows %d: "
+            "install a newer one",
+            protocol_noted(), PROTOCOL_KNOWN);
+    answer(screen, text[0] == '\0' ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s",
+        text[0] == '\0' ? "none" : text);
+}
+
+static void answer_leader(struct screen *screen)
+{
+    if (metric_read(METRIC_LEADS, 0, 0) != 0)
+        answer(screen, LEVEL_OK, "Who leads?", "this replica");
+    else
+        answer(screen, LEVEL_OK, "Who leads?", "another replica or command; the events below name it");
+}
+
+/* ---- */
+
+static void write_recent(struct json_write *out, const struct recent *recent)
+{
+    json_write_open(out, "ledgers", '[');
+    for (size_t i = 0; i < recent->ledger_count; i++) {
+        json_write_open(out, NULL, '{');
+        json_write_number(out, "sequence", recent->ledgers[i].sequence);
+        json_write_decimal(out, "closeTime", recent->ledgers[i].close_time_s);
+        json_write_number(out, "ended", recent->ledgers[i].ended);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+    json_write_open(out, "events", '[');
+    for (size_t i = 0; i < recent->event_count; i++) {
+        const struct recent_event *event = &recent->events[i];
+        char at[CLOCK_TEXT_SIZE];
+        clock_text(event->happened_s, at);
+        json_write_open(out, NULL, '{');
+        json_write_text(out, "at", at);
+        json_write_bytes(out, "what", event->what);
+        json_write_bytes(out, "why", event->why);
+        json_write_bytes(out, "who", event->who);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
+static char *screen_text(struct screen *screen)
+{
+    struct json_write *out = &screen->out;
+    char at[CLOCK_TEXT_SIZE];
+    clock_text(time(NULL), at);
+    json_write_begin(out, 8192);
+    json_write_text(out, "at", at);
+    json_write_text(out, "version", FAIRWAY_VERSION);
+    json_write_text(out, "commit", FAIRWAY_COMMIT);
+    json_write_bool(out, "leases", screen->database && screen->now.refusal == ERR_OK);
+    json_write_open(out, "answers", '[');
+    if (screen->database) {
+        answer_leases(screen);
+        answer_room(screen);
+        answer_ledgers(screen);
+        answer_ends(screen);
+    } else
+        answer(screen, LEVEL_BAD, "May I lease?", "no: the database does not answer");
+    answer_speed(screen);
+    if (screen->database)
+        answer_money(screen);
+    answer_parts(screen);
+    answer_leader(screen);
+    json_write_close(out, ']');
+    if (screen->database) {
+        api_write_accounts(out, &screen->now.pool);
+        write_recent(out, &screen->recent);
+    }
+    return json_write_end(out);
+}
+
+static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
+{
+    struct screen *screen AUTO_FREE = NEW(struct screen);
+    screen->settings = query->settings;
+    screen->speed = recent_speed_read(&query->api->speed);
+    enum err e = pool_now_read(db, query->settings, true, &screen->now, &screen->database_error);
+    if (e == ERR_OK)
+        e = recent_read(db, &screen->recent, &screen->database_error);
+    if (e == ERR_OK)
+        e = oldest_snapshot_read(db, &screen->snapshot, &screen->database_error);
+    screen->database = e == ERR_OK;
+    screen->disk = screen->database && server_check_disk(db, detail) == ERR_OK;
+    reply->text = screen_text(screen);
+    return ERR_OK;
+}
+
+void api_get_status_json(struct http_request *request, void *api)
+{
+    static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
+    db_endpoint_begin(request, api, &endpoint);
+}
+
+void api_get_status(struct http_request *request, void *api)
+{
+    (void)api;
+    http_reply_text(request, 200, "text/html; charset=utf-8", mem_copy_text(status_html));
+}

@@ -1,0 +1,76 @@
+// fairway status and the page /status: what an operator asks first, from one source, also without the database.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { after, before, test } from 'node:test';
+import { payment, slower, startWorld, until } from './harness.mjs';
+
+const TIMEOUT = { timeout: 180_000 }, ACCOUNTS = 15, MANY = 20_000, LEASES = 6;
+let world, service, users;
+
+before(async () => {
+  world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 1000 });
+  service = await world.serve();
+  users = await Promise.all([world.newAccount(), world.newAccount()]);
+  for (let i = 0; i < LEASES; i++)
+    await service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: 300 });
+});
+after(() => world?.stop());
+
+const read = async () => (await fetch(`${service.adminUrl}/status.json`)).json();
+const answers = status => Object.fromEntries(status.answers.map(({ question, level, answer }) => [question, [level, answer]]));
+const status = (...args) => world.start(['status', ...args], { ADMIN_PORT: new URL(service.adminUrl).port }).ended;
+/** The page's text, after its script has run in Chromium. */
+async function page() {
+  const { stdout } = await promisify(execFile)('chromium', ['--headless=new', '--no-sandbox', '--disable-gpu', '--virtual-time-budget=3000', '--dump-dom',
+    `${service.adminUrl}/status`], { timeout: slower(60_000), env: { ...process.env, HOME: world.folder } });
+  return stdout;
+}
+
+test('ST1 the status agrees with /v1/pool and the database, in JSON and in text', TIMEOUT, async () => {
+  const json = await read(), { json: pool } = await service.get('/v1/pool');
+  assert.deepEqual(json.accounts, pool.accounts);
+  assert.equal(json.leases, true);
+  const [[ledger]] = await world.sql('SELECT sequence FROM fairway.cursor');
+  assert.ok(Number(ledger) - json.ledgers[0].sequence <= 2);
+  const { 'Is there room?': room, 'Who leads?': leads, 'Which part is sick?': sick, 'Is it fast?': fast } = answers(json);
+  assert.match(room.join(' '), new RegExp(`^ok ${ACCOUNTS - LEASES} idle of ${ACCOUNTS} active accounts; 0 quarantined`));
+  assert.deepEqual([leads[1], sick], ['this replica', ['ok', 'none']]);
+  assert.match(fast[1], /^\d+\.\d leases a second; half of the requests wait at most \d+ ms/);
+  const { code, out } = await status();
+  assert.equal(code, 0);
+  assert.match(out, /^ok {4}May I lease\? +yes$/m);
+  assert.deepEqual(Object.keys(JSON.parse((await status('--json')).out)), Object.keys(json));
+});
+
+test('ST2 ends, events and a pause are shown; text of operators is text', TIMEOUT, async () => {
+  await world.run('pause', '--reason', '<i id="x">late</i> \u001b[31m');
+  const { code, out } = await status();
+  assert.equal(code, 1);
+  assert.match(out, /^ACT {3}May I lease\? +no: an operator has paused leases: <i id="x">late<\/i> \?\[31m$/m);
+  const dom = await page();
+  assert.match(dom, /class="bad"><span class="mark">act<\/span><span>no: an operator has paused leases: &lt;i id="x"&gt;late/);
+  assert.match(dom, /leases are paused: &lt;i id="x"&gt;late/);
+  assert.doesNotMatch(dom, /<i id="x">/);
+  await world.run('resume');
+  assert.equal((await status()).code, 0);
+});
+
+test('ST3 the page shows a pool of 20,000', TIMEOUT, async () => {
+  await world.sql(`WITH copied AS (SELECT * FROM fairway.channel_accounts WHERE lease_hash IS NULL LIMIT 1)
+    INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger, state)
+    SELECT 'G' || translate(lpad(to_hex(n), 55, '0'), '0189abcdef', 'QRSTABCDEF'), n, sealed_seed, key_id, sequence, sequence_ledger, 'active'
+    FROM copied, generate_series(${ACCOUNTS}, ${MANY - 1}) n`);
+  const dom = await page();
+  assert.match(dom, new RegExp(`>${MANY - LEASES} idle<`));
+  assert.match(dom, new RegExp(`${MANY - LEASES} idle of ${MANY} active accounts`));
+});
+
+test('ST4 without the database the status says so, and what the replica knows', TIMEOUT, async () => {
+  await world.postgres('stop', { mode: 'immediate' });
+  await until(async () => (await read()).leases === false, 30_000, 'the status has noticed');
+  const shown = answers(await read());
+  assert.deepEqual(shown['May I lease?'], ['bad', 'no: the database does not answer']);
+  assert.match(shown['Which part is sick?'].join(' '), /^bad the database does not answer: /);
+  assert.match((await page()), /no: the database does not answer/);
+});
