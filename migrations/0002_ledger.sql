@@ -10,7 +10,9 @@ CREATE TABLE fairway.ledgers (
     transaction_count integer NOT NULL,
     settled_count     integer NOT NULL,
     ends              bigint[], -- of those: confirmed, failed, expired, superseded, consumed; NULL: it ended none
-    committed_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+    committed_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    operations        integer NOT NULL DEFAULT 0, -- of its transactions
+    max_operations    integer NOT NULL DEFAULT 0 -- as many as it may have had; 0: not known
 );
 
 -- The last committed ledger, and the term of the leader that may commit the next one.

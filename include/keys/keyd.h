@@ -164,7 +164,9 @@ MUST_CHECK enum err keyd_sign_fee_bumps(
     struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count);
 
 /*
- * Signs a creation or merge; sealed[i] belongs to provisioning->accounts[i]. Appends the signed envelope.
+ * Signs a creation or merge, and the fee bump of one that is bumped. sealed[i] belongs to
+ * provisioning->accounts[i], and the one after them to the source of one that is bumped. Appends the signed
+ * envelope that is to be sent; *hash is the hash of the innermost transaction.
  * ERR_INVALID_TRANSACTION: the distribution account is not keyd's, or the max time is not within 300 s after
  * now_s. ERR_FEE_EXCEEDS_MAXIMUM: above max_bump_fee_stroops. ERR_KEYD_CLOCK, ERR_KEYD_BUDGET.
  * ERR_SEAL_BROKEN: sealed[*broken] is the first that does not open for its account.

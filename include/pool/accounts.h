@@ -24,7 +24,7 @@ struct account_batch {
 };
 
 /* Stores new keys as accounts to be created, on the lowest free slots. The session holds the provisioning
- * lock. At most PROVISIONING_ACCOUNTS_MAX. */
+ * lock. At most KEYD_IMPORT_BATCH. */
 MUST_CHECK enum err accounts_store(
     struct db *db, const struct generated_key keys[], size_t count, struct detail *detail);
 
@@ -34,7 +34,7 @@ MUST_CHECK enum err accounts_import(struct db *db, const struct generated_key ke
     const int64_t sequences[], size_t count, uint32_t ledger, struct detail *detail);
 
 /* Reads at most limit accounts in the order of their slots: accounts that wait to be created or, for a merge,
- * that are retiring without a lease. Locks nothing. */
+ * that are retiring without a lease; and that no pending submission includes. Locks nothing. */
 MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     struct account_batch *out, struct detail *detail);
 
@@ -43,6 +43,18 @@ MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, si
  */
 MUST_CHECK enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail);
+
+/* An idle account, as the source of a transaction. */
+struct account_source {
+    struct public_key key;
+    struct sealed_seed sealed;
+    int64_t sequence, sequence_ledger;
+};
+
+/* Locks an idle account that no other transaction has locked: for a merge a retiring one that is not of the
+ * batch, if there is one, else an active one. *found is false when there is none. */
+MUST_CHECK enum err accounts_claim(struct db *db, enum provisioning_kind kind,
+    const struct account_batch *batch, struct account_source *out, bool *found, struct detail *detail);
 
 /* Makes count active accounts retiring: idle ones first, and of those the highest slots. Accounts that
  * another transaction has locked are left out, so fewer may become so. */

@@ -64,6 +64,9 @@ struct grants_time {
 MUST_CHECK enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, unsigned ledger_ms,
     uint32_t seen, struct grants_time *out, struct detail *detail);
 
+/* Both statements, for a transaction that has no other use of them. */
+MUST_CHECK enum err grants_enter(struct db *db, unsigned ledger_ms, struct detail *detail);
+
 /* By how many seconds the database's clock and the last close time may differ: 30 s more than the expected
  * time between two ledgers. */
 int64_t grants_clock_slack_s(unsigned ledger_ms);

@@ -25,8 +25,8 @@ struct pool_counts {
 
     int64_t partition_days; /* days after today for which leases have a partition; below 0: none for today */
 
-    bool submission_pending;  /* a provisioning transaction (pool/submission.h) */
-    bool synchronous_standby; /* COMMIT waits for one (db/server.h) */
+    int64_t creations_pending, merges_pending; /* accounts of pending submissions (pool/submission.h) */
+    bool synchronous_standby;                  /* COMMIT waits for one (db/server.h) */
     struct funds funds;
 };
 

@@ -1,8 +1,8 @@
 /*
  * The transactions of ensure-accounts, one row of fairway.provisioning each. A transaction is signed and
- * stored as pending before it is sent, and a ledger decides how it ended. At most one is pending, because
- * the sequence number of the distribution account admits no more. All SQL on fairway.provisioning is in
- * submission.c.
+ * stored as pending before it is sent, and a ledger decides how it ended. Several may be pending, each of
+ * another source: the distribution account, or an account of the pool that is leased for it. All SQL on
+ * fairway.provisioning is in submission.c.
  */
 #ifndef FAIRWAY_POOL_SUBMISSION_H
 #define FAIRWAY_POOL_SUBMISSION_H
@@ -12,73 +12,95 @@
 #include "stellar/ledger.h"
 #include "stellar/provisioning_tx.h"
 
-/* A column for other statements: whether a submission is pending. */
-#define SUBMISSION_PENDING "EXISTS (SELECT FROM fairway.provisioning p WHERE p.state = 'pending')"
-/* A column for statements that read fairway.channel_accounts a: the kind of the pending submission that
- * includes the account, or NULL. */
-#define SUBMISSION_KIND                                                                                      \
-    "(SELECT p.kind FROM fairway.provisioning p"                                                             \
+/* A row for other statements: how many accounts pending submissions create and merge. */
+#define SUBMISSIONS_PENDING                                                                                  \
+    "(SELECT coalesce(sum(cardinality(p.accounts)) FILTER (WHERE p.kind = 'creation'), 0)::int8"             \
+    " AS creations, coalesce(sum(cardinality(p.accounts)) FILTER (WHERE p.kind = 'merge'), 0)::int8"         \
+    " AS merges FROM fairway.provisioning p WHERE p.state = 'pending')"
+/* A column for statements that read fairway.channel_accounts a: the id of the pending submission that
+ * includes the account, or NULL. An account is in one at most. */
+#define SUBMISSION_ID                                                                                        \
+    "(SELECT p.id FROM fairway.provisioning p"                                                               \
     " WHERE p.state = 'pending' AND a.public_key = ANY (p.accounts))"
-MUST_CHECK enum err submission_kind_parse(const char *name, enum provisioning_kind *out);
 
-/* Whether the pending submission includes the account. Call it after the account is locked: a submission is
+/* Whether a pending submission includes the account. Call it after the account is locked: a submission is
  * stored under the same lock. */
 MUST_CHECK enum err submission_includes(
     struct db *db, const struct public_key *account, bool *includes, struct detail *detail);
 
 /* ---- for provisioning, in transactions of the session that holds the provisioning lock */
 
-/* Stores a signed transaction as the pending one. ERR_CONSTRAINT: there is one already. */
+/* Stores a signed transaction as pending. A source that is bumped is leased for it; the caller has locked it,
+ * and has its sequence as of sequence_ledger. ERR_CONSTRAINT: the source has one already. */
 MUST_CHECK enum err submission_store(struct db *db, const struct provisioning_tx *transaction,
-    struct bytes envelope, const struct hash *hash, struct detail *detail);
+    int64_t sequence_ledger, struct bytes envelope, const struct hash *hash, struct detail *detail);
 
-/* The pending submission as it is sent. */
+/* A pending submission as it is sent. */
 struct signed_submission {
     int64_t id;
     enum provisioning_kind kind;
-    struct hash hash;
-    struct buf envelope; /* signed_submission_wipe frees it */
-};
-void signed_submission_wipe(struct signed_submission *submission);
-
-/* Reads it; *any is false if none is pending. */
-MUST_CHECK enum err submission_read_signed(
-    struct db *db, bool *any, struct signed_submission *out, struct detail *detail);
-
-/* The latest submission, and how it ended if it is not pending. */
-struct submission_outcome {
-    bool any, pending, succeeded;
-    int64_t id;
     size_t accounts;
-    enum provisioning_kind kind;
-    char text[80]; /* "txFAILED in ledger 7", "expired" */
+    bool bumped; /* the source is an account of the pool */
+    struct hash hash;
+    struct buf envelope;
 };
-MUST_CHECK enum err submission_read_outcome(
-    struct db *db, struct submission_outcome *out, struct detail *detail);
+struct submissions_signed {
+    struct signed_submission *items; /* by id */
+    size_t count;
+};
+void submissions_signed_free(struct submissions_signed *submissions); /* {0} is fine */
+
+/* Reads them; free the result also after an error. */
+MUST_CHECK enum err submission_read_signed(
+    struct db *db, struct submissions_signed *out, struct detail *detail);
+
+/* How the submissions ended that ledgers after this one have decided: how many in each way, and the latest
+ * one that did not succeed, as text ("2 accounts not created: txFAILED in ledger 7"), or "". */
+struct submission_outcomes {
+    size_t succeeded, failed, expired; /* failed: superseded ones too */
+    char text[100];
+};
+MUST_CHECK enum err submission_read_outcomes(
+    struct db *db, uint32_t after_ledger, struct submission_outcomes *out, struct detail *detail);
+
+/* How many operations the last committed ledger had room for, beside those of others than ensure-accounts; 0:
+ * not known. */
+MUST_CHECK enum err submission_read_room(struct db *db, int64_t *operations, struct detail *detail);
 
 /* ---- for ingestion, in the ledger transaction */
-
-/* The pending submission: what a ledger needs to decide it. */
-struct submission {
-    bool any;
-    int64_t id;
-    struct hash hash;
-    int64_t sequence; /* of source */
-    int64_t max_time_s;
-    struct public_key source; /* the distribution account */
-};
-
-/* The statement that reads it, for a pipeline with others, and the reader of its result. */
-struct db_statement submission_statement(void);
-MUST_CHECK enum err submission_read(
-    const struct db_rows *rows, struct submission *out, struct detail *detail);
 
 /* How it ended. */
 struct submission_fate {
     const char *state;       /* of fairway.provisioning; NULL: still pending */
     const char *result_code; /* NULL: it is not in the ledger */
 };
-/* Decides the submission by the transactions of a ledger. */
+
+/* A pending submission: what a ledger needs to decide it. */
+struct submission {
+    int64_t id;
+    enum provisioning_kind kind;
+    struct hash hash;
+    int64_t sequence; /* of source */
+    int64_t max_time_s;
+    struct public_key source;
+    struct submission_fate fate; /* {0} until it is judged */
+};
+struct submissions_pending {
+    struct submission *items; /* by id */
+    size_t count;
+};
+void submissions_pending_free(struct submissions_pending *submissions); /* {0} is fine */
+
+/* The statement that reads them, for a pipeline with others, and the reader of its result; free it also after
+ * an error. */
+struct db_statement submission_statement(void);
+MUST_CHECK enum err submission_read(
+    const struct db_rows *rows, struct submissions_pending *out, struct detail *detail);
+
+/* Whether a pending one has this hash. */
+bool submission_has(const struct submissions_pending *submissions, const struct hash *hash);
+
+/* Decides a submission by the transactions of a ledger. */
 struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger);
 
 /* What was read from the network after a gap in the ledgers; the submission may be in a lost one. */

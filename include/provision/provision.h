@@ -1,6 +1,7 @@
 /*
- * Brings the pool to a size. Channel accounts are created and merged by transactions of the distribution
- * account, one pending at a time, at most 19 accounts each. Three rules make an interrupted run safe to
+ * Brings the pool to a size. Transactions create and merge channel accounts; the sources are idle accounts of
+ * the pool, so that as many can be pending as a ledger has room for, and the distribution account sponsors
+ * and pays. It is itself the source while no account is idle. Three rules make an interrupted run safe to
  * repeat: a key is stored before a transaction that names it is sent; a transaction is stored, signed, before
  * it is sent; only the ledger transaction decides how it ended.
  */
@@ -9,6 +10,7 @@
 
 #include "ingest/ingest.h"
 #include "keys/keyd.h"
+#include "pool/pool_counts.h"
 
 struct provision_settings {
     const char *database_url;
@@ -17,11 +19,14 @@ struct provision_settings {
     struct public_key distribution;
     struct keyd *keyd;                 /* started as KEYD_PROVISION */
     struct ingest *ingest;             /* running in this process; it only watches if another process leads */
-    int64_t fee_per_operation_stroops; /* of the first attempt; doubled after each transaction that failed */
+    int64_t fee_per_operation_stroops; /* of the first attempt; doubled while none succeeds */
     int64_t max_fee_stroops;           /* of one transaction */
     unsigned ledger_ms;
     unsigned poll_ms;
     unsigned timeout_s; /* how long database, RPC and ledgers may be unavailable */
+    /* NULL: none. Called when the pool was counted, after each ledger. */
+    void (*progress)(void *context, const struct pool_counts *counts, size_t wanted);
+    void *context;
 };
 
 /*
@@ -33,7 +38,8 @@ struct provision_settings {
  * ERR_CONFIG: the distribution account does not exist or has too little XLM, or max_fee_stroops is below the
  * minimum fee. ERR_RPC_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s.
  * ERR_NOT_REPLICATED: the synchronous standby was unavailable for as long; no transaction that it may lack
- * was sent. ERR_NOT_YET: several transactions in a row failed. ERR_KEYD_UNAVAILABLE: the key process failed.
+ * was sent. ERR_NOT_YET: in several ledgers in a row
+ * transactions failed, and none succeeded. ERR_KEYD_UNAVAILABLE: the key process failed.
  */
 MUST_CHECK enum err provision_ensure(
     const struct provision_settings *settings, size_t wanted, struct detail *detail);

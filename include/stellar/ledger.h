@@ -55,6 +55,7 @@ struct ledger {
     struct stellar_value value;
     uint64_t close_time_s; /* the value's */
     uint32_t base_reserve_stroops;
+    uint32_t max_operations; /* maxTxSetSize: how many operations a ledger may have */
     struct hash hash, previous_hash;
     bool hash_proved;    /* SHA-256 of the header is hash */
     bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */
@@ -65,6 +66,7 @@ struct ledger {
     size_t transaction_count;
     struct ledger_operation *operations; /* in the order of transactions; not to be used unless set_proved */
     size_t operation_count;
+    uint32_t operation_total; /* of all transactions; a fee bump counts as one more. 0 unless set_proved */
 };
 
 /*

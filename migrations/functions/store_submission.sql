@@ -1,5 +1,10 @@
-CREATE OR REPLACE FUNCTION fairway.store_submission(kind text, accounts text[], hash bytea, envelope bytea, sequence bigint, max_time bigint)
-RETURNS void
+-- Stores a transaction of ensure-accounts. When its source is an account of the pool, which the caller has locked, the account is leased for it:
+-- a ledger ends that lease as any other.
+CREATE OR REPLACE FUNCTION fairway.store_submission(kind text, accounts text[], hash bytea, envelope bytea, source text, sequence bigint,
+    max_time bigint, sequence_ledger bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time) VALUES ($1, $2, $3, $4, $5, $6, $7);
+    SELECT FROM fairway.record_leases(ARRAY[$3], ARRAY[$5], ARRAY[$6], ARRAY[$8], ARRAY[''], ARRAY[$4], ARRAY[$7], ARRAY[0::bigint],
+        ARRAY['ensure-accounts'], ARRAY[NULL], ARRAY[NULL::bytea], ARRAY[0::bigint], ARRAY['ensure-accounts'], ARRAY[NULL::bytea],
+        ARRAY[NULL], ARRAY[0::bigint]) WHERE $8 IS NOT NULL
 $$;

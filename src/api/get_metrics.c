@@ -68,7 +68,7 @@ static void put_cursor(FILE *out, const struct pool_now *now)
         "Grants are on hold until a ledger closes after this Unix time; 0: there is no hold.",
         pool->grants.held_until_s);
     gauge(out, "fairway_provisioning_pending", "1: a transaction of ensure-accounts is pending.",
-        pool->submission_pending);
+        pool->creations_pending + pool->merges_pending > 0);
     if (pool->cursor_sequence == 0)
         return;
     gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);

@@ -14,14 +14,13 @@
 
 /*
  * The part of the database that a recovery from a gap compares with the network: the accounts, their open
- * leases, and the submission of ensure-accounts.
+ * leases, and the submissions of ensure-accounts.
  */
 struct gap_account {
     struct public_key key;
     bool active;
-    bool submitted;              /* the pending submission names it, */
-    enum provisioning_kind kind; /* to do this to it */
-    bool leased;                 /* it has an open lease: */
+    int64_t submission; /* the id of the one that creates or merges it; 0: none */
+    bool leased;        /* it has an open lease: */
     struct hash lease;
     int64_t lease_sequence;
 };
@@ -29,22 +28,20 @@ struct gap_account {
 struct gap_snapshot {
     struct gap_account *accounts; /* all that are not retired */
     size_t count;
-    struct submission submission;
+    struct submissions_pending submissions;
 };
 
 static const char sql_snapshot[] =
-    "SELECT a.public_key, a.state = 'active', " SUBMISSION_KIND ", a.lease_hash, a.lease_sequence"
+    "SELECT a.public_key, a.state = 'active', coalesce(" SUBMISSION_ID ", 0), a.lease_hash, a.lease_sequence"
     " FROM fairway.pool_accounts a ORDER BY a.slot";
 
 static enum err read_row(
     const struct db_rows *rows, size_t row, struct gap_account *out, struct detail *detail)
 {
     struct bytes lease = db_bytea(rows, row, 3);
-    *out = (struct gap_account){.active = db_bool(rows, row, 1),
-        .submitted = !db_is_null(rows, row, 2),
-        .leased = lease.data != NULL};
+    *out = (struct gap_account){
+        .active = db_bool(rows, row, 1), .submission = db_i64(rows, row, 2), .leased = lease.data != NULL};
     if (address_decode(db_text(rows, row, 0), &out->key) != ERR_OK ||
-        (out->submitted && submission_kind_parse(db_text(rows, row, 2), &out->kind) != ERR_OK) ||
         (out->leased && lease.len != sizeof out->lease.bytes))
         return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
     if (out->leased) {
@@ -63,7 +60,7 @@ static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struc
     *out = (struct gap_snapshot){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
-        e = submission_read(rows[0], &out->submission, detail);
+        e = submission_read(rows[0], &out->submissions, detail);
     if (e == ERR_OK)
         out->accounts = NEW_ARRAY(db_count(rows[1]), struct gap_account);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows[1]); row++)
@@ -76,6 +73,7 @@ static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struc
 static void gap_snapshot_free(struct gap_snapshot *snapshot)
 {
     free(snapshot->accounts);
+    submissions_pending_free(&snapshot->submissions);
 }
 
 /* ---- the network */
@@ -86,17 +84,18 @@ struct reading {
     const struct network_id *network;
     const struct cursor *cursor;
     struct trust *trust; /* NULL: signatures are not checked */
-    const struct gap_snapshot *snapshot;
+    struct gap_snapshot *snapshot;
     struct gap_evidence *out;
     uint32_t protocol;
-    uint32_t oldest; /* ledger as of which something was read; 0: nothing yet */
-    struct account_snapshot distribution;
+    uint32_t oldest;                  /* ledger as of which something was read; 0: nothing yet */
+    struct account_snapshot *sources; /* of the submissions */
 };
 
 static void gap_evidence_free(struct gap_evidence *evidence)
 {
     free(evidence->reads.accounts);
     free(evidence->reads.fates);
+    submissions_pending_free(&evidence->submissions);
     frozen_accounts_free(&evidence->reads.frozen);
     ledger_free(&evidence->ledger);
 }
@@ -159,8 +158,8 @@ static enum err read_accounts(struct reading *reading, struct detail *detail)
         e = read_some(reading, keys, count, &reads->accounts[begin], detail);
         reads->account_count += count;
     }
-    if (e == ERR_OK && snapshot->submission.any)
-        e = read_some(reading, &snapshot->submission.source, 1, &reading->distribution, detail);
+    for (size_t i = 0; e == ERR_OK && i < snapshot->submissions.count; i++)
+        e = read_some(reading, &snapshot->submissions.items[i].source, 1, &reading->sources[i], detail);
     return e;
 }
 
@@ -209,12 +208,12 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
 }
 
 /* Whether each account of the submission is as its success would leave it. */
-static bool submission_done(const struct reading *reading)
+static bool submission_done(const struct reading *reading, const struct submission *submission)
 {
     for (size_t i = 0; i < reading->snapshot->count; i++) {
-        const struct gap_account *account = &reading->snapshot->accounts[i];
-        bool exists = !reading->out->reads.accounts[i].account.removed;
-        if (account->submitted && exists != (account->kind == PROVISIONING_CREATION))
+        const bool exists = !reading->out->reads.accounts[i].account.removed;
+        if (reading->snapshot->accounts[i].submission == submission->id &&
+            exists != (submission->kind == PROVISIONING_CREATION))
             return false;
     }
     return true;
@@ -222,10 +221,9 @@ static bool submission_done(const struct reading *reading)
 
 /* Whether what getTransaction says about the submission agrees with the accounts. The ledgers up to the
  * cursor did not have it. */
-static enum err check_found(
-    const struct reading *reading, const struct rpc_transaction *found, struct detail *detail)
+static enum err check_found(const struct reading *reading, const struct submission *submission,
+    const struct account_snapshot *source, const struct rpc_transaction *found, struct detail *detail)
 {
-    const struct account_snapshot *source = &reading->distribution;
     if (found->status == RPC_TRANSACTION_NOT_FOUND) {
         if (found->latest_ledger >= source->ledger)
             return ERR_OK;
@@ -236,34 +234,36 @@ static enum err check_found(
     }
     const bool consumed = source->account.removed || found->ledger > source->ledger ||
                           !result_consumes_sequence(found->code) ||
-                          source->account.sequence >= reading->snapshot->submission.sequence;
+                          source->account.sequence >= submission->sequence;
     if (found->ledger > reading->cursor->sequence && consumed)
         return ERR_OK;
     return detail_set(detail, ERR_RPC_UNAVAILABLE,
         "Stellar RPC says that the provisioning transaction is in ledger %u, which contradicts %s",
-        found->ledger,
-        consumed ? "the ledgers that were committed" : "the sequence number of the distribution account");
+        found->ledger, consumed ? "the ledgers that were committed" : "the sequence number of its source");
 }
 
-static enum err judge_submission(struct reading *reading, struct detail *detail)
+static enum err judge_submissions(struct reading *reading, struct detail *detail)
 {
-    const struct submission *submission = &reading->snapshot->submission;
-    struct rpc_transaction found;
-    if (!submission->any)
-        return ERR_OK;
-    enum err e = reading->feed->transaction(reading->feed->source, &submission->hash, &found, detail);
-    if (e != ERR_OK)
-        return e;
-    if ((e = check_found(reading, &found, detail)) != ERR_OK)
-        return e;
-    bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
-    const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
-        .code = found.code,
-        .source = &reading->distribution.account,
-        .done = submission_done(reading)};
-    reading->out->submission_id = submission->id;
-    reading->out->fate = submission_judge_after_gap(submission, &snapshot, &reading->out->ledger);
-    return ERR_OK;
+    struct submissions_pending *submissions = &reading->snapshot->submissions;
+    enum err e = ERR_OK;
+    for (size_t i = 0; e == ERR_OK && i < submissions->count; i++) {
+        struct submission *submission = &submissions->items[i];
+        const struct account_snapshot *source = &reading->sources[i];
+        struct rpc_transaction found;
+        if ((e = reading->feed->transaction(reading->feed->source, &submission->hash, &found, detail)) !=
+                ERR_OK ||
+            (e = check_found(reading, submission, source, &found, detail)) != ERR_OK)
+            return e;
+        const bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
+        const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
+            .code = found.code,
+            .source = &source->account,
+            .done = submission_done(reading, submission)};
+        submission->fate = submission_judge_after_gap(submission, &snapshot, &reading->out->ledger);
+    }
+    reading->out->submissions = *submissions;
+    *submissions = (struct submissions_pending){0};
+    return e;
 }
 
 /* Uses an answer only if its ledger is after the cursor and not after the one as of which the account was
@@ -307,19 +307,22 @@ static enum err read_fates(struct reading *reading, struct detail *detail)
 /* No transaction may be open. Everything read is as of ledgers above the cursor. Free the evidence also after
  * an error. */
 static enum err gap_evidence_read(const struct feed *feed, const struct lead *lead,
-    const struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
+    struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
 {
+    struct account_snapshot *sources AUTO_FREE =
+        NEW_ARRAY(snapshot->submissions.count, struct account_snapshot);
     struct reading reading = {.feed = feed,
         .network = &lead->network,
         .cursor = &lead->cursor,
         .trust = lead->trust,
         .snapshot = snapshot,
-        .out = out};
+        .out = out,
+        .sources = sources};
     enum err e;
     *out = (struct gap_evidence){0};
     if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
         (e = read_frozen(&reading, detail)) != ERR_OK || (e = check_not_reset(&reading, detail)) != ERR_OK ||
-        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_submission(&reading, detail)) != ERR_OK)
+        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_submissions(&reading, detail)) != ERR_OK)
         return e;
     return read_fates(&reading, detail); /* last: an RPC that limits rates may refuse everything after it */
 }

@@ -15,12 +15,11 @@
 
 /*
  * What the network shows after a gap: the accounts as they are now, what became of the open leases and of the
- * submission, and the ledger after which ingestion continues.
+ * submissions, and the ledger after which ingestion continues.
  */
 struct gap_evidence {
-    struct gap_reads reads; /* accounts[i] is the same account as snapshot->accounts[i] */
-    int64_t submission_id;  /* of the snapshot; 0: none was pending */
-    struct submission_fate fate;
+    struct gap_reads reads;                 /* accounts[i] is the same account as snapshot->accounts[i] */
+    struct submissions_pending submissions; /* those of the snapshot, with their fates */
     /* The new cursor: the oldest ledger as of which something was read. Its hashes are checked; its link to
      * the ledger before it cannot be. */
     struct ledger ledger;

@@ -24,9 +24,8 @@ struct ledger_tx {
     const struct ledger *ledger;
     const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
     const struct account_snapshot *distribution; /* NULL: not read */
-    struct submission submission;
-    struct submission_fate fate; /* of the submission */
-    struct funds funds;          /* before this ledger */
+    struct submissions_pending submissions;      /* of ensure-accounts */
+    struct funds funds;                          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
     struct settle_notes notes;
@@ -81,7 +80,7 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
     if (e == ERR_OK)
         read_hold(tx, rows[2]);
     if (e == ERR_OK)
-        e = submission_read(rows[3], &tx->submission, detail);
+        e = submission_read(rows[3], &tx->submissions, detail);
     if (e == ERR_OK)
         e = funds_read(rows[4], &tx->funds, detail);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -89,21 +88,29 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
     return e;
 }
 
+static bool same_submissions(const struct submissions_pending *a, const struct submissions_pending *b)
+{
+    for (size_t i = 0; i < a->count && i < b->count; i++)
+        if (a->items[i].id != b->items[i].id)
+            return false;
+    return a->count == b->count;
+}
+
 static enum err settle(struct ledger_tx *tx, struct detail *detail)
 {
     struct settled *settled = &tx->out->settled;
     if (tx->gap == NULL) {
         const struct settle_terms terms = {.on_hold = tx->on_hold,
-            .submission = tx->submission.any ? &tx->submission.hash : NULL,
+            .submissions = &tx->submissions,
             .distribution = tx->funds.bound ? &tx->funds.account : NULL,
             .search = &tx->lead->search,
             .notes = &tx->notes,
             .ends = &tx->ends};
         return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, detail);
     }
-    if (tx->submission.id != tx->gap->submission_id)
+    if (!same_submissions(&tx->submissions, &tx->gap->submissions))
         return detail_set(
-            detail, ERR_NOT_YET, "the submission of ensure-accounts changed while the accounts were read");
+            detail, ERR_NOT_YET, "a transaction of ensure-accounts was stored while the accounts were read");
     return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, &tx->notes, settled, detail);
 }
 
@@ -119,7 +126,7 @@ static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
 }
 
 static const char sql_append[] =
-    "SELECT fairway.append_ledger($1, $2, $3, $4, $5, $6, $7, $8, '" GRANTS_GAP_REASON "')";
+    "SELECT fairway.append_ledger($1, $2, $3, $4, $5, $6, $7, $8, '" GRANTS_GAP_REASON "', $9, $10)";
 
 /* Before the accounts are settled: fairway.settle_accounts lets leases expire by ledgers that it sees. */
 static enum err append(struct ledger_tx *tx, struct detail *detail)
@@ -130,7 +137,8 @@ static enum err append(struct ledger_tx *tx, struct detail *detail)
         DB_SQL(sql_append, DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
             DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)), DB_I32((int32_t)ledger->protocol),
             DB_I64((int64_t)ledger->close_time_s), DB_I32((int32_t)ledger->transaction_count),
-            DB_I64(tx->lead->term), DB_I64(tx->hold_until_s)),
+            DB_I64(tx->lead->term), DB_I64(tx->hold_until_s), DB_I32((int32_t)ledger->operation_total),
+            DB_I32((int32_t)ledger->max_operations)),
         &rows, detail);
     if (e == ERR_OK)
         tx->out->lag_s = db_i64(rows, 0, 0);
@@ -139,14 +147,28 @@ static enum err append(struct ledger_tx *tx, struct detail *detail)
 
 static const char sql_finish[] = "SELECT fairway.finish_ledger($1, $2, $3, $4)";
 
-/* Decides the submission, COMMIT. */
+/* Decides submissions of ensure-accounts, COMMIT. */
 static enum err finish(struct ledger_tx *tx, struct detail *detail)
 {
     const struct settled *settled = &tx->out->settled;
     const int64_t ends[] = {(int64_t)settled->confirmed, (int64_t)settled->failed, (int64_t)settled->expired,
         (int64_t)settled->superseded, (int64_t)settled->consumed};
+    const struct submissions_pending *submissions =
+        tx->gap != NULL ? &tx->gap->submissions : &tx->submissions;
+    int64_t *ids AUTO_FREE = NEW_ARRAY(submissions->count, int64_t);
+    const char **states AUTO_FREE = NEW_ARRAY(submissions->count, const char *),
+                        **codes AUTO_FREE = NEW_ARRAY(submissions->count, const char *);
+    size_t decided = 0;
+    for (size_t i = 0; i < submissions->count; i++) {
+        const struct submission *submission = &submissions->items[i];
+        if (submission->fate.state == NULL)
+            continue;
+        ids[decided] = submission->id;
+        states[decided] = submission->fate.state;
+        codes[decided++] = submission->fate.result_code;
+    }
     const struct db_statement statement = DB_SQL(sql_finish, DB_I64S(ends, ARRAY_LEN(ends)),
-        DB_I64(tx->submission.id), DB_TEXT(tx->fate.state), DB_TEXT(tx->fate.result_code));
+        DB_I64S(ids, decided), DB_TEXTS(states, decided), DB_TEXTS(codes, decided));
     return db_run_commit(tx->lead->db, &statement, 1, NULL, detail);
 }
 
@@ -157,12 +179,11 @@ static enum err hold(struct ledger_tx *tx, struct detail *detail)
     return grants_hold_set_back(tx->lead->db, tx->lead->ledger_ms, &tx->out->held_until_s, detail);
 }
 
-static void judge_submission(struct ledger_tx *tx)
+/* After a gap the evidence has the fates. */
+static void judge_submissions(struct ledger_tx *tx)
 {
-    if (tx->gap != NULL)
-        tx->fate = tx->gap->fate;
-    else if (tx->submission.any)
-        tx->fate = submission_judge(&tx->submission, tx->ledger);
+    for (size_t i = 0; tx->gap == NULL && i < tx->submissions.count; i++)
+        tx->submissions.items[i].fate = submission_judge(&tx->submissions.items[i], tx->ledger);
 }
 
 /* Until COMMIT has been answered, it is not known whether any of the notes is true. */
@@ -179,7 +200,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
 {
     enum err e = begin(tx, detail);
     if (e == ERR_OK)
-        judge_submission(tx);
+        judge_submissions(tx);
     if (e == ERR_OK)
         e = append(tx, detail);
     if (e == ERR_OK)
@@ -194,6 +215,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         tx->lead->listener.ended(tx->lead->listener.context, &tx->ends);
     tx->out->told_us = clock_us();
     lease_ends_free(&tx->ends);
+    submissions_pending_free(&tx->submissions);
     log_notes(tx, e);
     if (e != ERR_OK)
         db_rollback(tx->lead->db);

@@ -37,4 +37,8 @@ enum err handle_provisioning(struct handle_state *state, struct xdr_reader *requ
 void handle_put_signed(struct buf *answer, enum err result, const struct detail *detail,
     const struct hash *hash, struct bytes envelope);
 
+/* Appends the signed envelope of the fee bump of a transaction that has been judged and charged. */
+MUST_CHECK enum err handle_build_fee_bump(struct handle_state *state, const struct envelope *inner,
+    int64_t fee_stroops, struct hash *hash, struct buf *envelope);
+
 #endif

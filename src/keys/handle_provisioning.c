@@ -1,5 +1,6 @@
 /* The message that signs creations and merges of channel accounts. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "handle.h"
 #include "own_clock.h"
 #include "stellar/envelope_build.h"
@@ -8,26 +9,31 @@
 static enum err read_provisioning(struct xdr_reader *request, uint64_t *now_s,
     struct provisioning_tx *provisioning, struct sealed_seed sealed[])
 {
-    uint32_t kind, count;
+    uint32_t kind, count, bumped;
     enum err e;
     if ((e = xdr_u64(request, now_s)) != ERR_OK || (e = xdr_u32(request, &kind)) != ERR_OK ||
         (e = xdr_opaque(
              request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes)) != ERR_OK ||
+        (e = xdr_u32(request, &bumped)) != ERR_OK ||
         (e = xdr_i64(request, &provisioning->sequence)) != ERR_OK ||
         (e = xdr_u32(request, &provisioning->fee_stroops)) != ERR_OK ||
         (e = xdr_u64(request, &provisioning->max_time_s)) != ERR_OK ||
         (e = xdr_u32(request, &count)) != ERR_OK)
         return e;
-    if (kind > PROVISIONING_MERGE || count == 0 || count > PROVISIONING_ACCOUNTS_MAX)
+    if (kind > PROVISIONING_MERGE || bumped > 1 || count == 0 || count > PROVISIONING_ACCOUNTS_MAX)
         return ERR_XDR_INVALID;
     provisioning->kind = (enum provisioning_kind)kind;
+    provisioning->bumped = bumped == 1;
     provisioning->account_count = count;
     for (uint32_t i = 0; i < count; i++)
         if ((e = xdr_opaque(request, provisioning->accounts[i].bytes,
                  sizeof provisioning->accounts[i].bytes)) != ERR_OK ||
             (e = wire_get_sealed(request, &sealed[i])) != ERR_OK)
             return e;
-    return ERR_OK;
+    if (provisioning->bumped &&
+        (e = xdr_opaque(request, provisioning->source.bytes, sizeof provisioning->source.bytes)) == ERR_OK)
+        e = wire_get_sealed(request, &sealed[count]);
+    return e;
 }
 
 /* keyd builds the transaction itself from these fields, so nothing else needs a check. */
@@ -45,35 +51,61 @@ static enum err check_provisioning(struct handle_state *state, const struct prov
     if (provisioning->max_time_s <= now_s || provisioning->max_time_s - now_s > LEASE_SECONDS_MAX)
         return detail_set(detail, ERR_INVALID_TRANSACTION, "the max time is not within the next %d seconds",
             LEASE_SECONDS_MAX);
-    return budget_take(&state->budget, clock_us(), (unsigned)provisioning->account_count + 1,
-        provisioning->fee_stroops, detail);
+    return budget_take(&state->budget, clock_us(),
+        (unsigned)provisioning->account_count + 1 + 2 * provisioning->bumped, provisioning->fee_stroops,
+        detail);
 }
 
-/* Signs with the distribution account, then with each account in order. *broken is the first account whose
- * seed does not open. */
-static enum err sign_provisioning(struct handle_state *state, const struct provisioning_tx *provisioning,
-    const struct sealed_seed sealed[], struct hash *hash, struct buf *envelope, uint32_t *broken,
+/* The signatures of a transaction, in order. */
+struct signing {
+    struct public_key signers[PROVISIONING_ACCOUNTS_MAX + 2];
+    struct signature signatures[PROVISIONING_ACCOUNTS_MAX + 2];
+    size_t count;
+};
+
+/* Signs with the distribution account, if it is the source or sponsors, then with each account in order, and
+ * last with a source that is a channel account. *broken is the first whose seed does not open. */
+static enum err sign_all(struct handle_state *state, const struct provisioning_tx *provisioning,
+    const struct sealed_seed sealed[], const struct hash *hash, struct signing *out, uint32_t *broken,
     struct detail *detail)
 {
-    struct public_key signers[PROVISIONING_ACCOUNTS_MAX + 1] = {state->ring->distribution};
-    struct signature signatures[PROVISIONING_ACCOUNTS_MAX + 1];
-    struct buf transaction = {0};
-    provisioning_tx_build(provisioning, &transaction);
-    *hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
-    enum err e = ring_sign_as_distribution(state->ring, hash, &signatures[0]);
-    for (uint32_t i = 0; e == ERR_OK && i < provisioning->account_count; i++) {
+    enum err e = ERR_OK;
+    *out = (struct signing){0};
+    if (!provisioning->bumped || provisioning->kind == PROVISIONING_CREATION) {
+        out->signers[out->count] = state->ring->distribution;
+        e = ring_sign_as_distribution(state->ring, hash, &out->signatures[out->count++]);
+    }
+    for (uint32_t i = 0; e == ERR_OK && i < provisioning->account_count + provisioning->bumped; i++) {
+        const struct public_key *signer =
+            i < provisioning->account_count ? &provisioning->accounts[i] : &provisioning->source;
         ring_begin(state->ring); /* verifies each: the first one of an account proves its sealed seed */
-        signers[i + 1] = provisioning->accounts[i];
-        e = ring_sign(state->ring, &provisioning->accounts[i], &sealed[i], hash, &signatures[i + 1]);
+        out->signers[out->count] = *signer;
+        e = ring_sign(state->ring, signer, &sealed[i], hash, &out->signatures[out->count++]);
         if (e == ERR_SEAL_BROKEN) {
             *broken = i;
             detail_set(detail, e, "a sealed seed does not open for its account");
         }
     }
-    if (e == ERR_OK)
-        envelope_build(
-            buf_bytes(&transaction), signers, signatures, provisioning->account_count + 1, envelope);
-    buf_free(&transaction);
+    return e;
+}
+
+static enum err sign_provisioning(struct handle_state *state, const struct provisioning_tx *provisioning,
+    const struct sealed_seed sealed[], struct hash *hash, struct buf *envelope, uint32_t *broken,
+    struct detail *detail)
+{
+    struct signing signing;
+    struct hash bump_hash;
+    struct envelope inner;
+    struct buf transaction CLEANUP(buf_free) = {0}, plain CLEANUP(buf_free) = {0};
+    provisioning_tx_build(provisioning, &transaction);
+    *hash = transaction_hash(&state->ring->network, buf_bytes(&transaction));
+    enum err e = sign_all(state, provisioning, sealed, hash, &signing, broken, detail);
+    if (e != ERR_OK)
+        return e;
+    envelope_build(buf_bytes(&transaction), signing.signers, signing.signatures, signing.count,
+        provisioning->bumped ? &plain : envelope);
+    if (provisioning->bumped && (e = envelope_decode(buf_bytes(&plain), &inner, detail)) == ERR_OK)
+        e = handle_build_fee_bump(state, &inner, provisioning->fee_stroops, &bump_hash, envelope);
     return e;
 }
 
@@ -82,7 +114,7 @@ enum err handle_provisioning(struct handle_state *state, struct xdr_reader *requ
     uint64_t now_s;
     uint32_t broken = 0;
     struct provisioning_tx provisioning;
-    struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX];
+    struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX + 1];
     struct buf envelope = {0};
     struct hash hash = {0};
     struct detail detail = {0};

@@ -32,8 +32,7 @@ static enum err charge(struct handle_state *state, const struct hash *inner_hash
     return e;
 }
 
-/* The inner transaction has been judged and charged. */
-static enum err build_fee_bump(struct handle_state *state, const struct envelope *inner, int64_t fee_stroops,
+enum err handle_build_fee_bump(struct handle_state *state, const struct envelope *inner, int64_t fee_stroops,
     struct hash *hash, struct buf *envelope)
 {
     struct signature signature;
@@ -53,9 +52,9 @@ static enum err sign_bid(struct handle_state *state, struct lease_signing *item,
     struct buf leased CLEANUP(buf_free) = {0};
     envelope_build(item->transaction, &item->signer, &item->signature, 1, &leased);
     enum err e = envelope_decode(buf_bytes(&leased), &inner, detail);
-    return e != ERR_OK
-               ? e
-               : build_fee_bump(state, &inner, item->bid_fee_stroops, &item->bid_hash, item->bid_envelope);
+    return e != ERR_OK ? e
+                       : handle_build_fee_bump(
+                             state, &inner, item->bid_fee_stroops, &item->bid_hash, item->bid_envelope);
 }
 
 static enum err check_and_sign(
@@ -206,7 +205,7 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
         log_over_budget(state, &inner_hash, detail);
         return e;
     }
-    return build_fee_bump(state, &inner, fee_stroops, hash, envelope);
+    return handle_build_fee_bump(state, &inner, fee_stroops, hash, envelope);
 }
 
 enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)

@@ -351,6 +351,7 @@ enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct 
     buf_add_u64(request, now_s);
     buf_add_u32(request, provisioning->kind);
     buf_add(request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes);
+    buf_add_u32(request, provisioning->bumped);
     buf_add_u64(request, (uint64_t)provisioning->sequence);
     buf_add_u32(request, provisioning->fee_stroops);
     buf_add_u64(request, provisioning->max_time_s);
@@ -359,9 +360,14 @@ enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct 
         buf_add(request, provisioning->accounts[i].bytes, sizeof provisioning->accounts[i].bytes);
         wire_put_sealed(request, &sealed[i]);
     }
+    if (provisioning->bumped) {
+        buf_add(request, provisioning->source.bytes, sizeof provisioning->source.bytes);
+        wire_put_sealed(request, &sealed[provisioning->account_count]);
+    }
     if ((e = client_exchange(keyd, WIRE_PROVISIONING, KEYD_CALL_MS, &answer)) == ERR_OK &&
         (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
-        (e = xdr_u32(&answer, broken)) == ERR_OK && *broken >= provisioning->account_count)
+        (e = xdr_u32(&answer, broken)) == ERR_OK &&
+        *broken >= provisioning->account_count + provisioning->bumped)
         e = ERR_XDR_INVALID;
     return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
 }

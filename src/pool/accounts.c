@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
+#include "pool/submission.h"
 
 /* ---- for provisioning */
 
@@ -83,13 +84,14 @@ enum err accounts_import(struct db *db, const struct generated_key keys[], const
     return e;
 }
 
-static const char sql_creating[] = "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
-                                   " WHERE a.state = 'creating' ORDER BY a.slot LIMIT $1";
+static const char sql_creating[] =
+    "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
+    " WHERE a.state = 'creating' AND " SUBMISSION_ID " IS NULL ORDER BY a.slot LIMIT $1";
 
 /* Without a lease, nothing that the account signed can still be included, unless a lease was forgotten. */
-static const char sql_merging[] =
-    "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
-    " WHERE a.state = 'retiring' AND a.lease_hash IS NULL ORDER BY a.slot LIMIT $1";
+static const char sql_merging[] = "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
+                                  " WHERE a.state = 'retiring' AND a.lease_hash IS NULL AND " SUBMISSION_ID
+                                  " IS NULL ORDER BY a.slot LIMIT $1";
 
 enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit, struct account_batch *out,
     struct detail *detail)
@@ -125,6 +127,33 @@ static struct addresses addresses_of(const struct public_key keys[], size_t coun
         addresses.texts[i] = addresses.encoded[i];
     }
     return addresses;
+}
+
+static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
+                                " FROM fairway.claim_accounts(1, '{}') a";
+
+static const char sql_claim_retiring[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
+                                         " FROM fairway.claim_retiring($1) a";
+
+enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct account_batch *batch,
+    struct account_source *out, bool *found, struct detail *detail)
+{
+    struct addresses addresses CLEANUP(addresses_free) = addresses_of(batch->keys, batch->count);
+    const struct db_param members = DB_TEXTS(addresses.texts, batch->count);
+    const struct db_statement active = DB_SQL0(sql_claim), retiring = {sql_claim_retiring, &members, 1};
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, kind == PROVISIONING_MERGE ? retiring : active, &rows, detail);
+    if (e == ERR_OK && db_count(rows) == 0 && kind == PROVISIONING_MERGE) {
+        db_rows_free(rows);
+        rows = NULL;
+        e = db_query(db, active, &rows, detail);
+    }
+    *found = e == ERR_OK && db_count(rows) == 1;
+    if (!*found || (e = account_read_seed(rows, 0, 0, &out->key, &out->sealed, detail)) != ERR_OK)
+        return e;
+    out->sequence = db_i64(rows, 0, ACCOUNT_SEED_COLUMN_COUNT);
+    out->sequence_ledger = db_i64(rows, 0, ACCOUNT_SEED_COLUMN_COUNT + 1);
+    return ERR_OK;
 }
 
 static const char sql_lock_batch[] = "SELECT l FROM fairway.lock_batch($1, $2) l";

@@ -106,6 +106,21 @@ enum err grants_read(const struct db_rows *entered, const struct db_rows *rows, 
     return ERR_OK;
 }
 
+static const char sql_enter_terms[] = "SELECT " GRANTS_COLUMNS GRANTS_FROM;
+
+enum err grants_enter(struct db *db, unsigned ledger_ms, struct detail *detail)
+{
+    const struct db_statement statements[] = {DB_SQL0(grants_enter_sql), DB_SQL0(sql_enter_terms)};
+    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    struct grants_time time;
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
+    if (e == ERR_OK)
+        e = grants_read(rows[0], rows[1], ledger_ms, 0, &time, detail);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        db_rows_free(rows[i]);
+    return e;
+}
+
 /* ---- for ingestion */
 
 static const char sql_stop[] = "SELECT fairway.stop_grants($1, '" GRANTS_GAP_REASON "')";

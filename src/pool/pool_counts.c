@@ -6,13 +6,13 @@
 #include "pool/submission.h"
 
 /* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
- * provisioning would count the accounts as missing if it saw only one of both. $1: else no account is
- * counted, and idle is whether any is active. */
+ * provisioning would count the accounts as missing, or twice, if it saw only one of both. $1: else no account
+ * is counted, and idle is whether any is active. */
 static const char sql_counts[] =
     "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined,"
     " greatest(floor(extract(epoch FROM clock_timestamp() - a.oldest_lease)), 0)::int8,"
     " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
-    " greatest(t.clock, c.close_time), " SUBMISSION_PENDING ", " SERVER_HAS_SYNCHRONOUS_STANDBY ","
+    " greatest(t.clock, c.close_time), m.creations, m.merges, " SERVER_HAS_SYNCHRONOUS_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
     "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected, " GRANTS_COLUMNS
     " FROM (SELECT CASE WHEN $1 THEN count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL)"
@@ -25,6 +25,7 @@ static const char sql_counts[] =
     "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease"
     "   FROM fairway.pool_accounts p WHERE $1) a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
+    " CROSS JOIN " SUBMISSIONS_PENDING " m"
     " CROSS JOIN (SELECT count(*) FILTER (WHERE u.rejected IS NULL) AS pending, count(u.rejected) AS rejected"
     "   FROM fairway.submissions u WHERE $1) s"
     " LEFT JOIN fairway.cursor c ON true";
@@ -44,12 +45,13 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
         .cursor_close_time_s = db_i64(rows, 0, 8),
         .cursor_lag_s = db_i64(rows, 0, 9),
         .now_s = (uint64_t)db_i64(rows, 0, 10),
-        .submission_pending = db_bool(rows, 0, 11),
-        .synchronous_standby = db_bool(rows, 0, 12),
-        .partition_days = db_i64(rows, 0, 13),
-        .submissions_pending = db_i64(rows, 0, 14),
-        .submissions_rejected = db_i64(rows, 0, 15),
-        .grants = grants_state_read(rows, 16),
+        .creations_pending = db_i64(rows, 0, 11),
+        .merges_pending = db_i64(rows, 0, 12),
+        .synchronous_standby = db_bool(rows, 0, 13),
+        .partition_days = db_i64(rows, 0, 14),
+        .submissions_pending = db_i64(rows, 0, 15),
+        .submissions_rejected = db_i64(rows, 0, 16),
+        .grants = grants_state_read(rows, 17),
     };
     out->grants_on_hold = out->grants.known && (out->grants.held_until_s != 0 || !out->grants.same_database);
 }

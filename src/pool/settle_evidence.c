@@ -98,14 +98,14 @@ static void sort_and_join(struct settle_evidence *evidence)
         evidence->addresses[i] = evidence->accounts[i].address;
 }
 
-/* An account's key has to sign for each of its operations, but fairway signs with it for the submission
+/* An account's key has to sign for each of its operations, but fairway signs with it for submissions
  * alone: policy (stellar/policy.h) refuses an operation that can use the authority of the account that is
  * leased, or of any other one of the pool. */
 static void add_operation(struct settle_evidence *evidence, const struct ledger *ledger,
-    const struct ledger_operation *operation, const struct hash *submission)
+    const struct ledger_operation *operation, const struct submissions_pending *submissions)
 {
     const struct hash *hash = ledger_inner_hash(&ledger->transactions[operation->transaction]);
-    const bool submitted = submission != NULL && hash_equal(hash, submission);
+    const bool submitted = submissions != NULL && submission_has(submissions, hash);
     add_account(evidence, &(struct account_evidence){.key = operation->account,
                               .created = operation->deed == DEED_CREATED,
                               .merged = operation->deed == DEED_MERGED,
@@ -113,7 +113,8 @@ static void add_operation(struct settle_evidence *evidence, const struct ledger 
                               .acted = operation->deed == DEED_OTHER && !submitted});
 }
 
-struct settle_evidence settle_evidence_of_ledger(const struct ledger *ledger, const struct hash *submission)
+struct settle_evidence settle_evidence_of_ledger(
+    const struct ledger *ledger, const struct submissions_pending *submissions)
 {
     struct settle_evidence evidence =
         evidence_new(ledger, ledger->transaction_count, ledger->transaction_count + ledger->operation_count);
@@ -125,7 +126,7 @@ struct settle_evidence settle_evidence_of_ledger(const struct ledger *ledger, co
                 &(struct account_evidence){.key = transaction->source, .consumed = transaction->sequence});
     }
     for (size_t i = 0; i < ledger->operation_count; i++)
-        add_operation(&evidence, ledger, &ledger->operations[i], submission);
+        add_operation(&evidence, ledger, &ledger->operations[i], submissions);
     sort_and_join(&evidence);
     return evidence;
 }

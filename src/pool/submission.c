@@ -1,29 +1,37 @@
-/* The one transaction of ensure-accounts that is pending. It is stored before it is sent, and only a ledger
- * decides it. */
+/* The pending transactions of ensure-accounts. Each is stored before it is sent, and only a ledger decides
+ * it. */
 #include "pool/submission.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/text.h"
 #include "stellar/result.h"
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
 
-enum err submission_kind_parse(const char *name, enum provisioning_kind *out)
+static enum err malformed(struct detail *detail)
 {
-    if (!text_equal(name, kinds[PROVISIONING_CREATION]) && !text_equal(name, kinds[PROVISIONING_MERGE]))
-        return ERR_INTERNAL;
-    *out = text_equal(name, kinds[PROVISIONING_MERGE]) ? PROVISIONING_MERGE : PROVISIONING_CREATION;
-    return ERR_OK;
+    return detail_set(detail, ERR_INTERNAL, "a row of fairway.provisioning is malformed");
 }
 
-static enum err read_hash(const struct db_rows *rows, int column, struct hash *out, struct detail *detail)
+static enum err read_kind(
+    const struct db_rows *rows, size_t row, int column, enum provisioning_kind *out, struct detail *detail)
 {
-    struct bytes hash = db_bytea(rows, 0, column);
+    const char *name = db_text(rows, row, column);
+    *out = text_equal(name, kinds[PROVISIONING_MERGE]) ? PROVISIONING_MERGE : PROVISIONING_CREATION;
+    return text_equal(name, kinds[*out]) ? ERR_OK : malformed(detail);
+}
+
+static enum err read_hash(
+    const struct db_rows *rows, size_t row, int column, struct hash *out, struct detail *detail)
+{
+    struct bytes hash = db_bytea(rows, row, column);
     if (hash.len != sizeof out->bytes)
-        return detail_set(detail, ERR_INTERNAL, "the pending provisioning row is malformed");
+        return malformed(detail);
     memcpy(out->bytes, hash.data, hash.len);
     return ERR_OK;
 }
@@ -44,98 +52,138 @@ enum err submission_includes(
 
 /* ---- for provisioning */
 
-static const char sql_store[] = "SELECT fairway.store_submission($1, $2, $3, $4, $5, $6)";
+static const char sql_store[] = "SELECT fairway.store_submission($1, $2, $3, $4, $5, $6, $7, $8)";
 
-enum err submission_store(struct db *db, const struct provisioning_tx *transaction, struct bytes envelope,
-    const struct hash *hash, struct detail *detail)
+enum err submission_store(struct db *db, const struct provisioning_tx *transaction, int64_t sequence_ledger,
+    struct bytes envelope, const struct hash *hash, struct detail *detail)
 {
-    char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE];
+    char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE], source[ADDRESS_SIZE];
     const char *texts[PROVISIONING_ACCOUNTS_MAX];
+    address_encode(transaction->bumped ? &transaction->source : &transaction->distribution, source);
     for (size_t i = 0; i < transaction->account_count; i++) {
         address_encode(&transaction->accounts[i], addresses[i]);
         texts[i] = addresses[i];
     }
     return db_query(db,
         DB_SQL(sql_store, DB_TEXT(kinds[transaction->kind]), DB_TEXTS(texts, transaction->account_count),
-            DB_BYTEA(BYTES_OF(hash->bytes)), DB_BYTEA(envelope), DB_I64(transaction->sequence),
-            DB_I64((int64_t)transaction->max_time_s)),
+            DB_BYTEA(BYTES_OF(hash->bytes)), DB_BYTEA(envelope), DB_TEXT(source),
+            DB_I64(transaction->sequence), DB_I64((int64_t)transaction->max_time_s),
+            transaction->bumped ? DB_I64(sequence_ledger) : DB_NONE),
         NULL, detail);
 }
 
-void signed_submission_wipe(struct signed_submission *submission)
+void submissions_signed_free(struct submissions_signed *submissions)
 {
-    buf_free(&submission->envelope);
+    for (size_t i = 0; i < submissions->count; i++)
+        buf_free(&submissions->items[i].envelope);
+    free(submissions->items);
+    *submissions = (struct submissions_signed){0};
 }
 
 static const char sql_signed[] =
-    "SELECT p.id, p.kind, p.hash, p.envelope FROM fairway.provisioning p WHERE p.state = 'pending'";
+    "SELECT p.id, p.kind, cardinality(p.accounts)::int8,"
+    " p.source IS DISTINCT FROM (SELECT n.distribution_account FROM fairway.network n), p.hash,"
+    " p.envelope FROM fairway.provisioning p WHERE p.state = 'pending'"
+    " ORDER BY p.id";
 
-enum err submission_read_signed(
-    struct db *db, bool *any, struct signed_submission *out, struct detail *detail)
+enum err submission_read_signed(struct db *db, struct submissions_signed *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    *any = false;
+    *out = (struct submissions_signed){0};
     enum err e = db_query(db, DB_SQL0(sql_signed), &rows, detail);
-    if (e != ERR_OK || db_count(rows) == 0)
+    if (e != ERR_OK)
         return e;
-    if ((e = submission_kind_parse(db_text(rows, 0, 1), &out->kind)) != ERR_OK ||
-        (e = read_hash(rows, 2, &out->hash, detail)) != ERR_OK)
-        return e;
-    out->id = db_i64(rows, 0, 0);
-    buf_clear(&out->envelope);
-    buf_add_bytes(&out->envelope, db_bytea(rows, 0, 3));
-    *any = true;
-    return ERR_OK;
+    out->items = NEW_ARRAY(db_count(rows), struct signed_submission);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+        struct signed_submission *item = &out->items[out->count++];
+        *item = (struct signed_submission){.id = db_i64(rows, row, 0),
+            .accounts = (size_t)db_i64(rows, row, 2),
+            .bumped = db_bool(rows, row, 3)};
+        buf_add_bytes(&item->envelope, db_bytea(rows, row, 5));
+        if ((e = read_kind(rows, row, 1, &item->kind, detail)) == ERR_OK)
+            e = read_hash(rows, row, 4, &item->hash, detail);
+    }
+    return e;
 }
 
-static const char sql_outcome[] =
-    "SELECT p.id, p.kind, cardinality(p.accounts)::int8, p.state, p.result_code, p.ledger"
-    " FROM fairway.provisioning p ORDER BY p.id DESC LIMIT 1";
+static const char sql_outcomes[] =
+    "SELECT p.state, p.result_code, p.ledger, p.kind, cardinality(p.accounts)::int8"
+    " FROM fairway.provisioning p WHERE p.ledger > $1 ORDER BY p.ledger, p.id";
 
-enum err submission_read_outcome(struct db *db, struct submission_outcome *out, struct detail *detail)
+enum err submission_read_outcomes(
+    struct db *db, uint32_t after_ledger, struct submission_outcomes *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    *out = (struct submission_outcome){0};
-    enum err e = db_query(db, DB_SQL0(sql_outcome), &rows, detail);
-    if (e != ERR_OK || db_count(rows) == 0)
-        return e;
-    const char *state = db_text(rows, 0, 3), *code = db_text(rows, 0, 4);
-    if ((e = submission_kind_parse(db_text(rows, 0, 1), &out->kind)) != ERR_OK)
-        return e;
-    out->any = true;
-    out->id = db_i64(rows, 0, 0);
-    out->accounts = (size_t)db_i64(rows, 0, 2);
-    out->pending = text_equal(state, "pending");
-    out->succeeded = text_equal(state, "succeeded");
-    if (!out->pending)
-        snprintf(out->text, sizeof out->text, "%.30s in ledger %" PRId64, code != NULL ? code : state,
-            db_i64(rows, 0, 5));
-    return ERR_OK;
+    *out = (struct submission_outcomes){0};
+    enum err e = db_query(db, DB_SQL(sql_outcomes, DB_I64(after_ledger)), &rows, detail);
+    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+        const char *state = db_text(rows, row, 0), *code = db_text(rows, row, 1);
+        const bool merge = text_equal(db_text(rows, row, 3), kinds[PROVISIONING_MERGE]);
+        if (text_equal(state, "succeeded")) {
+            out->succeeded++;
+            continue;
+        }
+        *(text_equal(state, "expired") ? &out->expired : &out->failed) += 1;
+        snprintf(out->text, sizeof out->text, "%" PRId64 " accounts not %s: %.30s in ledger %" PRId64,
+            db_i64(rows, row, 4), merge ? "merged" : "created", code != NULL ? code : state,
+            db_i64(rows, row, 2));
+    }
+    return e;
+}
+
+static const char sql_room[] =
+    "SELECT g.max_operations - g.operations + (SELECT coalesce(sum(cardinality(p.accounts) *"
+    "   CASE p.kind WHEN 'creation' THEN 3 ELSE 1 END + 1), 0) FROM fairway.provisioning p"
+    "   WHERE p.ledger = g.sequence AND p.result_code IS NOT NULL)::int8"
+    " FROM fairway.cursor c JOIN fairway.ledgers g USING (sequence) WHERE g.max_operations > 0";
+
+enum err submission_read_room(struct db *db, int64_t *operations, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_room), &rows, detail);
+    *operations = e == ERR_OK && db_count(rows) == 1 ? db_i64(rows, 0, 0) : 0;
+    return e;
 }
 
 /* ---- for ingestion */
 
-static const char sql_pending[] = "SELECT p.id, p.hash, p.sequence, p.max_time, n.distribution_account"
-                                  " FROM fairway.provisioning p, fairway.network n WHERE p.state = 'pending'";
+void submissions_pending_free(struct submissions_pending *submissions)
+{
+    free(submissions->items);
+    *submissions = (struct submissions_pending){0};
+}
+
+static const char sql_pending[] = "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source"
+                                  " FROM fairway.provisioning p WHERE p.state = 'pending' ORDER BY p.id";
 
 struct db_statement submission_statement(void)
 {
     return DB_SQL0(sql_pending);
 }
 
-enum err submission_read(const struct db_rows *rows, struct submission *out, struct detail *detail)
+enum err submission_read(const struct db_rows *rows, struct submissions_pending *out, struct detail *detail)
 {
-    *out = (struct submission){.any = db_count(rows) == 1};
-    if (!out->any)
-        return ERR_OK;
-    enum err e = read_hash(rows, 1, &out->hash, detail);
-    if (e == ERR_OK && address_decode(db_text(rows, 0, 4), &out->source) != ERR_OK)
-        return detail_set(
-            detail, ERR_INTERNAL, "the distribution account in the database is not a valid address");
-    out->id = db_i64(rows, 0, 0);
-    out->sequence = db_i64(rows, 0, 2);
-    out->max_time_s = db_i64(rows, 0, 3);
+    enum err e = ERR_OK;
+    *out = (struct submissions_pending){NEW_ARRAY(db_count(rows), struct submission), db_count(rows)};
+    for (size_t row = 0; e == ERR_OK && row < out->count; row++) {
+        struct submission *item = &out->items[row];
+        item->id = db_i64(rows, row, 0);
+        item->sequence = db_i64(rows, row, 3);
+        item->max_time_s = db_i64(rows, row, 4);
+        if ((e = read_kind(rows, row, 1, &item->kind, detail)) == ERR_OK &&
+            (e = read_hash(rows, row, 2, &item->hash, detail)) == ERR_OK &&
+            address_decode(db_text(rows, row, 5), &item->source) != ERR_OK)
+            e = malformed(detail);
+    }
     return e;
+}
+
+bool submission_has(const struct submissions_pending *submissions, const struct hash *hash)
+{
+    for (size_t i = 0; i < submissions->count; i++)
+        if (hash_equal(&submissions->items[i].hash, hash))
+            return true;
+    return false;
 }
 
 /* Anyone may wrap a plain transaction in a fee bump, so an inner hash matches too. */
@@ -155,7 +203,7 @@ static struct submission_fate included(int32_t code)
     return (struct submission_fate){text_equal(name, "txSUCCESS") ? "succeeded" : "failed", name};
 }
 
-/* Whether another transaction of the distribution account took the sequence number. */
+/* Whether another transaction of the source took the sequence number. */
 static bool superseded(const struct submission *submission, const struct ledger *ledger)
 {
     for (size_t i = 0; i < ledger->transaction_count; i++) {

@@ -1,4 +1,4 @@
-/* Has the next provisioning transaction signed and stores it, in one transaction. Never sends it: provision.c
+/* Has the next provisioning transaction signed and stores it, in one transaction. Never sends it: outgoing.c
  * sends what is stored. */
 #include "prepare.h"
 
@@ -6,6 +6,7 @@
 
 #include "base/deadlines.h"
 #include "base/mem.h"
+#include "pool/grants_allowed.h"
 #include "pool/submission.h"
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
@@ -19,23 +20,20 @@ struct network_snapshot {
     struct rpc_account accounts[1 + PROVISIONING_ACCOUNTS_MAX]; /* the distribution account, then the batch */
 };
 
-static size_t operations(enum provisioning_kind kind, size_t accounts)
-{
-    return kind == PROVISIONING_CREATION ? 3 * accounts : accounts;
-}
-
 size_t prepare_limit(enum provisioning_kind kind, int64_t max_fee_stroops)
 {
-    int64_t affordable = max_fee_stroops / (MIN_FEE_STROOPS * (int64_t)operations(kind, 1));
+    const int64_t affordable =
+        (max_fee_stroops / MIN_FEE_STROOPS - 1) / (int64_t)provisioning_tx_operations(kind, 1, false);
     return affordable < PROVISIONING_ACCOUNTS_MAX ? (size_t)affordable : PROVISIONING_ACCOUNTS_MAX;
 }
 
-uint32_t prepare_fee(enum provisioning_kind kind, size_t accounts, unsigned failures,
-    const struct provision_settings *settings)
+uint32_t prepare_fee(
+    enum provisioning_kind kind, size_t accounts, unsigned raises, const struct provision_settings *settings)
 {
     int64_t cap = settings->max_fee_stroops < UINT32_MAX ? settings->max_fee_stroops : UINT32_MAX;
-    int64_t fee = settings->fee_per_operation_stroops * (int64_t)operations(kind, accounts);
-    for (unsigned i = 0; i < failures && fee < cap; i++)
+    int64_t fee =
+        settings->fee_per_operation_stroops * (int64_t)provisioning_tx_operations(kind, accounts, true);
+    for (unsigned i = 0; i < raises && fee < cap; i++)
         fee *= 2;
     return (uint32_t)(fee < cap ? fee : cap);
 }
@@ -69,8 +67,8 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
     return ERR_OK;
 }
 
-static enum err check_funds(const struct provision *provision, const struct pool_counts *counts,
-    enum provisioning_kind kind, const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
+static enum err check_funds(const struct provision *provision, enum provisioning_kind kind,
+    const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
 {
     const struct rpc_account *distribution = &snapshot->accounts[0];
     char address[ADDRESS_SIZE];
@@ -78,7 +76,9 @@ static enum err check_funds(const struct provision *provision, const struct pool
     if (!distribution->found)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s does not exist on this network: create and fund it", address);
-    int64_t more = kind == PROVISIONING_CREATION ? (int64_t)provision->wanted - counts->active : 0;
+    /* without those that are under way, which the balance may include already */
+    const int64_t more =
+        (int64_t)provision->wanted - provision->counts.active - provision->counts.creations_pending;
     int64_t needed =
         BASE_RESERVE_STROOPS * (distribution->reserves + 2 * more) + distribution->selling_stroops + fee;
     if (kind == PROVISIONING_CREATION && distribution->balance_stroops < needed)
@@ -90,15 +90,42 @@ static enum err check_funds(const struct provision *provision, const struct pool
     return ERR_OK;
 }
 
-static struct provisioning_tx build_transaction(const struct provision *provision,
-    enum provisioning_kind kind, const struct account_batch *batch, const struct network_snapshot *snapshot,
-    uint64_t now_s)
+/* What is signed. */
+struct preparation {
+    struct account_batch batch;
+    struct network_snapshot snapshot;
+    bool bumped;
+    struct account_source source; /* of a transaction that is bumped */
+    uint32_t broken; /* the place of a seed that does not open: of the batch, then the source's */
+};
+
+/* Locks an idle account. When there is none, or grants are stopped, the source is the distribution account,
+ * unless it has a transaction already: then ERR_NOT_FOUND. */
+static enum err choose_source(
+    struct provision *provision, enum provisioning_kind kind, struct preparation *out, struct detail *detail)
 {
+    struct db *db = provision->session.db;
+    const struct outgoing *outgoing = &provision->outgoing;
+    enum err e = grants_enter(db, provision->settings->ledger_ms, detail);
+    if (e == ERR_OK)
+        e = accounts_claim(db, kind, &out->batch, &out->source, &out->bumped, detail);
+    if (e != ERR_OK && e != ERR_GRANTS_SUSPENDED)
+        return e;
+    return out->bumped || outgoing_bumped(outgoing) == outgoing->count ? ERR_OK : ERR_NOT_FOUND;
+}
+
+static struct provisioning_tx build_transaction(const struct provision *provision,
+    enum provisioning_kind kind, const struct preparation *preparation, uint64_t now_s)
+{
+    const struct account_batch *batch = &preparation->batch;
     struct provisioning_tx transaction = {
         .kind = kind,
         .distribution = provision->settings->distribution,
-        .sequence = snapshot->accounts[0].sequence + 1,
-        .fee_stroops = prepare_fee(kind, batch->count, provision->failures, provision->settings),
+        .bumped = preparation->bumped,
+        .source = preparation->source.key,
+        .sequence = 1 + (preparation->bumped ? preparation->source.sequence
+                                             : preparation->snapshot.accounts[0].sequence),
+        .fee_stroops = prepare_fee(kind, batch->count, provision->raises, provision->settings),
         .max_time_s = now_s + SUBMISSION_VALID_S,
         .account_count = batch->count,
     };
@@ -107,67 +134,98 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
     return transaction;
 }
 
-/* Runs in a transaction. Refuses a snapshot of the RPC that is older than the cursor. */
-static enum err sign_and_store(struct provision *provision, enum provisioning_kind kind,
-    const struct account_batch *batch, const struct network_snapshot *snapshot, uint32_t *broken,
+static enum err sign(const struct provision *provision, struct preparation *preparation,
+    const struct provisioning_tx *transaction, uint64_t now_s, struct buf *envelope, struct hash *hash,
     struct detail *detail)
 {
-    struct pool_counts counts;
+    struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX + 1];
+    const struct account_batch *batch = &preparation->batch;
+    for (size_t i = 0; i < batch->count; i++)
+        sealed[i] = batch->sealed[i];
+    sealed[batch->count] = preparation->source.sealed;
+    return keyd_sign_provisioning(
+        provision->settings->keyd, now_s, transaction, sealed, envelope, hash, &preparation->broken, detail);
+}
+
+/* Runs in a transaction. Refuses a snapshot of the RPC that is older than the cursor. The source is locked
+ * last, and only if nobody else has locked it, so that no order of locks can deadlock. */
+static enum err sign_and_store(struct provision *provision, enum provisioning_kind kind,
+    struct preparation *preparation, struct detail *detail)
+{
+    struct pool_counts now;
     struct buf envelope CLEANUP(buf_free) = {0};
     struct hash hash;
-    enum err e = accounts_lock(provision->session.db, kind, batch, detail);
+    enum err e = accounts_lock(provision->session.db, kind, &preparation->batch, detail);
     if (e == ERR_OK)
-        e = pool_counts_read(provision->session.db, &counts, detail);
+        e = pool_status_read(provision->session.db, &now, detail);
     if (e != ERR_OK)
         return e;
-    if (counts.grants_on_hold && kind == PROVISIONING_MERGE)
+    if (now.grants_on_hold && kind == PROVISIONING_MERGE)
         return detail_set(
             detail, ERR_NOT_YET, "grants are on hold: the accounts may have leases that the database lost");
-    if (counts.submission_pending)
-        return detail_set(detail, ERR_NOT_YET, "another provisioning transaction is pending");
-    if (snapshot->ledger < counts.cursor_sequence)
+    if (preparation->snapshot.ledger < now.cursor_sequence)
         return detail_set(detail, ERR_NOT_YET,
-            "Stellar RPC is at ledger %u, before the last committed ledger %u", snapshot->ledger,
-            counts.cursor_sequence);
-    struct provisioning_tx transaction = build_transaction(provision, kind, batch, snapshot, counts.now_s);
-    if ((e = check_funds(provision, &counts, kind, snapshot, transaction.fee_stroops, detail)) != ERR_OK ||
-        (e = check_accounts(kind, batch, snapshot, detail)) != ERR_OK ||
-        (e = keyd_sign_provisioning(provision->settings->keyd, counts.now_s, &transaction, batch->sealed,
-             &envelope, &hash, broken, detail)) != ERR_OK)
+            "Stellar RPC is at ledger %u, before the last committed ledger %u", preparation->snapshot.ledger,
+            now.cursor_sequence);
+    if ((e = choose_source(provision, kind, preparation, detail)) != ERR_OK)
         return e;
-    return submission_store(provision->session.db, &transaction, buf_bytes(&envelope), &hash, detail);
+    const struct provisioning_tx transaction = build_transaction(provision, kind, preparation, now.now_s);
+    if ((e = check_funds(provision, kind, &preparation->snapshot, transaction.fee_stroops, detail)) !=
+            ERR_OK ||
+        (e = check_accounts(kind, &preparation->batch, &preparation->snapshot, detail)) != ERR_OK ||
+        (e = sign(provision, preparation, &transaction, now.now_s, &envelope, &hash, detail)) != ERR_OK)
+        return e;
+    return submission_store(provision->session.db, &transaction, preparation->source.sequence_ledger,
+        buf_bytes(&envelope), &hash, detail);
 }
 
 /* Runs in the same transaction if a seed does not open. The next batch is then picked without this account.
  */
-static enum err quarantine(struct db *db, const struct public_key *account, struct detail *detail)
+static enum err quarantine(
+    struct provision *provision, const struct preparation *preparation, struct detail *detail)
 {
+    const struct account_batch *batch = &preparation->batch;
+    const struct public_key *account =
+        preparation->broken < batch->count ? &batch->keys[preparation->broken] : &preparation->source.key;
     char address[ADDRESS_SIZE];
     address_encode(account, address);
     detail_set(detail, ERR_OK, "account %s was quarantined: " ACCOUNTS_SEED_BROKEN, address);
-    return accounts_quarantine(db, account, 1, ACCOUNTS_SEED_BROKEN, detail);
+    provision->count_again = true;
+    return accounts_quarantine(provision->session.db, account, 1, ACCOUNTS_SEED_BROKEN, detail);
+}
+
+static void note_stored(
+    struct provision *provision, enum provisioning_kind kind, const struct preparation *preparation)
+{
+    const size_t count = preparation->batch.count;
+    struct pool_counts *counts = &provision->counts;
+    *(kind == PROVISIONING_CREATION ? &counts->creations_pending : &counts->merges_pending) += (int64_t)count;
+    outgoing_add(&provision->outgoing, kind, count, preparation->bumped);
 }
 
 enum err prepare(
     struct provision *provision, enum provisioning_kind kind, size_t count, struct detail *detail)
 {
-    struct account_batch batch;
-    struct network_snapshot snapshot;
-    uint32_t broken = 0;
-    size_t limit = prepare_limit(kind, provision->settings->max_fee_stroops);
+    struct preparation preparation = {0};
+    const size_t limit = prepare_limit(kind, provision->settings->max_fee_stroops);
     if (limit == 0)
         return detail_set(detail, ERR_CONFIG, "MAX_FEE is below the network's minimum fee for one account");
-    enum err e = accounts_pick(provision->session.db, kind, count < limit ? count : limit, &batch, detail);
-    if (e != ERR_OK || batch.count == 0)
+    enum err e =
+        accounts_pick(provision->session.db, kind, count < limit ? count : limit, &preparation.batch, detail);
+    if (e != ERR_OK || preparation.batch.count == 0)
         return e;
-    if ((e = read_network(provision, &batch, &snapshot, detail)) != ERR_OK ||
+    if ((e = read_network(provision, &preparation.batch, &preparation.snapshot, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
-    const enum err signing = sign_and_store(provision, kind, &batch, &snapshot, &broken, detail);
-    e = signing == ERR_SEAL_BROKEN ? quarantine(provision->session.db, &batch.keys[broken], detail) : signing;
+    const enum err signing = sign_and_store(provision, kind, &preparation, detail);
+    e = signing == ERR_SEAL_BROKEN ? quarantine(provision, &preparation, detail) : signing;
     if (e == ERR_OK)
         e = db_commit(provision->session.db, detail);
     else
         db_rollback(provision->session.db);
+    if (e == ERR_OK && signing == ERR_OK)
+        note_stored(provision, kind, &preparation);
+    if (e == ERR_NOT_FOUND)
+        return ERR_OK;
     return e == ERR_OK && signing != ERR_OK ? ERR_NOT_YET : e;
 }

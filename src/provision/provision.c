@@ -1,6 +1,5 @@
 /* A loop that reads the pool and takes the next action. It keeps no state that matters, so it continues from
- * whatever a crash left. How a transaction ended is never decided here: only the ledger transaction does
- * that. */
+ * whatever a crash left. */
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -9,9 +8,9 @@
 #include "base/text.h"
 #include "prepare.h"
 #include "pool/submission.h"
-#include "stellar/result.h"
 
-#define FAILURES_MAX 5
+#define FAILURES_MAX 5 /* ledgers in a row */
+#define IDLE_SHARE 4   /* of the idle accounts, at most one in so many is a source: the others serve */
 #define LOG_EVERY_MS 10000
 
 static void pause_one_poll(const struct provision *provision)
@@ -29,153 +28,181 @@ static void log_waiting(struct provision *provision, const char *reason)
     log_info("ensure-accounts is waiting", "reason=\"%s\"", reason);
 }
 
-/* Runs work in a transaction of the session. */
-static enum err in_transaction(struct provision *provision,
-    enum err (*work)(struct provision *provision, const struct pool_counts *counts, struct detail *detail),
-    const struct pool_counts *counts, struct detail *detail)
+/* Keys that an earlier run stored are used first: a transaction with them may have been sent. */
+static enum err store_keys(struct provision *provision, size_t count, struct detail *detail)
 {
+    struct generated_key keys[KEYD_IMPORT_BATCH];
+    enum err e = keyd_generate(provision->settings->keyd, count, keys);
+    if (e != ERR_OK)
+        return detail_set(detail, e, "the key process generated no keys");
+    if ((e = session_begin(&provision->session, detail)) == ERR_OK &&
+        (e = accounts_store(provision->session.db, keys, count, detail)) == ERR_OK)
+        e = db_commit(provision->session.db, detail);
+    if (e == ERR_OK)
+        provision->counts.creating += (int64_t)count;
+    else
+        db_rollback(provision->session.db);
+    return e;
+}
+
+static enum err retire(struct provision *provision, struct detail *detail)
+{
+    provision->count_again = true;
     enum err e = session_begin(&provision->session, detail);
-    if (e == ERR_OK && (e = work(provision, counts, detail)) == ERR_OK)
+    if (e == ERR_OK)
+        e = accounts_retire(
+            provision->session.db, provision->counts.active - (int64_t)provision->wanted, detail);
+    if (e == ERR_OK)
         return db_commit(provision->session.db, detail);
     db_rollback(provision->session.db);
     return e;
 }
 
-/* How many accounts the next transaction creates. */
-static size_t creation_size(const struct provision *provision, const struct pool_counts *counts)
+static size_t smaller(size_t a, size_t b)
 {
-    size_t limit = prepare_limit(PROVISIONING_CREATION, provision->settings->max_fee_stroops);
-    size_t missing = provision->wanted - (size_t)counts->active;
-    return missing < limit ? missing : limit;
+    return a < b ? a : b;
 }
 
-/* Keys that an earlier run stored are used first: a transaction with them may have been sent. */
-static enum err store_keys(
-    struct provision *provision, const struct pool_counts *counts, struct detail *detail)
+/* How many transactions of a kind may be pending: as many as fit into nine tenths of the operations that
+ * others leave in a ledger, and as there are sources for; but always one. Those of merges are retiring
+ * accounts; those of creations only a share of the idle ones. */
+static size_t limit(const struct provision *provision, enum provisioning_kind kind)
 {
-    struct generated_key keys[PROVISIONING_ACCOUNTS_MAX];
-    size_t count = creation_size(provision, counts) - (size_t)counts->creating;
-    enum err e = keyd_generate(provision->settings->keyd, count, keys);
-    if (e != ERR_OK)
-        return detail_set(detail, e, "the key process generated no keys");
-    return accounts_store(provision->session.db, keys, count, detail);
+    const struct pool_counts *counts = &provision->counts;
+    const int64_t each = (int64_t)provisioning_tx_operations(kind, PROVISIONING_ACCOUNTS_MAX, true),
+                  fit = provision->room * 9 / 10 / each,
+                  sources = kind == PROVISIONING_MERGE ? (counts->retiring - counts->merges_pending) /
+                                                             (PROVISIONING_ACCOUNTS_MAX + 1)
+                                                       : counts->idle / IDLE_SHARE;
+    const size_t most = (size_t)(fit < sources ? fit : sources);
+    return most == 0 ? 1 : smaller(most, OUTGOING_MAX);
 }
 
-static enum err create(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
+/* Stores transactions for up to this many accounts, as long as more may be pending. */
+static enum err prepare_all(
+    struct provision *provision, enum provisioning_kind kind, size_t accounts, struct detail *detail)
 {
-    size_t size = creation_size(provision, counts);
-    if ((size_t)counts->creating < size) {
-        enum err e = in_transaction(provision, store_keys, counts, detail);
-        if (e != ERR_OK)
-            return e;
+    const size_t first = provision->outgoing.count, most = limit(provision, kind);
+    enum err e = ERR_OK;
+    for (size_t before = SIZE_MAX; e == ERR_OK && accounts > 0 && provision->outgoing.count != before &&
+                                   provision->outgoing.count < most;) {
+        before = provision->outgoing.count;
+        e = prepare(provision, kind, accounts, detail);
+        if (provision->outgoing.count > before)
+            accounts -= provision->outgoing.items[before].accounts;
     }
-    return prepare(provision, PROVISIONING_CREATION, size, detail);
+    return e == ERR_NOT_YET && provision->outgoing.count > first ? ERR_OK : e;
 }
 
-static enum err retire(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
+static enum err create(struct provision *provision, size_t missing, struct detail *detail)
 {
-    return accounts_retire(provision->session.db, counts->active - (int64_t)provision->wanted, detail);
+    const struct pool_counts *counts = &provision->counts;
+    const size_t pending = provision->outgoing.count, most = limit(provision, PROVISIONING_CREATION),
+                 free = most > pending ? most - pending : 0,
+                 next = smaller(missing, free * PROVISIONING_ACCOUNTS_MAX);
+    enum err e = ERR_OK;
+    for (int64_t keys;
+         e == ERR_OK && (keys = counts->creations_pending + (int64_t)next - counts->creating) > 0;)
+        e = store_keys(provision, smaller((size_t)keys, KEYD_IMPORT_BATCH), detail);
+    return e == ERR_OK ? prepare_all(provision, PROVISIONING_CREATION, next, detail) : e;
 }
 
-/* The RPC's answer decides nothing, only a ledger does; it is logged for the operator. */
-static void send(struct provision *provision, const struct signed_submission *submission)
+/* Merges retiring accounts that are free, or logs why it cannot yet. */
+static enum err merge(struct provision *provision, int64_t free, struct detail *detail)
 {
-    struct detail detail = {0};
-    struct rpc_sent sent;
-    char hex[HASH_HEX_SIZE];
-    hash_encode(&submission->hash, hex);
-    provision->send_due_ms = clock_ms() + (int64_t)provision->settings->ledger_ms;
-    enum err e = rpc_send(provision->rpc, buf_bytes(&submission->envelope), &sent, &detail);
-    if (e != ERR_OK)
-        log_warn("sending the transaction failed; retrying", "hash=%s error=%s detail=\"%s\"", hex,
-            err_code(e), detail.text);
-    else if (sent.status == RPC_SEND_ERROR)
-        log_warn("Stellar RPC refused the transaction; retrying", "hash=%s code=%s", hex,
-            result_code_name(sent.code));
-    else
-        log_info("transaction sent", "hash=%s status=%s", hex, sent.name);
-}
-
-/* Sends the pending submission again for each ledger: a node drops it from its queue after four ledgers. */
-static enum err resend(struct provision *provision, struct detail *detail)
-{
-    struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
-    bool any;
-    if (clock_left_ms(provision->send_due_ms) == 0) {
-        enum err e = session_read_submission(&provision->session, &any, &submission, detail);
-        if (e != ERR_OK)
-            return e;
-        if (any)
-            send(provision, &submission);
-    }
-    pause_one_poll(provision);
-    return ERR_OK;
-}
-
-/* Reads how the latest transaction ended. Too many failures in a row end the run. */
-static enum err read_outcome(
-    struct provision *provision, const struct pool_counts *counts, struct detail *detail)
-{
-    struct submission_outcome outcome;
-    enum err e = submission_read_outcome(provision->session.db, &outcome, detail);
-    if (e != ERR_OK)
-        return e;
-    if (outcome.pending) { /* an earlier run left it */
-        provision->last_decided = provision->last_decided < 0 ? 0 : provision->last_decided;
-        return ERR_OK;
-    }
-    bool is_new = provision->last_decided >= 0 && outcome.any && outcome.id != provision->last_decided;
-    provision->last_decided = outcome.any ? outcome.id : 0;
-    if (!is_new)
-        return ERR_OK;
-    provision->send_due_ms = 0;
-    if (outcome.succeeded) {
-        provision->failures = 0;
-        log_info("provisioning transaction succeeded", "active=%" PRId64 " wanted=%zu retiring=%" PRId64,
-            counts->active, provision->wanted, counts->retiring);
-        return ERR_OK;
-    }
-    log_warn("provisioning transaction failed", "kind=%s accounts=%zu outcome=\"%s\"",
-        outcome.kind == PROVISIONING_MERGE ? "merge" : "creation", outcome.accounts, outcome.text);
-    if (++provision->failures < FAILURES_MAX)
-        return ERR_OK;
-    provision->out_of_retries = true;
-    return detail_set(detail, ERR_NOT_YET, "%u provisioning transactions in a row failed, the last one: %s",
-        provision->failures, outcome.text);
-}
-
-static enum err next_action(
-    struct provision *provision, const struct pool_counts *counts, struct detail *detail)
-{
-    int64_t wanted = (int64_t)provision->wanted;
-    if (counts->submission_pending)
-        return resend(provision, detail);
-    if (counts->active < wanted)
-        return create(provision, counts, detail);
-    if (counts->active > wanted)
-        return in_transaction(provision, retire, counts, detail);
-    if (counts->retiring > counts->retiring_leased && counts->grants_on_hold) {
+    if (provision->counts.grants_on_hold)
         log_waiting(
             provision, "grants are on hold: retiring accounts may have leases that the database lost");
-        pause_one_poll(provision);
-        return ERR_OK;
-    }
-    if (counts->retiring > counts->retiring_leased)
-        return prepare(provision, PROVISIONING_MERGE, PROVISIONING_ACCOUNTS_MAX, detail);
-    if (counts->retiring > 0) {
+    else if (free > 0)
+        return prepare_all(provision, PROVISIONING_MERGE, (size_t)free, detail);
+    else if (provision->counts.retiring == provision->counts.retiring_leased)
         log_waiting(provision, "retiring accounts have open leases");
-        pause_one_poll(provision);
+    return ERR_OK;
+}
+
+/* Sends what is due, stores what may be pending beside it, and waits when there was nothing to do. */
+static enum err next_action(struct provision *provision, struct detail *detail)
+{
+    const struct pool_counts *counts = &provision->counts;
+    struct outgoing *outgoing = &provision->outgoing;
+    const int64_t wanted = (int64_t)provision->wanted;
+    enum err e =
+        outgoing_send(outgoing, &provision->session, provision->rpc, provision->settings->ledger_ms, detail);
+    if (e != ERR_OK)
+        return e;
+    if (counts->active + counts->creations_pending < wanted)
+        e = create(provision, (size_t)(wanted - counts->active - counts->creations_pending), detail);
+    else if (counts->active > wanted)
+        e = retire(provision, detail);
+    else if (counts->retiring > 0)
+        e = merge(provision, counts->retiring - counts->retiring_leased - counts->merges_pending, detail);
+    else if (outgoing->count == 0) {
+        provision->done = provision->counted; /* else they are counted once more */
+        provision->count_again = true;
         return ERR_OK;
     }
-    provision->done = true;
-    return ERR_OK;
+    if (e == ERR_OK && !outgoing->changed && !provision->count_again)
+        pause_one_poll(provision);
+    return e;
+}
+
+/* How ledgers have decided submissions since it was read. */
+static enum err read_outcomes(struct provision *provision, struct detail *detail)
+{
+    struct submission_outcomes outcomes;
+    enum err e = submission_read_outcomes(provision->session.db, provision->judged_ledger, &outcomes, detail);
+    if (e != ERR_OK)
+        return e;
+    provision->judged_ledger = provision->counts.cursor_sequence;
+    if (outcomes.text[0] != '\0')
+        log_warn("provisioning transaction failed", "outcome=\"%s\" failed=%zu expired=%zu succeeded=%zu",
+            outcomes.text, outcomes.failed, outcomes.expired, outcomes.succeeded);
+    if (outcomes.succeeded > 0)
+        provision->failures = provision->raises = 0;
+    else if (outcomes.failed + outcomes.expired > 0)
+        provision->raises++;
+    if (outcomes.succeeded > 0 || outcomes.failed == 0 || ++provision->failures < FAILURES_MAX)
+        return ERR_OK;
+    provision->out_of_retries = true;
+    return detail_set(detail, ERR_NOT_YET,
+        "in %u ledgers in a row provisioning transactions failed, the last one: %s", provision->failures,
+        outcomes.text);
+}
+
+/* Counts the pool only after a ledger and after what this run has written: that reads each account. */
+static enum err read_pool(struct provision *provision, struct detail *detail)
+{
+    struct db *db = provision->session.db;
+    struct pool_counts *counts = &provision->counts, now;
+    enum err e = pool_status_read(db, &now, detail);
+    provision->counted = false;
+    if (e != ERR_OK)
+        return e;
+    if (now.cursor_sequence == counts->cursor_sequence && !provision->count_again) {
+        counts->grants_on_hold = now.grants_on_hold;
+        return ERR_OK;
+    }
+    if ((e = pool_counts_read(db, counts, detail)) != ERR_OK)
+        return e;
+    if (provision->judged_ledger == 0) /* what an earlier run has sent, and was decided, is its own affair */
+        provision->judged_ledger = counts->cursor_sequence;
+    provision->counted = true;
+    provision->count_again = false;
+    provision->outgoing.changed = true;
+    e = read_outcomes(provision, detail);
+    if (e == ERR_OK)
+        e = submission_read_room(db, &provision->room, detail);
+    if (e == ERR_OK && provision->settings->progress != NULL)
+        provision->settings->progress(provision->settings->context, counts, provision->wanted);
+    return e;
 }
 
 /* Waits until the ledgers that had closed when the run began are ingested. Without them the counts are stale:
  * a restored database still has the accounts that were merged after the backup, and lacks those created after
  * it. */
-static enum err catch_up(struct provision *provision, const struct pool_counts *counts, struct detail *detail)
+static enum err catch_up(struct provision *provision, struct detail *detail)
 {
+    const struct pool_counts *counts = &provision->counts;
     struct rpc_health health = {0};
     struct detail why;
     if (provision->network_ledger == 0) {
@@ -198,7 +225,7 @@ static enum err catch_up(struct provision *provision, const struct pool_counts *
 }
 
 /* Reads the pool and takes one action. */
-static enum err step(struct provision *provision, struct pool_counts *counts, struct detail *detail)
+static enum err step(struct provision *provision, struct detail *detail)
 {
     enum err e;
     struct detail why;
@@ -206,35 +233,34 @@ static enum err step(struct provision *provision, struct pool_counts *counts, st
     if ((e = session_take(&provision->session, detail)) != ERR_OK ||
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
-    e = pool_counts_read(provision->session.db, counts, detail);
+    e = read_pool(provision, detail);
     db_rollback(provision->session.db);
-    if (e == ERR_OK)
-        e = read_outcome(provision, counts, detail);
     if (e != ERR_OK)
         return e;
     /* without ledgers no lease ends and no submission is decided */
     provision->waits_for_ledgers = !ingest_ready(provision->settings->ingest, &why);
     if (provision->waits_for_ledgers)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s", why.text);
-    e = catch_up(provision, counts, detail);
-    return e != ERR_OK || provision->waits_for_ledgers ? e : next_action(provision, counts, detail);
+    e = catch_up(provision, detail);
+    return e != ERR_OK || provision->waits_for_ledgers ? e : next_action(provision, detail);
 }
 
 static enum err run(struct provision *provision, struct detail *detail)
 {
     const int64_t timeout_ms = (int64_t)provision->settings->timeout_s * 1000;
     int64_t deadline_ms = clock_ms() + timeout_ms;
-    struct pool_counts counts = {0};
+    const struct pool_counts *counts = &provision->counts;
     while (!provision->done) {
-        uint32_t cursor = counts.cursor_sequence;
+        const uint32_t cursor = counts->cursor_sequence;
         *detail = (struct detail){0}; /* no reason of an earlier step */
-        enum err e = step(provision, &counts, detail);
+        enum err e = step(provision, detail);
         /* A new ledger is progress only for a run that waits for ledgers: they close whatever else fails. */
         if (e == ERR_OK || e == ERR_NOT_LEADER ||
-            (provision->waits_for_ledgers && counts.cursor_sequence != cursor))
+            (provision->waits_for_ledgers && counts->cursor_sequence != cursor))
             deadline_ms = clock_ms() + timeout_ms;
         if (e == ERR_OK)
             continue;
+        provision->count_again = true; /* what failed may have been committed */
         if (e != ERR_NOT_LEADER &&
             (!err_is_transient(e) || provision->out_of_retries || clock_left_ms(deadline_ms) == 0))
             return e == ERR_RPC_REFUSED ? ERR_RPC_UNAVAILABLE : e;
@@ -242,7 +268,7 @@ static enum err run(struct provision *provision, struct detail *detail)
         pause_one_poll(provision);
     }
     log_info("the pool has the wanted size", "active=%" PRId64 " wanted=%zu quarantined=%" PRId64,
-        counts.active, provision->wanted, counts.quarantined);
+        counts->active, provision->wanted, counts->quarantined);
     return ERR_OK;
 }
 
@@ -253,7 +279,6 @@ enum err provision_ensure(const struct provision_settings *settings, size_t want
         .session = session_new(settings->database_url, &settings->network),
         .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = -1}),
         .wanted = wanted,
-        .last_decided = -1,
     };
     enum err e = run(&provision, detail);
     rpc_free(provision.rpc);

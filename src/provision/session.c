@@ -53,19 +53,19 @@ enum err session_begin(struct session *session, struct detail *detail)
                : detail_set(detail, ERR_NOT_YET, "the session that held the provisioning lock was lost");
 }
 
-/* The COMMITs that stored it may not have waited for the standby. A later COMMIT that waits for the standby
+/* The COMMITs that stored them may not have waited for the standby. A later COMMIT that waits for the standby
  * covers them too. */
-enum err session_read_submission(
-    struct session *session, bool *any, struct signed_submission *out, struct detail *detail)
+enum err session_read_submissions(
+    struct session *session, struct submissions_signed *out, struct detail *detail)
 {
-    bool found = false;
-    *any = false;
+    *out = (struct submissions_signed){0};
     enum err e = session_begin(session, detail);
     if (e == ERR_OK)
-        e = submission_read_signed(session->db, &found, out, detail);
+        e = submission_read_signed(session->db, out, detail);
     if (e == ERR_OK)
         e = db_commit_durably(session->db, detail);
     db_rollback(session->db);
-    *any = found && e == ERR_OK;
+    if (e != ERR_OK)
+        submissions_signed_free(out);
     return e;
 }

@@ -26,11 +26,11 @@ MUST_CHECK enum err session_take(struct session *session, struct detail *detail)
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*
- * Reads the pending submission in a transaction of its own; *any is false if there is none. It may be sent
- * only after ERR_OK: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack it, or keys that
- * it needs.
+ * Reads the pending submissions in a transaction of its own. They may be sent only after ERR_OK: after
+ * ERR_NOT_REPLICATED, for example, the synchronous standby may lack one, or keys that it needs. *out is empty
+ * after an error.
  */
-MUST_CHECK enum err session_read_submission(
-    struct session *session, bool *any, struct signed_submission *out, struct detail *detail);
+MUST_CHECK enum err session_read_submissions(
+    struct session *session, struct submissions_signed *out, struct detail *detail);
 
 #endif

@@ -61,7 +61,8 @@ static enum err read_fields(struct bytes header, struct ledger *ledger, struct h
         (e = xdr_opaque(&reader, totals, sizeof totals)) != ERR_OK)
         return e;
     ledger->close_time_s = ledger->value.close_time_s;
-    return xdr_u32(&reader, &ledger->base_reserve_stroops);
+    e = xdr_u32(&reader, &ledger->base_reserve_stroops);
+    return e != ERR_OK ? e : xdr_u32(&reader, &ledger->max_operations);
 }
 
 /* Reads a LedgerHeaderHistoryEntry. */

@@ -229,6 +229,7 @@ static bool join(struct ledger_set *set, struct ledger *ledger, size_t index)
     if (sent == NULL || sent->has_result || (transaction->fee_bump && !sent->fee_bump))
         return false;
     sent->has_result = true;
+    ledger->operation_total += (uint32_t)sent->operation_count + sent->fee_bump;
     transaction->fee_source = sent->fee_bump ? sent->fee_source : sent->source;
     transaction->source = sent->source;
     transaction->sequence = sent->sequence;

@@ -31,19 +31,25 @@ static void merge_add(
     account_id_add(out, distribution);
 }
 
+size_t provisioning_tx_operations(enum provisioning_kind kind, size_t accounts, bool bumped)
+{
+    return accounts * (kind == PROVISIONING_CREATION ? 3 : 1) + bumped;
+}
+
 void provisioning_tx_build(const struct provisioning_tx *transaction, struct buf *out)
 {
     bool creation = transaction->kind == PROVISIONING_CREATION;
     INVARIANT(transaction->account_count >= 1 && transaction->account_count <= PROVISIONING_ACCOUNTS_MAX);
     INVARIANT(transaction->max_time_s != 0);
-    account_id_add(out, &transaction->distribution);
-    buf_add_u32(out, transaction->fee_stroops);
+    account_id_add(out, transaction->bumped ? &transaction->source : &transaction->distribution);
+    buf_add_u32(out, transaction->bumped ? 0 : transaction->fee_stroops);
     buf_add_u64(out, (uint64_t)transaction->sequence);
     buf_add_u32(out, PRECOND_TIME);
     buf_add_u64(out, 0);
     buf_add_u64(out, transaction->max_time_s);
     buf_add_u32(out, 0); /* MEMO_NONE */
-    buf_add_u32(out, (uint32_t)transaction->account_count * (creation ? 3 : 1));
+    buf_add_u32(
+        out, (uint32_t)provisioning_tx_operations(transaction->kind, transaction->account_count, false));
     for (size_t i = 0; i < transaction->account_count; i++)
         (creation ? creation_add : merge_add)(out, &transaction->distribution, &transaction->accounts[i]);
     buf_add_u32(out, 0); /* ext */

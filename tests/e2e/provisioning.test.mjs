@@ -16,16 +16,17 @@ before(async () => {
 });
 after(() => provisioning?.stop());
 
-test('DP4: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink in transactions of at most 19', { timeout: 600_000 }, async () => {
+test('DP4: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink in transactions of at most 18', { timeout: 600_000 }, async () => {
   for (const count of [1, 19, 20, 41, 200, 201, 1000, 41, 20, 19, 1])
     await ensureExactly(count);
   const before = proxy.sent;
   await ensureExactly(1);
   assert.equal(proxy.sent, before, 'nothing is sent when the number is right');
   const batches = await world.sql('SELECT kind, cardinality(accounts), state FROM fairway.provisioning ORDER BY id');
-  assert.ok(batches.every(([, size, state]) => Number(size) <= 19 && state === 'succeeded'));
-  assert.deepEqual(batches.filter(([kind]) => kind === 'creation').map(([, size]) => Number(size)),
-    [1, 18, 1, 19, 2, ...Array(8).fill(19), 7, 1, ...Array(42).fill(19), 1]);
+  assert.ok(batches.every(([, size, state]) => Number(size) <= 18 && state === 'succeeded'));
+  assert.equal(batches.reduce((sum, [kind, size]) => sum + (kind === 'creation' ? Number(size) : 0), 0), 1000);
+  const ledgers = await world.sql("SELECT ledger, count(*) FROM fairway.provisioning WHERE kind = 'creation' GROUP BY ledger");
+  assert.ok(ledgers.some(([, count]) => Number(count) > 20), 'many are pending at a time');
 });
 
 test('slots are dense: the lowest free ones are used again', async () => {
@@ -93,7 +94,8 @@ const isMadeAgain = id => until(async () => {
 test('a transaction that a ledger proves dead is made again with the same keys', async () => {
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
-    await world.sql(`UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
+    await world.sql(`UPDATE fairway.channel_accounts SET lease_max_time = 1 WHERE lease_hash IN (SELECT hash FROM fairway.provisioning);
+      UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
     await isMadeAgain(pending);
   });
   assert.equal(code, 0, out);
@@ -105,6 +107,7 @@ test('a transaction that a ledger proves dead is made again with the same keys',
 });
 
 test('a sequence number that the distribution account used elsewhere delays the run by one ledger only', async () => {
+  await world.sql("UPDATE fairway.cursor SET paused = 'so that it is the source itself'");
   const { id, code, out } = await whileSwallowed(9, async pending => {
     const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
       { fee: '100', networkPassphrase: world.passphrase });
@@ -113,6 +116,7 @@ test('a sequence number that the distribution account used elsewhere delays the 
     await world.network.sendTransaction(transaction);
     await isMadeAgain(pending);
   });
+  await world.sql('UPDATE fairway.cursor SET paused = NULL');
   assert.equal(code, 0, out);
   const [first, second] = await fates(id);
   assert.equal(first[0], 'superseded');
@@ -202,7 +206,6 @@ test('DP3 H7 Z5: leased accounts are merged only after their leases have ended',
     assert.ok(exists(key), 'a leased account is never merged');
   const { code, out } = await run.ended;
   assert.equal(code, 0, out);
-  assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.lease_history'), [['3']], 'provisioning takes no lease');
   for (const { json } of leases)
     assert.equal((await service.get(`/v1/transactions/${json.hash}?wait=30`)).json.status, 'expired', 'also that of the account that stays');
   await service.kill();

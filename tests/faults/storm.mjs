@@ -189,7 +189,7 @@ export class Storm {
     append('final_pool', [[this.accounts]]);
     append('final_history', [await this.oldLeases.left()]);
     append('final_lease', await this.sql(`SELECT encode(l.hash, 'hex'), l.account, r.result, r.ledger FROM fairway.leases l
-      LEFT JOIN fairway.lease_results r USING (hash, granted_at) WHERE l.request_id <> 'history'`));
+      LEFT JOIN fairway.lease_results r USING (hash, granted_at) WHERE l.request_id <> 'history' AND l.granted_at > '${this.oldLeases.seededAt}'`));
     append('final_key', await this.sql(`SELECT client, key, encode(lease_hash, 'hex') FROM fairway.idempotency_keys
       WHERE key NOT LIKE 'history-%'`));
     append('final_submission', await this.sql("SELECT encode(lease_hash, 'hex') FROM fairway.submissions"));

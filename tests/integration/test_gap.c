@@ -328,9 +328,9 @@ static void submit(struct gap_world *world, const char *kind, uint64_t hash, uin
     test_db_execf(&world->db,
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s')"
         " ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
-        " VALUES ('%s', '{%s}', '\\x%s', '', 7, %llu)",
-        source, kind, account, hex, (unsigned long long)max_time_s);
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
+        " VALUES ('%s', '{%s}', '\\x%s', '', '%s', 7, %llu)",
+        source, kind, account, hex, source, (unsigned long long)max_time_s);
     ledger_feed_put(world->feed, &(struct built_account){.key = distribution, .sequence = 6});
 }
 
@@ -355,7 +355,7 @@ static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believe
     ledger_feed_keep_transactions(world->feed);
     gap_drop_ledgers(world, 9, 1);
     assert_int_equal(gap_world_recover(world), ERR_RPC_UNAVAILABLE);
-    assert_non_null(strstr(world->detail.text, "contradicts the sequence number"));
+    assert_non_null(strstr(world->detail.text, "contradicts the sequence number of its source"));
     assert_true(submission_is(world, "state = 'pending'"));
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
 }

@@ -178,9 +178,9 @@ static void add_submission(void *context)
     ledger_feed_put(world->feed, &(struct built_account){.key = key, .sequence = 6});
     test_db_execf(&world->db,
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s');"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
-        " VALUES ('creation', '{G}', decode(repeat('ab', 32), 'hex'), '', 7, 4000000000)",
-        address);
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
+        " VALUES ('creation', '{G}', decode(repeat('ab', 32), 'hex'), '', '%s', 7, 4000000000)",
+        address, address);
 }
 
 static void DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile(void **state)

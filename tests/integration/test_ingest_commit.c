@@ -382,9 +382,9 @@ static void submit(struct world *world, uint64_t n, uint64_t max_time_s)
     exec(world,
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" BUILT_PASSPHRASE "', '%s')"
         " ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, sequence, max_time)"
-        " VALUES ('creation', '{G}', '\\x%s', '', 7, %llu)",
-        address, hex, (unsigned long long)max_time_s);
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
+        " VALUES ('creation', '{G}', '\\x%s', '', '%s', 7, %llu)",
+        address, hex, address, (unsigned long long)max_time_s);
 }
 
 static int64_t count_in(struct world *world, const char *state)

@@ -204,6 +204,7 @@ static void no_secret_stays_in_memory_after_a_creation(void **state)
     buf_add_u64(&message, NOW_S);
     buf_add_u32(&message, PROVISIONING_CREATION);
     buf_add(&message, distribution.bytes, sizeof distribution.bytes);
+    buf_add_u32(&message, 0);   /* not bumped */
     buf_add_u64(&message, 5);   /* sequence */
     buf_add_u32(&message, 500); /* fee */
     buf_add_u64(&message, NOW_S + 60);

@@ -143,7 +143,7 @@ static void H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **
     assert_int_equal(after.retiring, 4);
     assert_int_equal(after.retiring_leased, 1);
     struct account_batch batch;
-    assert_int_equal(accounts_pick(world->session.db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
+    assert_int_equal(accounts_pick(world->session.db, PROVISIONING_MERGE, 18, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, 3); /* not the leased one */
     assert_int_equal(retire(world, 0), 0);
 }
@@ -191,49 +191,83 @@ static void a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not(v
         1);
 }
 
-static enum err store_submission(struct world *world, uint64_t n)
+/* A merge of accounts 1 and 2; its source is account 3, which is leased for it, or the distribution account.
+ */
+static enum err store_submission(struct world *world, uint64_t n, bool bumped)
 {
-    struct provisioning_tx transaction = {
-        .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 2};
-    transaction.accounts[0] = built_key(1);
-    transaction.accounts[1] = built_key(2);
+    struct provisioning_tx transaction = {.kind = PROVISIONING_MERGE,
+        .distribution = built_key(1000),
+        .bumped = bumped,
+        .source = built_key(3),
+        .sequence = 5,
+        .max_time_s = 77,
+        .account_count = 2,
+        .accounts = {built_key(1), built_key(2)}};
     struct hash hash = built_hash(n);
     uint8_t envelope[] = {1, 2, 3, (uint8_t)n};
     enum err e = session_begin(&world->session, NULL);
     if (e == ERR_OK &&
-        (e = submission_store(world->session.db, &transaction, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
+        (e = submission_store(world->session.db, &transaction, 1, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
         return db_commit(world->session.db, NULL);
     db_rollback(world->session.db);
     return e;
 }
 
-static void one_submission_is_pending_at_a_time_and_is_read_back_as_stored(void **state)
+static struct submission_outcomes outcomes_after(struct world *world, uint32_t ledger)
+{
+    struct submission_outcomes outcomes;
+    assert_int_equal(submission_read_outcomes(world->session.db, ledger, &outcomes, NULL), ERR_OK);
+    return outcomes;
+}
+
+static void each_source_has_one_pending_submission_which_is_read_back_as_stored(void **state)
 {
     struct world *world = *state;
-    struct signed_submission submission CLEANUP(signed_submission_wipe) = {0};
-    struct submission_outcome outcome;
-    bool any;
-    assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
-    assert_false(any);
-    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
-    assert_false(outcome.any);
-    assert_int_equal(store_submission(world, 1), ERR_OK);
-    assert_int_equal(store_submission(world, 2), ERR_CONSTRAINT);
-    assert_true(pool_counts(world).submission_pending);
-    assert_int_equal(session_read_submission(&world->session, &any, &submission, NULL), ERR_OK);
-    struct hash hash = built_hash(1);
-    assert_true(any && hash_equal(&submission.hash, &hash) && submission.kind == PROVISIONING_MERGE);
-    assert_true(bytes_equal(buf_bytes(&submission.envelope), BYTES_OF(((uint8_t[]){1, 2, 3, 1}))));
-    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
-    assert_true(outcome.any && outcome.pending && !outcome.succeeded);
+    struct submissions_signed submissions CLEANUP(submissions_signed_free) = {0};
+    ten_active(world, 0);
+    char distribution[ADDRESS_SIZE];
+    struct public_key key = built_key(1000);
+    address_encode(&key, distribution);
+    AUTO_FREE char *sql = mem_format(
+        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('p', '%s')", distribution);
+    test_db_exec(&world->db, sql);
+    assert_int_equal(session_read_submissions(&world->session, &submissions, NULL), ERR_OK);
+    assert_int_equal(submissions.count, 0);
+    submissions_signed_free(&submissions);
+    assert_int_equal(store_submission(world, 1, false), ERR_OK);
+    assert_int_equal(store_submission(world, 2, false), ERR_CONSTRAINT);
+    assert_int_equal(store_submission(world, 3, true), ERR_OK);
+    assert_int_equal(store_submission(world, 4, true), ERR_CONSTRAINT);
+    assert_int_equal(pool_counts(world).merges_pending, 4);
+    assert_int_equal(pool_counts(world).leased, 1);
+    assert_int_equal(
+        test_db_number(&world->db, "SELECT count(*) FROM fairway.leases l JOIN"
+                                   " fairway.channel_accounts a ON a.public_key = l.account AND"
+                                   " a.lease_hash = l.hash AND l.sequence = 5 AND l.max_time = 77"),
+        1);
+    assert_int_equal(session_read_submissions(&world->session, &submissions, NULL), ERR_OK);
+    assert_int_equal(submissions.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct signed_submission *item = &submissions.items[i];
+        const uint8_t n = i == 0 ? 1 : 3;
+        struct hash hash = built_hash(n);
+        assert_true(
+            hash_equal(&item->hash, &hash) && item->kind == PROVISIONING_MERGE && item->accounts == 2);
+        assert_int_equal(item->bumped, i == 1);
+        assert_true(bytes_equal(buf_bytes(&item->envelope), BYTES_OF(((uint8_t[]){1, 2, 3, n}))));
+    }
+    struct submission_outcomes outcomes = outcomes_after(world, 0);
+    assert_true(outcomes.succeeded + outcomes.failed + outcomes.expired == 0);
     test_db_exec(&world->db,
+        "UPDATE fairway.provisioning SET state = 'expired', ledger = 8, decided_at = now() WHERE id = 1;"
         "UPDATE fairway.provisioning SET state = 'failed', result_code = 'txFAILED', ledger = 9,"
-        " decided_at = now()");
-    assert_int_equal(submission_read_outcome(world->session.db, &outcome, NULL), ERR_OK);
-    assert_true(outcome.any && !outcome.pending && !outcome.succeeded && outcome.accounts == 2);
-    assert_string_equal(outcome.text, "txFAILED in ledger 9");
-    assert_false(pool_counts(world).submission_pending);
-    assert_int_equal(store_submission(world, 2), ERR_OK);
+        " decided_at = now() WHERE id > 1");
+    outcomes = outcomes_after(world, 7);
+    assert_true(outcomes.succeeded == 0 && outcomes.failed == 1 && outcomes.expired == 1);
+    assert_string_equal(outcomes.text, "2 accounts not merged: txFAILED in ledger 9");
+    assert_int_equal(outcomes_after(world, 8).expired, 0);
+    assert_int_equal(pool_counts(world).merges_pending, 0);
+    assert_int_equal(store_submission(world, 2, false), ERR_OK);
 }
 
 static void DP2_one_session_has_the_lock_until_it_ends(void **state)
@@ -291,7 +325,7 @@ int main(void)
         TEST(H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
         TEST(retirement_skips_an_account_that_a_grant_has_locked),
         TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not),
-        TEST(one_submission_is_pending_at_a_time_and_is_read_back_as_stored),
+        TEST(each_source_has_one_pending_submission_which_is_read_back_as_stored),
         TEST(DP2_one_session_has_the_lock_until_it_ends),
         TEST(Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written),
         TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger),

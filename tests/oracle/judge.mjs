@@ -119,7 +119,9 @@ export const RULES = {
     WHERE b.fee > a.cap AND NOT a.free`,
   // closed_at is later than the close
   'sent before it was recorded': `SELECT q.hash, q.lease, q.ledger FROM queued q JOIN grant_made g ON g.hash = q.lease
-    LEFT JOIN bump_recorded b ON (b.hash, b.lease) = (q.hash, q.lease) LEFT JOIN wal_transaction w ON w.ordinal = b.ordinal
+    LEFT JOIN bump_recorded b ON (b.hash, b.lease) = (q.hash, q.lease)
+    -- ensure-accounts records its leases with their fee bumps (ENVELOPE_TYPE_TX_FEE_BUMP)
+    LEFT JOIN wal_transaction w ON w.ordinal = CASE WHEN g.envelope LIKE '00000005%' THEN g.ordinal ELSE b.ordinal END
     WHERE q.hash <> q.lease AND NOT EXISTS (SELECT FROM ledger l WHERE l.sequence = q.ledger AND l.closed_at >= w.committed_at)`,
   'left unsent': `SELECT lease, count(*) || ' ledgers', 'from ' || min(ledger),
       (SELECT CASE WHEN max_ledger IS NULL THEN 'a payment' ELSE 'a call' END FROM grant_made g WHERE g.hash = s.lease LIMIT 1) FROM (

@@ -21,8 +21,12 @@ static struct account_evidence of_operation(
         .transaction_count = ARRAY_LEN(transactions),
         .operations = operations,
         .operation_count = ARRAY_LEN(operations)};
+    struct submission items[2] = {{.hash = {{99}}}}; /* and another one */
+    const struct submissions_pending submissions = {items, pending != NULL ? 2 : 1};
+    if (pending != NULL)
+        items[1].hash = *pending;
     struct settle_evidence evidence CLEANUP(settle_evidence_free) =
-        settle_evidence_of_ledger(&ledger, pending);
+        settle_evidence_of_ledger(&ledger, &submissions);
     assert_int_equal(evidence.account_count, 2); /* each once, sorted */
     assert_true(public_key_equal(&evidence.accounts[1].key, &other));
     assert_true(evidence.accounts[1].merged && !evidence.accounts[1].created);

@@ -7,7 +7,7 @@
 #define TX_BAD_SEQ (-5)
 
 static const struct submission sent = {
-    .any = true, .id = 1, .hash = {{1}}, .sequence = 50, .max_time_s = 1000, .source = {{9}}};
+    .id = 1, .hash = {{1}}, .sequence = 50, .max_time_s = 1000, .source = {{9}}};
 
 static struct submission_fate judge(const struct ledger_transaction *transaction, uint64_t close_time_s)
 {

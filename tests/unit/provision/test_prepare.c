@@ -4,28 +4,28 @@
 
 static void a_transaction_has_no_more_accounts_than_signatures_allow(void **state)
 {
-    assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 19);
-    assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 19);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 18);
+    assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 18);
 }
 
 static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(void **state)
 {
-    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5700), 19);
-    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5699), 18);
-    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 300), 1);
-    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 299), 0);
-    assert_int_equal(prepare_limit(PROVISIONING_MERGE, 299), 2);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5500), 18);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5499), 17);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 400), 1);
+    assert_int_equal(prepare_limit(PROVISIONING_CREATION, 399), 0);
+    assert_int_equal(prepare_limit(PROVISIONING_MERGE, 399), 2);
 }
 
 static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 10000, .max_fee_stroops = 1000000};
-    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 0, &settings), 60000);
-    assert_int_equal(prepare_fee(PROVISIONING_MERGE, 2, 0, &settings), 20000);
-    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 1, &settings), 120000);
-    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 4, &settings), 960000);
-    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 5, &settings), 1000000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 0, &settings), 70000);
+    assert_int_equal(prepare_fee(PROVISIONING_MERGE, 2, 0, &settings), 30000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 1, &settings), 140000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 3, &settings), 560000);
+    assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, 4, &settings), 1000000);
     assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, UINT32_MAX, &settings), 1000000);
 }
 
@@ -33,8 +33,8 @@ static void a_fee_always_fits_its_field(void **state)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 100000000, .max_fee_stroops = 1000000000000};
-    assert_true(prepare_fee(PROVISIONING_CREATION, 19, 0, &settings) == UINT32_MAX);
-    assert_true(prepare_fee(PROVISIONING_CREATION, 14, 0, &settings) == 4200000000);
+    assert_true(prepare_fee(PROVISIONING_CREATION, 18, 0, &settings) == UINT32_MAX);
+    assert_true(prepare_fee(PROVISIONING_CREATION, 13, 0, &settings) == 4000000000);
 }
 
 int main(void)

@@ -72,7 +72,7 @@ static enum err expect_source(const struct operation *operation, void *context)
 
 static void every_operation_has_an_explicit_source(void **state)
 {
-    static const size_t operations[] = {[PROVISIONING_CREATION] = 57, [PROVISIONING_MERGE] = 19};
+    static const size_t operations[] = {[PROVISIONING_CREATION] = 54, [PROVISIONING_MERGE] = 18};
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
         struct provisioning_tx provisioning = {
             .kind = kind, .max_time_s = 1, .account_count = PROVISIONING_ACCOUNTS_MAX, .sequence = 1};
