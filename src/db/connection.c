@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "sqlstate.h"
 
 /* libpq never prints the password. But it splits a URL whose password has an unescaped '/' or '@' in the
@@ -18,15 +20,34 @@ static bool url_misleads(const char *url)
     return at != NULL && ((slash != NULL && slash < at) || strchr(at + 1, '@') != NULL);
 }
 
-/* The first line of libpq's message. */
+/* The lines of libpq's message, one for each host of the URL, as one line. Those that begin with a tab
+ * explain the one before. */
+static void join_lines(const char *message, struct detail *out)
+{
+    static const char prefix[] = "connection to server at ";
+    const bool one = strstr(message, "\nconnection") == NULL;
+    size_t len = 0;
+    out->text[0] = '\0';
+    for (size_t line; *message != '\0' && len < sizeof out->text; message += line + (message[line] == '\n')) {
+        line = strcspn(message, "\n");
+        const size_t skip = !one && text_starts(message, prefix) ? sizeof prefix - 1 : 0;
+        if (message[0] != '\t' && line > skip)
+            len += (size_t)snprintf(out->text + len, sizeof out->text - len, "%s%.*s", len == 0 ? "" : "; ",
+                (int)(line - skip), message + skip);
+        if (one)
+            return;
+    }
+}
+
 static enum err libpq_message(struct db *db, struct detail *detail)
 {
     if (url_misleads(db->url))
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE,
             "no connection; check that reserved characters in user and password of the database URL are"
             " percent-encoded: it has an '@' in an unusual place");
-    const char *message = PQerrorMessage(db->conn);
-    return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%.*s", (int)strcspn(message, "\n"), message);
+    struct detail joined;
+    join_lines(PQerrorMessage(db->conn), &joined);
+    return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%s", joined.text);
 }
 
 enum err connection_lost(struct db *db, const char *why, struct detail *detail)

@@ -311,11 +311,22 @@ static void listening_begins_when_the_server_becomes_available(void **state)
     db_free(db);
 }
 
+static void each_host_of_the_URL_is_in_the_reason(void **state)
+{
+    struct db *db = db_new(&(struct db_settings){
+        .url = "postgresql://u:secret@127.0.0.1:1,127.0.0.1:2/x", .name = "fairway test"});
+    assert_int_equal(run(db, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
+    assert_string_equal(detail.text, "\"127.0.0.1\", port 1 failed: Connection refused; "
+                                     "\"127.0.0.1\", port 2 failed: Connection refused");
+    db_free(db);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup(test, empty_table)
     const struct CMUnitTest tests[] = {
         TEST(DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown),
+        TEST(each_host_of_the_URL_is_in_the_reason),
         TEST(DR2_the_outcome_of_a_lost_COMMIT_is_unknown),
         TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time),
         TEST(run_commit_returns_unknown_outcome_too),
