@@ -74,8 +74,11 @@ const char *http_request_id(const struct http_request *request);
  */
 void http_on_client_gone(struct http_request *request, void (*callback)(void *context), void *context);
 
-/* Names the client that has sent the request, for metrics. Called by admit. */
+/* Names the client that has sent the request, for metrics and the log. Called by admit. */
 void http_set_client(struct http_request *request, const char *name);
+/* Names the transaction that the request is about, by its hash in hexadecimal, for the log. Before the reply.
+ */
+void http_set_transaction(struct http_request *request, const char *hash);
 
 /* ---- replying, from any thread */
 

@@ -29,6 +29,9 @@ struct rpc_settings {
 struct rpc *rpc_new(const struct rpc_settings *settings);
 void rpc_free(struct rpc *rpc); /* NULL is fine */
 
+/* The next calls carry this X-Request-Id; NULL: none. */
+void rpc_set_request_id(struct rpc *rpc, const char *id);
+
 /* The number of addresses in a url. rpc_new uses the first RPC_ADDRESSES_MAX. */
 size_t rpc_address_count(const char *url);
 /* Whether an earlier address of the url is the same as this one, counted from 1. A slash at the end makes no

@@ -178,8 +178,20 @@ static void call_free(struct call *call)
     free(call);
 }
 
+/* For the log: the transaction that was leased, or is to be bumped. */
+static void name_transaction(const struct call *call)
+{
+    static const struct hash none;
+    char hex[HASH_HEX_SIZE];
+    const struct hash *hash =
+        call->ticket.kind == TICKET_BUMP ? &call->bump.inner_hash : &call->ticket.grant.lease.hash;
+    hash_encode(hash, hex);
+    http_set_transaction(call->http, hash_equal(hash, &none) ? "" : hex);
+}
+
 void call_reply(struct call *call, int status, struct json_write *object)
 {
+    name_transaction(call);
     give_all(call);
     api_reply(call->http, status, object);
     call_free(call);
@@ -211,6 +223,7 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
     enum limit limit = bumps ? call->ticket.bump.limit : call->ticket.grant.limit;
     if (call->wait_limit != LIMIT_NONE)
         limit = call->wait_limit;
+    name_transaction(call);
     give_all(call);
     if (limit != LIMIT_NONE)
         api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);

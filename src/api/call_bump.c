@@ -74,7 +74,10 @@ static enum err submit(struct call *call)
 {
     if (call->bump.authority != AUTHORITY_UNKNOWN)
         return engine_submit(call->api->settings.engine, &call->ticket);
-    call->rpc = (struct rpc_work){.item.client = api_sharer(call->http), .run = run, .context = call};
+    call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
+        .run = run,
+        .request_id = http_request_id(call->http),
+        .context = call};
     return rpc_workers_submit(call->api->rpc_workers, &call->rpc);
 }
 

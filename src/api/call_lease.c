@@ -102,6 +102,7 @@ static enum err submit(struct call *call, struct detail *detail)
         call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
             .run = simulate,
             .kind = RPC_WORK_SIMULATION,
+            .request_id = http_request_id(call->http),
             .context = call};
         e = rpc_workers_submit(call->api->rpc_workers, &call->rpc);
         if (e == ERR_OK)

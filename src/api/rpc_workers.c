@@ -81,6 +81,7 @@ static void *run(void *context)
     for (struct rpc_work *work; (work = take(worker->workers)) != NULL;) {
         const bool late = clock_ms() > work->item.deadline_ms;
         const enum rpc_work_kind kind = work->kind; /* run may free the work */
+        rpc_set_request_id(worker->rpc, work->request_id);
         work->run(work, late ? ERR_OVERLOADED : ERR_OK, late ? NULL : worker->rpc);
         note_end(worker->workers, kind);
     }

@@ -32,7 +32,8 @@ struct rpc_work {
      */
     void (*run)(struct rpc_work *work, enum err e, struct rpc *rpc);
     enum rpc_work_kind kind;
-    void *context; /* the submitter's */
+    const char *request_id; /* the call carries it */
+    void *context;          /* the submitter's */
 };
 
 /* Starts count threads (0: 8). */

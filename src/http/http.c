@@ -1,6 +1,8 @@
 /* What endpoints see of a request. Nothing of libmicrohttpd is passed on. */
 #include "http/http.h"
 
+#include <stdio.h>
+
 #include "base/metric.h"
 #include "reply.h"
 #include "request.h"
@@ -59,6 +61,12 @@ const char *http_header(const struct http_request *request, const char *name)
 void http_set_client(struct http_request *request, const char *name)
 {
     request->client = metric_label_find(METRIC_CLIENT, name);
+    snprintf(request->client_name, sizeof request->client_name, "%s", name);
+}
+
+void http_set_transaction(struct http_request *request, const char *hash)
+{
+    snprintf(request->transaction, sizeof request->transaction, "%s", hash);
 }
 
 const char *http_request_id(const struct http_request *request)

@@ -259,9 +259,10 @@ static void request_log(const struct http_request *request, bool sent)
     /* 499: what other servers log for a client that left before the reply. It is never sent. */
     log_line(level, "request",
         "method=\"%s\" path=\"%.200s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s "
-        "not_logged=%u",
+        "client=%s hash=%s not_logged=%u",
         request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
-        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id, not_logged);
+        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id, request->client_name,
+        request->transaction, not_logged);
 }
 
 void request_end(

@@ -37,8 +37,8 @@ struct http_request {
     struct connection *peer;
     _Atomic enum request_phase phase;
     int64_t began_us;
-    char id[HTTP_REQUEST_ID_SIZE];
-    char method[16]; /* for the log; the rest is cut off */
+    char id[HTTP_REQUEST_ID_SIZE], client_name[65], transaction[65]; /* for the log */
+    char method[16];                                                 /* for the log; the rest is cut off */
 
     struct target target;
     const char *target_at; /* where the library has it; overwritten when the head is complete */

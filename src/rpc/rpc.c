@@ -127,6 +127,12 @@ void rpc_free(struct rpc *rpc)
     free(rpc);
 }
 
+void rpc_set_request_id(struct rpc *rpc, const char *id)
+{
+    for (size_t i = 0; i < rpc->count; i++)
+        transport_set_request_id(rpc->transports[i], id);
+}
+
 unsigned rpc_address(const struct rpc *rpc)
 {
     return rpc->first + (unsigned)rpc->current;

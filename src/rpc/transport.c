@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -19,6 +20,8 @@ struct transport {
     CURL *easy;
     CURLM *multi; /* owns the connection between calls */
     struct curl_slist *headers;
+    char request_id[sizeof "X-Request-Id: " + 64];
+    struct curl_slist with_id; /* the header of the request's id, and after it the others */
     char *url;
     int timeout_ms;
     size_t max_body; /* of all responses; 0: none */
@@ -113,6 +116,13 @@ void transport_free(struct transport *transport)
     buf_free(&transport->body);
     free(transport->url);
     free(transport);
+}
+
+void transport_set_request_id(struct transport *transport, const char *id)
+{
+    snprintf(transport->request_id, sizeof transport->request_id, "X-Request-Id: %s", id != NULL ? id : "");
+    transport->with_id = (struct curl_slist){transport->request_id, transport->headers};
+    SET(CURLOPT_HTTPHEADER, id != NULL ? &transport->with_id : transport->headers);
 }
 
 /* Runs the transfer to its end. libcurl has timeouts of its own; this deadline, a little later, is a

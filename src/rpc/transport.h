@@ -24,6 +24,9 @@ void transport_free(struct transport *transport); /* NULL is fine */
 MUST_CHECK enum err transport_post(struct transport *transport, const char *json, size_t max_body,
     long *status, struct bytes *body, struct detail *detail);
 
+/* Requests carry this X-Request-Id until it is set again; NULL: none. Longer than 64 bytes, it is cut. */
+void transport_set_request_id(struct transport *transport, const char *id);
+
 /* The body of the last response, which the caller may change, and frees. */
 struct buf transport_take(struct transport *transport);
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
-import { assertSettled, startWorld, submit } from './harness.mjs';
+import { assertSettled, startWorld, submit, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 
 const ACCOUNTS = 3;
 const STRANGER = Keypair.random();
@@ -80,6 +81,29 @@ test('a call that its sender has prepared is leased too', async () => {
   const call = draftOf(Operation.invokeHostFunction({ func: draftOf(operation).operations[0].func, auth: [entry] }));
   const prepared = await world.network.prepareTransaction(call);
   await confirm(await lease({ transactionXdr: prepared.toXDR() }));
+});
+
+test('a request can be found by its id at the RPC and in the log, with its client and its transaction', async () => {
+  const seen = [];
+  const proxy = await proxyRpc(world.localnet.url, (call, forward, headers) => {
+    seen.push([call.method, headers['x-request-id']]);
+    return forward();
+  });
+  const replica = await world.serve({ RPC_URL: proxy.url, LOG_LEVEL: 'debug' });
+  try {
+    const operation = transferOf(user, 3n), entry = await authorized(operation, user);
+    const { status, json } = await replica.request('POST', '/v1/transactions', { func: funcOf(operation), auth: [base64(entry)] }, { 'x-request-id': 'wallet-42' });
+    assert.equal(status, 201, JSON.stringify(json));
+    assert.deepEqual(seen.filter(([, id]) => id !== undefined), [['simulateTransaction', 'wallet-42']]);
+    const line = ` request_id=wallet-42 client=${world.client.publicKey()} hash=${json.hash} `;
+    await until(() => replica.log.includes(line), 5000, 'the request is logged');
+    const bumped = await replica.request('POST', '/v1/fee-bumps', { transactionXdr: json.transactionXdr }, { 'x-request-id': 'wallet-43' });
+    await submit(world, bumped.json.transactionXdr);
+    await until(() => replica.log.includes(line.replace('42', '43')), 5000, 'that of a fee bump, too');
+  } finally {
+    await replica.kill();
+    proxy.close();
+  }
 });
 
 test('an entry that is not signed is refused, with its address', async () => {

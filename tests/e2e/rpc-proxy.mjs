@@ -2,7 +2,7 @@
 import http from 'node:http';
 
 /**
- * handle(call, forward) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, and null closes the
+ * handle(call, forward, headers) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, and null closes the
  * connection. forward() executes the call and resolves to the RPC's response. When the RPC does not answer, because a test has stopped it, the
  * connection is closed too. Returns {url, close()}.
  */
@@ -20,7 +20,7 @@ export async function proxyRpc(target, handle) {
         throw error;
       }
     };
-    const answer = await handle(JSON.parse(body), forward).catch(error => {
+    const answer = await handle(JSON.parse(body), forward, request.headers).catch(error => {
       if (!stopped)
         throw error;
       return null;

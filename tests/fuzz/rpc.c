@@ -36,6 +36,12 @@ struct buf transport_take(struct transport *transport)
     return body;
 }
 
+void transport_set_request_id(struct transport *transport, const char *id)
+{
+    (void)transport;
+    (void)id;
+}
+
 enum err transport_pause(const struct transport *transport, int ms)
 {
     (void)transport, (void)ms;
