@@ -62,6 +62,12 @@ const struct command commands[] = {
         "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"
         "(live), and prints its answer. Exit code 0: yes, 1: no.",
         1, cmd_health},
+    {"check", FOR_CHECK, {""}, "checks the settings and what they lead to, one line each",
+        "Checks what fairway serve needs, with its settings: options, keys, database, RPCs, the "
+        "distribution\n"
+        "account, the pool. Each line says ok, look or ACT, and what to do. May run beside fairway serve.\n"
+        "Exit code 0: no line says ACT, 1: one does.",
+        0, cmd_check},
     {"status", FOR_STATUS, {" [--watch] [--json]"}, "shows how the service is, one line a question",
         "Shows what the serve process on this host knows: may leases be granted, is there room, do leases "
         "end,\n"

@@ -44,6 +44,7 @@ int cmd_ensure_accounts(const struct config *config);
 int cmd_import_accounts(const struct config *config);
 int cmd_rotate_master_key(const struct config *config);
 int cmd_accounts(const struct config *config);
+int cmd_check(const struct config *config);
 int cmd_hold(const struct config *config);
 int cmd_pause(const struct config *config);
 int cmd_resume(const struct config *config);

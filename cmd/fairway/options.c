@@ -11,10 +11,10 @@
 enum {
     WITH_DATABASE = /* commands that connect to it */
         FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ROTATE_MASTER_KEY | FOR_ACCOUNTS |
-        FOR_HOLD | FOR_LOCKS | FOR_MIGRATE | FOR_PAUSE | FOR_RESUME,
+        FOR_HOLD | FOR_LOCKS | FOR_MIGRATE | FOR_PAUSE | FOR_RESUME | FOR_CHECK,
     WITH_INGESTION = FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_IMPORT_ACCOUNTS, /* commands that ingest */
     WITH_POOL = /* commands that start fairway-keyd and ask the RPC */
-        WITH_INGESTION | FOR_ACCOUNTS | FOR_ROTATE_MASTER_KEY,
+        WITH_INGESTION | FOR_ACCOUNTS | FOR_ROTATE_MASTER_KEY | FOR_CHECK,
 };
 
 /* A row without a name begins a section. */
@@ -49,7 +49,7 @@ const struct option_row option_rows[] = {
         WITH_POOL | FOR_TOKEN),
     OPTION(CONFIG_TEXT, "TRUSTED_VALIDATORS", NULL,
         "file of the validators of whom one must have signed each ledger; read again when it changes",
-        WITH_INGESTION),
+        WITH_INGESTION | FOR_CHECK),
     DURATION("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 100, 60000, WITH_POOL | FOR_HOLD),
     SECTION("Keys"),
     OPTION(CONFIG_SECRET, "MASTER_KEY_FILE", NULL,
@@ -74,7 +74,7 @@ const struct option_row option_rows[] = {
     SECTION("Pool"),
     NUMBER("NUM_CHANNEL_ACCOUNTS", "15",
         "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active", 1,
-        100000, FOR_SERVE | FOR_ENSURE_ACCOUNTS),
+        100000, FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_CHECK),
     NUMBER("ENGINE_THREADS", "2", "threads that grant leases, with one database connection each", 1, 16,
         FOR_SERVE),
     SECTION("Fees"),
@@ -106,16 +106,17 @@ const struct option_row option_rows[] = {
         FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     OPTION(CONFIG_TEXT, "AUTH", "jwt",
         "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication",
-        FOR_SERVE | FOR_HEALTH | FOR_STATUS),
+        FOR_SERVE | FOR_HEALTH | FOR_STATUS | FOR_CHECK),
     OPTION(CONFIG_TEXT, "CLIENT_AUTH_PUBLIC_KEYS", NULL,
-        "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_TOKEN),
+        "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_TOKEN | FOR_CHECK),
     OPTION(CONFIG_TEXT, "CLIENTS_FILE", NULL,
         "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP",
-        FOR_SERVE | FOR_TOKEN),
+        FOR_SERVE | FOR_TOKEN | FOR_CHECK),
     NUMBER("CLIENT_AUTH_MAX_TIMEOUT_SECONDS", "15", "longest time that a token may be valid", 1,
-        AUTH_WINDOW_MAX_S, FOR_SERVE | FOR_TOKEN),
+        AUTH_WINDOW_MAX_S, FOR_SERVE | FOR_TOKEN | FOR_CHECK),
     OPTION(CONFIG_SWITCH, "CLIENT_AUTH_AUDIENCE", "off",
-        "\"on\": each token must name the network's passphrase as its audience (aud)", FOR_SERVE | FOR_TOKEN),
+        "\"on\": each token must name the network's passphrase as its audience (aud)",
+        FOR_SERVE | FOR_TOKEN | FOR_CHECK),
     NUMBER("MAX_BODY", "262144", "largest request body in bytes", 1024, 16777216, FOR_SERVE),
     NUMBER("HTTP_THREADS", "2", "threads that read and write HTTP", 1, 64, FOR_SERVE),
     NUMBER("MAX_CONNECTIONS", "1024",

@@ -19,7 +19,8 @@ enum option_reader {
     FOR_ROTATE_MASTER_KEY = 1024,
     FOR_PAUSE = 2048,
     FOR_RESUME = 4096,
-    FOR_STATUS = 8192
+    FOR_STATUS = 8192,
+    FOR_CHECK = 16384
 };
 
 struct option_row {

@@ -78,18 +78,26 @@ static enum err check_rpc(struct pool_access *out, bool needs_rpc, int64_t deadl
 
 /* In this order: before a socket is open, the key process is started and this process confined; the keys are
  * loaded when everything that belongs together has been compared. */
-static enum err start(const struct config *config, enum keyd_mode mode, bool needs_rpc,
-    struct pool_access *out, struct detail *detail)
+enum err pool_access_step(const struct pool_opening *opening, enum pool_step step, struct detail *detail)
 {
-    const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
-    enum err e;
-    if ((e = read_options(config, out, detail)) != ERR_OK ||
-        (e = key_process_start(config, mode, out, detail)) != ERR_OK ||
-        (e = confinement_enter(config, keyd_pidfd(out->keyd), LOG_INFO, detail)) != ERR_OK ||
-        (e = database_open_pool(config, deadline_ms, &out->db, detail)) != ERR_OK ||
-        (e = check_rpc(out, needs_rpc, deadline_ms, detail)) != ERR_OK)
-        return e;
-    return key_process_load(mode, out, deadline_ms, detail);
+    struct pool_access *out = opening->out;
+    switch (step) {
+    case STEP_OPTIONS:
+        return read_options(opening->config, out, detail);
+    case STEP_KEY_PROCESS:
+        return key_process_start(opening->config, opening->mode, out, detail);
+    case STEP_CONFINEMENT:
+        return confinement_enter(opening->config, keyd_pidfd(out->keyd), LOG_INFO, detail);
+    case STEP_DATABASE:
+        return database_open_pool(opening->config, opening->deadline_ms, &out->db, detail);
+    case STEP_RPC:
+        return check_rpc(out, opening->needs_rpc, opening->deadline_ms, detail);
+    case STEP_KEYS:
+        return key_process_load(opening->mode, out, opening->deadline_ms, detail);
+    case STEP_COUNT:
+        break;
+    }
+    return ERR_INTERNAL;
 }
 
 int pool_access_open(
@@ -97,7 +105,14 @@ int pool_access_open(
 {
     struct detail detail = {0};
     *out = (struct pool_access){0};
-    enum err e = start(config, mode, needs_rpc, out, &detail);
+    const struct pool_opening opening = {.config = config,
+        .mode = mode,
+        .needs_rpc = needs_rpc,
+        .deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000,
+        .out = out};
+    enum err e = ERR_OK;
+    for (enum pool_step step = 0; e == ERR_OK && step < STEP_COUNT; step++)
+        e = pool_access_step(&opening, step, &detail);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 

@@ -28,6 +28,27 @@ struct pool_access {
     struct funds_limits funds;   /* of the distribution account's balance */
 };
 
+/* The steps of such a start, in their order; each needs those before it, but the database and the RPC do not
+ * need each other. */
+enum pool_step {
+    STEP_OPTIONS,
+    STEP_KEY_PROCESS,
+    STEP_CONFINEMENT,
+    STEP_DATABASE,
+    STEP_RPC,
+    STEP_KEYS,
+    STEP_COUNT
+};
+struct pool_opening {
+    const struct config *config;
+    enum keyd_mode mode;
+    bool needs_rpc;
+    int64_t deadline_ms; /* clock_ms: until then a step waits for database and RPC */
+    struct pool_access *out;
+};
+MUST_CHECK enum err pool_access_step(
+    const struct pool_opening *opening, enum pool_step step, struct detail *detail);
+
 /* Returns EX_OK, or logs the error and returns the command's exit code. Waits up to START_TIMEOUT for a
  * database that is unavailable, and for an RPC if the command needs one to start. Call pool_access_close in
  * either case. */

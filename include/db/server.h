@@ -10,6 +10,9 @@ MUST_CHECK enum err server_has_synchronous_standby(struct db *db, bool *out, str
 /* The same as a boolean expression of SQL. */
 #define SERVER_HAS_SYNCHRONOUS_STANDBY "(current_setting('synchronous_standby_names') <> '')"
 
+/* Its clock, in Unix seconds. */
+MUST_CHECK enum err server_clock(struct db *db, int64_t *seconds, struct detail *detail);
+
 /*
  * Whether the disk of the database has space. Writes a few kilobytes of temporary files, which are removed
  * when the call returns; writes no row and no WAL, and takes no lock. ERR_DATABASE_UNAVAILABLE when the disk

@@ -5,6 +5,10 @@
 #include "stellar/ids.h"
 #include "xdr/xdr.h"
 
+/* The network's since 2019, before a ledger has told it. An account needs two, from its own balance or from
+ * its sponsor's. */
+#define BASE_RESERVE_STROOPS 5000000
+
 enum {
     LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType, of entries and keys */
 };

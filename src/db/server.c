@@ -26,3 +26,13 @@ enum err server_check_disk(struct db *db, struct detail *detail)
     const struct db_statement statements[] = {DB_SQL0(sql_small_memory), DB_SQL0(sql_spill)};
     return db_run(db, statements, ARRAY_LEN(statements), NULL, detail);
 }
+
+static const char sql_clock[] = "SELECT floor(extract(epoch FROM clock_timestamp()))::int8";
+
+enum err server_clock(struct db *db, int64_t *seconds, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(db, DB_SQL0(sql_clock), &rows, detail);
+    *seconds = e == ERR_OK ? db_i64(rows, 0, 0) : 0;
+    return e;
+}

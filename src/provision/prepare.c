@@ -10,8 +10,6 @@
 #include "pool/submission.h"
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
-/* The network's. An account needs two, from its own balance or from its sponsor's. */
-#define BASE_RESERVE_STROOPS 5000000
 #define STROOPS_PER_XLM 10000000
 
 /* What the RPC reports as of one ledger. */

@@ -1,0 +1,252 @@
+/* check: the checks of a start, and what else can be known without serve, one line each. Changes nothing that
+ * a start would not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include "serve.h"
+#include "start.h"
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "commands.h"
+#include "db/server.h"
+#include "pool/pool_counts.h"
+#include "pool/role.h"
+#include "rpc/rpc.h"
+#include "upkeep/snapshot.h"
+
+#define STEP_MS 3000         /* what a step of the start may wait for database or RPC */
+#define CLOCK_APART_S 2      /* clocks that differ by more are wrong */
+#define RPC_BEHIND_LEDGERS 3 /* an RPC that is further behind another one */
+
+struct checks {
+    const struct config *config;
+    struct pool_opening opening;
+    struct pool_access access;
+    bool passed[STEP_COUNT];
+    bool acts; /* a line says so */
+};
+
+/* Prints a line: what is so, or what is wrong and what to do. look: nothing is broken. */
+static void say(struct checks *checks, const char *name, enum err e, bool look, const char *text)
+{
+    printf("%s  %-13s %s\n", e == ERR_OK ? look ? "look" : "ok  " : "ACT ", name, text);
+    fflush(stdout);
+    checks->acts |= e != ERR_OK;
+}
+
+static bool step(struct checks *checks, enum pool_step step, const char *name, const char *fine)
+{
+    struct detail detail = {0};
+    checks->opening.deadline_ms = clock_ms() + STEP_MS;
+    const enum err e = pool_access_step(&checks->opening, step, &detail);
+    checks->passed[step] = e == ERR_OK;
+    say(checks, name, e, false, e == ERR_OK ? fine : detail.text[0] != '\0' ? detail.text : err_text(e));
+    return e == ERR_OK;
+}
+
+static void check_clients(struct checks *checks)
+{
+    struct auth *auth = NULL;
+    struct detail detail = {0};
+    const enum err e = authentication_open(checks->config, &auth, &detail);
+    if (e == ERR_OK && auth == NULL)
+        detail_set(&detail, ERR_OK, "AUTH=none: everyone who reaches the port may send requests");
+    else if (e == ERR_OK)
+        detail_set(&detail, ERR_OK, "%zu keys", auth_key_count(auth));
+    say(checks, "clients", e, auth == NULL, detail.text);
+    auth_free(auth);
+}
+
+/* ---- the RPCs */
+
+static void check_rpcs(struct checks *checks)
+{
+    const char *url = checks->access.rpc_url;
+    const unsigned count = (unsigned)rpc_address_count(url);
+    uint32_t ledgers[RPC_ADDRESSES_MAX] = {0}, newest = 0;
+    struct detail details[RPC_ADDRESSES_MAX] = {0};
+    enum err errors[RPC_ADDRESSES_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        struct rpc_health health = {0};
+        struct rpc *rpc = rpc_new(
+            &(struct rpc_settings){.url = url, .only = i + 1, .timeout_ms = SERVE_RPC_MS, .cancel_fd = -1});
+        errors[i] = rpc_health(rpc, &health, &details[i]);
+        if (errors[i] == ERR_OK && !health.healthy)
+            errors[i] = ERR_RPC_UNAVAILABLE;
+        ledgers[i] = health.latest_ledger;
+        newest = ledgers[i] > newest ? ledgers[i] : newest;
+        rpc_free(rpc);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        AUTO_FREE char *origin = rpc_origin(url, i + 1);
+        AUTO_FREE char *name = mem_format("rpc %u", i + 1);
+        AUTO_FREE char *text = NULL;
+        if (errors[i] != ERR_OK)
+            text = mem_format("%s: %s", origin, details[i].text);
+        else if (newest - ledgers[i] > RPC_BEHIND_LEDGERS)
+            text = mem_format(
+                "%s is at ledger %" PRIu32 ", and another one at %" PRIu32, origin, ledgers[i], newest);
+        else
+            text = mem_format("%s, at ledger %" PRIu32, origin, ledgers[i]);
+        if (errors[i] == ERR_OK && newest - ledgers[i] > RPC_BEHIND_LEDGERS)
+            errors[i] = ERR_RPC_UNAVAILABLE;
+        say(checks, name, errors[i], false, text);
+    }
+    if (rpc_is_plain(url))
+        say(checks, "rpc", ERR_OK, true,
+            "RPC_URL has an http:// address of another host: anyone on the path can change what it says; use "
+            "https");
+}
+
+/* ---- the database */
+
+static void check_clocks(struct checks *checks)
+{
+    struct detail detail = {0};
+    int64_t seconds;
+    enum err e = server_clock(checks->access.db, &seconds, &detail);
+    if (e == ERR_OK) {
+        const int64_t apart = seconds - (int64_t)time(NULL);
+        if (llabs(apart) > CLOCK_APART_S)
+            e = ERR_CONFIG;
+        detail_set(&detail, e, "the clock of the database is %" PRId64 " s ahead of this host's%s", apart,
+            e == ERR_OK ? "" : ": correct the wrong one (NTP)");
+    }
+    say(checks, "clocks", e, false, detail.text);
+}
+
+static void check_database(struct checks *checks)
+{
+    struct db *db = checks->access.db;
+    struct detail detail = {0};
+    bool may_write = false, synchronous = true;
+    enum err e = role_may_write(db, &may_write, &detail);
+    say(checks, "role", e, may_write,
+        e != ERR_OK ? detail.text
+        : may_write
+            ? "it owns the schema or may write its tables: serve with the role fairway of docker/roles.sql"
+            : "it may write no table");
+    if (checks->access.synchronous_failover) {
+        if ((e = server_has_synchronous_standby(db, &synchronous, &detail)) == ERR_OK && !synchronous)
+            e = detail_set(&detail, ERR_CONFIG,
+                "DATABASE_FAILOVER=synchronous, but synchronous_standby_names is empty: a failover may lose "
+                "leases");
+        say(checks, "standby", e, false, e == ERR_OK ? "commits wait for it" : detail.text);
+    }
+    e = server_check_disk(db, &detail);
+    say(checks, "disk", e, false, e == ERR_OK ? "it has room" : detail.text);
+    check_clocks(checks);
+}
+
+/* ---- the distribution account and the pool */
+
+static void check_money(struct checks *checks)
+{
+    const struct pool_access *access = &checks->access;
+    struct rpc *rpc =
+        rpc_new(&(struct rpc_settings){.url = access->rpc_url, .timeout_ms = SERVE_RPC_MS, .cancel_fd = -1});
+    struct funds funds = {.bound = true, .account = access->distribution};
+    char address[ADDRESS_SIZE];
+    struct detail detail = {0};
+    struct rpc_account account;
+    uint32_t ledger;
+    address_encode(&access->distribution, address);
+    enum err e = rpc_accounts(rpc, &access->distribution, 1, &account, &ledger, &detail);
+    if (e == ERR_OK && !account.found) {
+        e = detail_set(&detail, ERR_CONFIG, "%s does not exist on this network: create and fund it", address);
+    } else if (e == ERR_OK) {
+        const struct account_snapshot read = snapshot_of(&access->distribution, &account, ledger);
+        (void)!funds_take(&funds, &read.account, ledger, BASE_RESERVE_STROOPS);
+        const enum funds_level level = funds_level(&funds, &access->funds);
+        e = level == FUNDS_LOW || level == FUNDS_TOO_LOW ? ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED : ERR_OK;
+        detail_set(&detail, e, "%s can pay for %" PRId64 " payments%s", address,
+            funds_payments(&funds, &access->funds), e == ERR_OK ? "" : ": fund it");
+    }
+    say(checks, "money", e, false, detail.text);
+    rpc_free(rpc);
+}
+
+static void check_pool(struct checks *checks)
+{
+    const int64_t wanted = (int64_t)config_number(checks->config, "NUM_CHANNEL_ACCOUNTS");
+    struct pool_counts counts;
+    struct detail detail = {0};
+    enum err e = pool_counts_read(checks->access.db, &counts, &detail);
+    if (e != ERR_OK) {
+        say(checks, "pool", e, false, detail.text);
+        return;
+    }
+    const bool few = counts.active == 0 ||
+                     (counts.active < wanted && config_is_given(checks->config, "NUM_CHANNEL_ACCOUNTS"));
+    detail_set(&detail, ERR_OK, "%" PRId64 " accounts are active, %" PRId64 " of them idle%s", counts.active,
+        counts.idle, few ? ": fairway ensure-accounts N creates more" : "");
+    say(checks, "pool", few ? ERR_CONFIG : ERR_OK, false, detail.text);
+    if (counts.quarantined > 0) {
+        detail_set(&detail, ERR_OK,
+            "%" PRId64 " accounts are quarantined: fairway accounts --state quarantined says why",
+            counts.quarantined);
+        say(checks, "quarantine", ERR_OK, true, detail.text);
+    }
+    if (!counts.grants.known)
+        detail_set(
+            &detail, ERR_OK, "no ledger is ingested yet: fairway ensure-accounts or fairway serve begins");
+    else
+        e = grants_check(&counts.grants, (unsigned)config_ms(checks->config, "LEDGER_SECONDS"), 0, &detail);
+    if (e == ERR_OK && counts.grants.known)
+        detail_set(&detail, ERR_OK, "allowed as of ledger %" PRIu32, counts.cursor_sequence);
+    say(checks, "leases", e, !counts.grants.known, detail.text);
+}
+
+/* ---- the command */
+
+static void not_checked(const char *names, const char *because)
+{
+    printf("--    %s: not checked, because of %s\n", names, because);
+}
+
+static void check_all(struct checks *checks)
+{
+    if (!step(checks, STEP_OPTIONS, "options", "complete, and without a contradiction")) {
+        not_checked("everything else", "the options");
+        return;
+    }
+    check_clients(checks);
+    if (config_text(checks->config, "TRUSTED_VALIDATORS") == NULL)
+        say(checks, "validators", ERR_OK, true,
+            "TRUSTED_VALIDATORS is not set: an RPC that is alone can invent ledgers that end leases");
+    step(checks, STEP_KEY_PROCESS, "key process", "started with the secrets");
+    if (checks->access.keyd == NULL || !step(checks, STEP_CONFINEMENT, "walls", "this process is confined")) {
+        not_checked("database, RPC, keys, money, pool", "the key process or the walls");
+        return;
+    }
+    if (step(checks, STEP_DATABASE, "database", "reachable, with the schema of this version"))
+        check_database(checks);
+    if (step(checks, STEP_RPC, "network", checks->access.passphrase))
+        check_rpcs(checks);
+    if (!checks->passed[STEP_DATABASE])
+        not_checked("keys, pool", "the database");
+    else if (step(
+                 checks, STEP_KEYS, "keys", "the master key is the pool's, and the distribution account too"))
+        check_pool(checks);
+    if (checks->passed[STEP_KEYS] && checks->passed[STEP_RPC])
+        check_money(checks);
+    else
+        not_checked("money", checks->passed[STEP_RPC] ? "the keys" : "the RPC");
+}
+
+int cmd_check(const struct config *config)
+{
+    struct checks checks = {.config = config};
+    checks.opening =
+        (struct pool_opening){.config = config, .mode = KEYD_SERVE, .needs_rpc = true, .out = &checks.access};
+    if (!text_equal(config_text(config, "LOG_LEVEL"), "debug") && log_set_level("error") != ERR_OK)
+        return EX_SOFTWARE;
+    check_all(&checks);
+    pool_access_close(&checks.access);
+    return checks.acts ? 1 : EX_OK;
+}
