@@ -79,7 +79,8 @@ static void seed_ledgers(const struct test_db *db, const char *age)
 {
     test_db_execf(db,
         "UPDATE fairway.ledgers SET committed_at = now() - interval '%s';"
-        "INSERT INTO fairway.ledgers SELECT n, hash, previous_hash, protocol, close_time, 0, 0, committed_at"
+        "INSERT INTO fairway.ledgers SELECT n, hash, previous_hash, protocol, close_time, 0, 0, NULL, "
+        "committed_at"
         " FROM fairway.ledgers, generate_series(sequence + 1, sequence + 2500) n;"
         "UPDATE fairway.cursor SET sequence = sequence + 2500",
         age);
