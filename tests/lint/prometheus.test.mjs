@@ -1,5 +1,5 @@
-// docker/prometheus/rules.yml: every query names series and values of labels that exist, every alert has a heading in the runbook, and each
-// fires at its fault, and no other with it (promtool, which install.sh takes from Debian).
+// docker/prometheus: every query of rules.yml and dashboard.json names series and values of labels that exist, every alert has a heading in the
+// runbook, and each fires at its fault, and no other with it (promtool, which install.sh takes from Debian).
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -13,6 +13,8 @@ const read = name => fs.readFileSync(path.join(root, name), 'utf8');
 const file = path.join(root, 'docker/prometheus/rules.yml'), promtool = path.join(root, 'build/packages/promtool');
 const rules = parse(read('docker/prometheus/rules.yml')).groups.flatMap(group => group.rules);
 const alerts = rules.filter(rule => rule.alert), recorded = rules.filter(rule => rule.record).map(rule => rule.record);
+const panels = JSON.parse(read('docker/prometheus/dashboard.json')).panels;
+const queries = [...rules, ...panels.flatMap(({ targets = [] }) => targets)].map(({ expr }) => expr);
 const all = (text, pattern) => [...text.matchAll(pattern)].map(([, found]) => found);
 
 const table = read('include/base/metric.h').replaceAll(/"\s*\\?\n\s*"/g, '');
@@ -21,15 +23,15 @@ const series = new Set([...all(table + read('src/api/get_metrics.c') + read('src
   .filter(name => !histograms.includes(name)), ...histograms.flatMap(name => [`${name}_bucket`, `${name}_sum`, `${name}_count`]), ...recorded, 'up']);
 
 test('each query names series that exist', () => {
-  const named = rules.flatMap(rule => all(rule.expr.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|\bon \([^)]*\)/g, ''),
+  const named = queries.flatMap(expr => all(expr.replaceAll(/\{[^}]*\}|\bby \([^)]*\)|\bon \([^)]*\)/g, ''),
     /\b((?:fairway|process)[a-z_0-9:]+|up)\b/g));
-  assert.ok(named.length > 40);
+  assert.ok(named.length > 80);
   assert.deepEqual(named.filter(name => !series.has(name)), []);
 });
 
 /** What a label may be; of others, such as job, nothing is known. */
 const values = {
-  code: all(read('include/base/err.h'), /X\([A-Z_]+, "([A-Z_]+)"/g),
+  code: ['OK', ...all(read('include/base/err.h'), /X\([A-Z_]+, "([A-Z_]+)"/g)],
   route: [...read('src/api/api.c').matchAll(/"(GET|POST)", "([^"]+)"/g)].map(([, method, target]) => `${method} ${target}`),
   end: ['confirmed', 'failed', 'expired', 'superseded', 'consumed'],
   result: ['ok', 'error', 'failed', 'cancelled'],
@@ -37,7 +39,7 @@ const values = {
   client: ['none', 'other'],
 };
 test('each query names values of labels that exist', () => {
-  const named = rules.flatMap(rule => [...rule.expr.matchAll(/(\w+)=~?"([^"]*)"/g)]).filter(([, label]) => label !== 'job');
+  const named = queries.flatMap(expr => [...expr.matchAll(/(\w+)!?=~?"([^"]*)"/g)]).filter(([, label]) => label !== 'job');
   assert.ok(named.length > 8);
   assert.deepEqual(named.flatMap(([, label, text]) => text.split('|').filter(value => !values[label]?.includes(value))), []);
   for (const value of [...values.end, ...values.result])
@@ -51,7 +53,39 @@ test('each alert has a severity, a summary and a heading of its own in the runbo
   assert.deepEqual(all(read('docker/runbook.md'), /^### (Fairway\w+)$/gm), alerts.map(({ alert }) => alert));
 });
 
+test('compose.yaml mounts each file that Prometheus and Grafana need, and they name the service, its port and the rules', () => {
+  const { services } = parse(read('docker/compose.yaml'), { merge: true }), { scrape_configs: [scrape], rule_files } = parse(read('docker/prometheus/prometheus.yml'));
+  const mounts = [...services.prometheus.volumes, ...services.grafana.volumes].map(volume => volume.split(':')).filter(([from]) => from.startsWith('./'));
+  assert.deepEqual(mounts.map(([from]) => path.basename(from)).sort(), ['dashboard.json', 'grafana-dashboards.yml', 'grafana-datasources.yml',
+    'prometheus.yml', 'rules.yml']);
+  assert.deepEqual(mounts.filter(([from]) => !fs.existsSync(path.join(root, 'docker', from))), []);
+  const [{ names, port }] = scrape.dns_sd_configs;
+  assert.ok(services[names[0]] && port === 9001 && services.serve.environment.ADMIN_LISTEN === '0.0.0.0', 'ADMIN_PORT is PORT + 1000');
+  assert.deepEqual([scrape.job_name, rule_files], ['fairway', ['rules.yml']]);
+});
+
+test('kubernetes.sh prints the rules as they are, and a monitor of the port that kubernetes.yaml has', () => {
+  const { status, stdout, stderr } = spawnSync('sh', [path.join(root, 'docker/prometheus/kubernetes.sh')], { encoding: 'utf8', env: { ...process.env, LABELS: 'a: b' } });
+  assert.equal(status, 0, stderr);
+  const [service, monitor, rule] = stdout.split(/^---$/m).map(text => parse(text));
+  assert.deepEqual(rule.spec, parse(read('docker/prometheus/rules.yml')));
+  assert.deepEqual(rule.metadata.labels, { 'app.kubernetes.io/name': 'fairway', a: 'b' });
+  assert.equal(monitor.spec.endpoints[0].port, service.spec.ports[0].name);
+  const deployment = read('docker/kubernetes.yaml').split(/^---$/m).map(text => parse(text)).find(({ kind }) => kind === 'Deployment');
+  assert.deepEqual(service.spec.selector, deployment.spec.selector.matchLabels);
+  assert.ok(deployment.spec.template.spec.containers[0].ports.some(({ name, containerPort }) => name === service.spec.ports[0].targetPort && containerPort === 9001));
+});
+
 // ---- promtool
+
+test('promtool can read each query of the dashboard', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'fairway-rules-')), name = path.join(folder, 'rules.yml');
+  fs.writeFileSync(name, stringify({ groups: [{ name: 'dashboard', rules: panels.flatMap(({ targets = [] }) => targets)
+    .map(({ expr }, i) => ({ record: `dashboard:${i}`.replace(/\d+/, n => 'x'.repeat(Number(n) + 1)), expr: expr.replaceAll('$job', 'fairway') })) }] }));
+  const { status, stdout, stderr } = spawnSync(promtool, ['check', 'rules', name], { encoding: 'utf8' });
+  fs.rmSync(folder, { recursive: true });
+  assert.equal(status, 0, stdout + stderr);
+});
 
 const LEASE = 'POST /v1/transactions';
 const steady = '5x120', growing = '0+60x120', none = '0x120';
