@@ -27,6 +27,7 @@ struct pool_counts {
 
     int64_t creations_pending, merges_pending; /* accounts of pending submissions (pool/submission.h) */
     bool synchronous_standby;                  /* COMMIT waits for one (db/server.h) */
+    bool standby_connected;                    /* any */
     struct funds funds;
 };
 

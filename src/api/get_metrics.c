@@ -107,6 +107,8 @@ static void put_database(
         settings->synchronous_failover);
     gauge(out, "fairway_database_synchronous_standby_configured",
         "1: synchronous_standby_names is set, so commits wait for a standby.", pool->synchronous_standby);
+    gauge(out, "fairway_database_standby_connected", "1: a standby is connected to the database.",
+        pool->standby_connected);
 }
 
 static void put_snapshot(FILE *out, struct db *db, struct detail *detail)

@@ -185,6 +185,8 @@ static void judge_database(const struct screen *screen, char *text, size_t size)
         sick(text, size, "the database cannot write: is its disk full?");
     if (screen->settings->synchronous_failover && !screen->now.pool.synchronous_standby)
         sick(text, size, "no synchronous standby is configured");
+    else if (screen->now.pool.synchronous_standby && !screen->now.pool.standby_connected)
+        sick(text, size, "no standby is connected, and each commit waits for one");
     if (screen->snapshot.age_s > SNAPSHOT_OLD_S)
         sick(text, size, "%s %s (pid %d) keeps dead rows since %" PRId64 " s", screen->snapshot.what,
             screen->snapshot.name, screen->snapshot.pid, screen->snapshot.age_s);

@@ -12,7 +12,8 @@ static const char sql_counts[] =
     "SELECT a.idle, a.leased, a.creating, a.retiring, a.retiring_leased, a.quarantined,"
     " greatest(floor(extract(epoch FROM clock_timestamp() - a.oldest_lease)), 0)::int8,"
     " coalesce(c.sequence, 0), coalesce(c.close_time, 0), t.clock - coalesce(c.close_time, t.clock),"
-    " greatest(t.clock, c.close_time), m.creations, m.merges, " SERVER_HAS_SYNCHRONOUS_STANDBY ","
+    " greatest(t.clock, c.close_time), m.creations, m.merges, " SERVER_HAS_SYNCHRONOUS_STANDBY
+    ", " SERVER_HAS_CONNECTED_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
     "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected, " GRANTS_COLUMNS
     " FROM (SELECT CASE WHEN $1 THEN count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL)"
@@ -48,10 +49,11 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
         .creations_pending = db_i64(rows, 0, 11),
         .merges_pending = db_i64(rows, 0, 12),
         .synchronous_standby = db_bool(rows, 0, 13),
-        .partition_days = db_i64(rows, 0, 14),
-        .submissions_pending = db_i64(rows, 0, 15),
-        .submissions_rejected = db_i64(rows, 0, 16),
-        .grants = grants_state_read(rows, 17),
+        .standby_connected = db_bool(rows, 0, 14),
+        .partition_days = db_i64(rows, 0, 15),
+        .submissions_pending = db_i64(rows, 0, 16),
+        .submissions_rejected = db_i64(rows, 0, 17),
+        .grants = grants_state_read(rows, 18),
     };
     out->grants_on_hold = out->grants.known && (out->grants.held_until_s != 0 || !out->grants.same_database);
 }
