@@ -220,7 +220,7 @@ static void answer_parts(struct screen *screen)
     judge_rpcs(screen, text, sizeof text);
     judge_keys(screen, text, sizeof text);
     if (!screen->settings->ingest_ready(screen->settings->ingest_context, &why))
-        sick(text, sizeof text, "ingestion: %s", why.text);
+        sick(text, sizeof text, "%s", why.text);
     if (protocol_noted() > PROTOCOL_KNOWN)
         sick(text, sizeof text,
             "the network has protocol %" PRIu32 " or votes for it, this version knows %d: "
