@@ -1,4 +1,4 @@
-# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, bench, install,
+# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, ha, bench, install,
 # dist, deb, image, image-test, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
@@ -283,6 +283,13 @@ soak: install-test
 attack: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/faults/attack.mjs
+
+# Switchovers and kills of the leader of a Patroni cluster under load. HA_FAULTS=N: so many.
+.PHONY: ha
+ha:
+	@sh tests/install.sh ha
+	@$(PARALLEL) build
+	@$(TEST_ENV) $(NODE) tests/ha/ha.mjs
 
 # The size of the product, the pages and the tests.
 .PHONY: figures

@@ -65,7 +65,7 @@ class Token(AuthBase):
             body = request.body.encode() if isinstance(request.body, str) else request.body or b""
             token = token_of(client, request.method, request.path_url, body, request.headers.get("Idempotency-Key"))
             request.headers["Authorization"] = f"Bearer {token}"
-        elif request.path_url == "/metrics":  # which only the admin listener has
+        elif request.path_url in ("/metrics", "/status", "/status.json"):  # which only the admin listener has
             request.url = world["adminUrl"] + request.path_url
         return request
 
