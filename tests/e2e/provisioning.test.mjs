@@ -94,6 +94,7 @@ const isMadeAgain = id => until(async () => {
 test('a transaction that a ledger proves dead is made again with the same keys', async () => {
   await ensureExactly(3);
   const { id, code, out } = await whileSwallowed(6, async pending => {
+    await sleep(1100); // within the same second, the second transaction would have the same max time, thus the same hash
     await world.sql(`UPDATE fairway.channel_accounts SET lease_max_time = 1 WHERE lease_hash IN (SELECT hash FROM fairway.provisioning);
       UPDATE fairway.provisioning SET max_time = 1 WHERE id = ${pending}`);
     await isMadeAgain(pending);
