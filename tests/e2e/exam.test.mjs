@@ -130,7 +130,7 @@ patient('one RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '1
 patient('its own RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('EX1 RPC late', async one => one.exam({
     begin: () => one.rpc = async (call, forward) => (await sleep(20_000), null),
-    names: { [PART]: /getLedgers: .*timed out/, [LEDGERS]: /closed (4[1-9]|5\d) s before/, [LEASE]: /ingestion is behind/ },
+    names: { [PART]: /getLedgers: .*timed out/, [LEDGERS]: /closed (4[5-9]|[5-9]\d) s before/, [LEASE]: /ingestion is behind/ },
     alerts: ['FairwayLedgersLate', 'FairwayNotGranting', 'FairwayReplicaNotIngesting', 'FairwayRpcFails'],
     log: /ingestion failed.*getLedgers: .*timed out/,
     end: () => one.rpc = null,
