@@ -103,7 +103,9 @@ enum {
         "has "                                                                                               \
         "not closed yet; failed: no answer, or none that can be used.")                                      \
     X(RPC_SECONDS, SECONDS, "fairway_rpc_call_duration_seconds", RPC, METHOD, NONE,                          \
-        "Duration of these calls.")
+        "Duration of these calls.")                                                                          \
+    X(RPC_REFUTED, COUNTER, "fairway_rpc_ledgers_refuted_total", RPC, NONE, NONE,                            \
+        "Ledgers of this RPC that did not prove themselves while another RPC's did: it changes ledgers.")
 
 enum metric {
 #define X(id, type, name, a, b, c, help) METRIC_##id,

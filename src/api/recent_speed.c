@@ -10,7 +10,8 @@ static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
 {
     struct speed_sample now = {.at_ms = clock_ms(), .granted = metric_read(METRIC_LEASES_GRANTED, 0, 0)};
     (void)metric_buckets(METRIC_LEASE_WAIT, 0, 0, now.waits, bounds);
-    for (unsigned rpc = 0; rpc < METRIC_MAX_RPC; rpc++)
+    for (unsigned rpc = 0; rpc < METRIC_MAX_RPC; rpc++) {
+        now.refuted[rpc] = metric_read(METRIC_RPC_REFUTED, rpc, 0);
         for (unsigned method = 0; method < METRIC_MAX_METHOD; method++) {
             const int64_t failed =
                 metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_FAILED, RESULT));
@@ -19,6 +20,7 @@ static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
                 failed + metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_OK, RESULT)) +
                 metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_ERROR, RESULT));
         }
+    }
     return now;
 }
 
@@ -77,6 +79,7 @@ struct speed recent_speed_read(struct recent_speed *recent)
     for (size_t rpc = 0; rpc < METRIC_MAX_RPC; rpc++) {
         speed.calls[rpc] = now.calls[rpc] - then.calls[rpc];
         speed.failed[rpc] = now.failed[rpc] - then.failed[rpc];
+        speed.refuted[rpc] = now.refuted[rpc] - then.refuted[rpc];
     }
     return speed;
 }

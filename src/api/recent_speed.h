@@ -10,7 +10,8 @@
 struct speed_sample {
     int64_t at_ms; /* clock_ms */
     int64_t granted, waits[METRIC_BUCKETS];
-    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC]; /* by place in RPC_URL */
+    /* By place in RPC_URL: calls, and ledgers that were refuted. */
+    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC], refuted[METRIC_MAX_RPC];
 };
 
 struct recent_speed {
@@ -24,7 +25,7 @@ struct speed {
     int64_t granted; /* leases */
     int64_t p50_us,
         p99_us; /* of the wait for a lease: the upper bounds of the histogram; -1: none; INT64_MAX */
-    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC];
+    int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC], refuted[METRIC_MAX_RPC];
 };
 
 /* The first sample is now. */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "commit.h"
 #include "embedded.h"
@@ -78,6 +79,15 @@ static void answer_leases(struct screen *screen)
         answer(screen, LEVEL_BAD, "May I lease?", "no: %s", now->why.text);
 }
 
+/* Of the newest of these events; NULL: it is not among the events that are shown. */
+static const char *why_quarantined(const struct recent *recent)
+{
+    for (size_t i = 0; i < recent->event_count; i++)
+        if (text_ends(recent->events[i].what, " quarantined"))
+            return recent->events[i].why;
+    return NULL;
+}
+
 static void answer_room(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
@@ -85,28 +95,34 @@ static void answer_room(struct screen *screen)
     const enum level level = pool->idle == 0                ? LEVEL_BAD
                              : low || pool->quarantined > 0 ? LEVEL_WARN
                                                             : LEVEL_OK;
+    const char *why = pool->quarantined > 0 ? why_quarantined(&screen->recent) : NULL;
     answer(screen, level, "Is there room?",
-        "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined, %" PRId64
+        "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined%s%s%s, %" PRId64
         " retiring, %" PRId64 " creating; oldest lease %" PRId64 " s; %" PRId64 " requests wait",
-        pool->idle, pool->active, pool->quarantined, pool->retiring, pool->creating, pool->oldest_lease_s,
-        screen->recent.waiting);
+        pool->idle, pool->active, pool->quarantined, why != NULL ? " (" : "", why != NULL ? why : "",
+        why != NULL ? ")" : "", pool->retiring, pool->creating, pool->oldest_lease_s, screen->recent.waiting);
 }
 
 static void answer_ledgers(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
+    const struct api_settings *settings = screen->settings;
     const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
+    const bool apart = apart_s > grants_clock_slack_s(settings->ledger_ms);
+    const bool come_in = apart && settings->ingest_ready(settings->ingest_context, NULL);
     int64_t ended = 0;
     for (size_t i = 0; i < screen->recent.ledger_count; i++)
         ended += screen->recent.ledgers[i].ended;
     if (pool->cursor_sequence == 0)
         answer(screen, LEVEL_BAD, "Do leases end?", "no ledger is committed yet");
     else
-        answer(screen, apart_s > grants_clock_slack_s(screen->settings->ledger_ms) ? LEVEL_BAD : LEVEL_OK,
-            "Do leases end?",
-            "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock; the last %zu ledgers ended "
+        answer(screen, apart ? LEVEL_BAD : LEVEL_OK, "Do leases end?",
+            "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases",
             pool->cursor_sequence, apart_s, pool->cursor_lag_s < 0 ? "after" : "before",
+            come_in && pool->cursor_lag_s > 0
+                ? ", and ledgers come in: that clock is fast, or ingestion catches up"
+                : "",
             screen->recent.ledger_count, ended);
 }
 
@@ -195,10 +211,14 @@ static void judge_database(const struct screen *screen, char *text, size_t size)
 static void judge_rpcs(const struct screen *screen, char *text, size_t size)
 {
     const size_t count = rpc_address_count(screen->settings->rpc_url);
-    for (unsigned i = 0; i < count && i < METRIC_MAX_RPC; i++)
+    for (unsigned i = 0; i < count && i < METRIC_MAX_RPC; i++) {
         if (screen->speed.failed[i] * 2 > screen->speed.calls[i])
             sick(text, size, "RPC %u: %" PRId64 " of %" PRId64 " calls failed", i + 1,
                 screen->speed.failed[i], screen->speed.calls[i]);
+        if (screen->speed.refuted[i] > 0)
+            sick(text, size, "RPC %u: %" PRId64 " of its ledgers are not the network's: it changes them",
+                i + 1, screen->speed.refuted[i]);
+    }
 }
 
 static void judge_keys(const struct screen *screen, char *text, size_t size)

@@ -157,9 +157,11 @@ static enum err commit_fetched(
     if (!does_not_prove_itself(e) || fetched->other == NULL)
         return e;
     const enum err other = commit(ingester, &fetched->other->items[i], fetched->count - i, &why);
-    if (other == ERR_OK)
+    if (other == ERR_OK) {
+        metric_add(METRIC_RPC_REFUTED, fetched->items[i].rpc - 1, 0, 1);
         log_warn("a ledger does not prove itself; another RPC's was used", "rpc=%u detail=\"%s\"",
             fetched->items[i].rpc, detail->text);
+    }
     return does_not_prove_itself(other) ? e : detail_set(detail, other, "%s", why.text);
 }
 

@@ -38,6 +38,7 @@ static void note_cursor(struct status *status, const struct cursor_snapshot *cur
     status->read_ms = clock_ms();
     const bool recovered = moved && is_down(status);
     if (moved) {
+        status->moved_ms = clock_ms();
         status->failures = 0;
         status->stopped = false;
     }
@@ -113,7 +114,8 @@ static bool judge(const struct status *status, struct detail *why)
         return false;
     }
     int64_t lag_s = status->cursor.lag_s + (clock_ms() - status->read_ms) / 1000;
-    if (lag_s <= status->lag_limit_s)
+    if (lag_s <= status->lag_limit_s ||
+        (status->moved_ms != 0 && (clock_ms() - status->moved_ms) / 1000 <= status->lag_limit_s))
         return true;
     detail_set(why, ERR_OK, "the last ledger committed, %u, closed %" PRId64 " s ago: %s",
         status->cursor.sequence, lag_s, standstill(status));

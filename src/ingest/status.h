@@ -13,6 +13,7 @@ struct status {
     int64_t lag_limit_s;
     struct cursor_snapshot cursor; /* as of read_ms */
     int64_t read_ms;               /* clock_ms(); 0: not read yet */
+    int64_t moved_ms;              /* clock_ms() when a ledger was seen committed; 0: not yet */
     unsigned failures;             /* in a row */
     bool stopped;                  /* an operator has to act */
     enum err error;                /* of the last failure */
@@ -36,8 +37,9 @@ void status_idle(struct status *status, enum err e);
  * numbers may be of this attempt, as in "timed out after 5001 ms". */
 void status_failed(struct status *status, enum err e, bool stopped, const struct detail *detail);
 
-/* Whether ledgers are committed in time, by whichever replica leads. False: *why (may be NULL) has the
- * reason. */
+/* Whether ledgers are committed, by whichever replica leads. True also while a gap is caught up with, or
+ * under a clock that is wrong: then grants are refused for their own reason. False: *why (may be NULL) has
+ * the reason. */
 bool status_ready(struct status *status, struct detail *why);
 
 #endif

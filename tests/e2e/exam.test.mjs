@@ -1,16 +1,18 @@
 // Twelve faults of a running service. Of each, fairway status names the cause in the line of its question, the rules that fire are its own (on
 // scraped metrics, without their `for`), and the log says it; no other line and no other rule names anything.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { parse, stringify } from 'yaml';
+import { restartWithClock } from './clock.mjs';
 import { restartWithDisk } from './full-disk.mjs';
 import { payment, sleep, startWorld, submit, until } from './harness.mjs';
-import { eachLedger } from './lies.mjs';
+import { eachLedger, flip } from './lies.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 import { unseal } from './unseal.mjs';
 
@@ -53,16 +55,20 @@ class Patient {
     return Object.fromEntries(answers.map(({ question, level, answer }) => [question, { level, answer }]));
   }
 
+  /** The values of all series. Unix times that rules compare with Prometheus's clock, which is this one, are seconds before it (negative). */
   async scrape() {
     const text = await (await fetch(`${this.service.adminUrl}/metrics`)).text();
     return new Map([...text.matchAll(/^([a-z_]+)(?:\{(.*)\})? (-?[\d.e+]+|\+Inf)$/gm)]
-      .map(([, name, labels, value]) => [`${name}{job="fairway",instance="a"${labels ? `,${labels}` : ''}}`, value]));
+      .map(([, name, labels, value]) => [`${name}{job="fairway",instance="a"${labels ? `,${labels}` : ''}}`, 
+        name === 'fairway_cursor_close_time_seconds' ? String(Number(value) - Date.now() / 1000) : value]));
   }
 
   /** Which rules fire after the healthy scrape, repeated, and then these. */
-  firing(healthy, scrapes) {
+  async firing(healthy, scrapes) {
     const series = new Set([healthy, ...scrapes].flatMap(scrape => [...scrape.keys()]));
-    const values = name => [...Array(HEALTHY).fill(healthy), ...scrapes].map(scrape => scrape.get(name) ?? '_').join(' ');
+    const at = (name, value, i) => name.startsWith('fairway_cursor_close_time_seconds') ? i * SCRAPE_S + Number(value) : value;
+    const values = name => [...Array(HEALTHY).fill(healthy), ...scrapes]
+      .map((scrape, i) => scrape.has(name) ? at(name, scrape.get(name), i) : '_').join(' ');
     const rulesFile = path.join(this.world.folder, 'rules.yml'), file = path.join(this.world.folder, 'tests.yml');
     fs.writeFileSync(rulesFile, stringify(rules));
     fs.writeFileSync(file, stringify({ rule_files: [rulesFile], evaluation_interval: `${SCRAPE_S}s`, tests: [{ interval: `${SCRAPE_S}s`,
@@ -70,7 +76,7 @@ class Patient {
         { series: 'up{job="fairway",instance="a"}', values: `1x${HEALTHY + scrapes.length}` }],
       promql_expr_test: [{ expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
         eval_time: `${(HEALTHY + scrapes.length - 1) * SCRAPE_S}s`, exp_samples: [{ labels: '{none="none"}', value: 1 }] }] }] }));
-    const { stdout, stderr } = spawnSync(promtool, ['test', 'rules', file], { encoding: 'utf8' });
+    const { stdout, stderr } = await promisify(execFile)(promtool, ['test', 'rules', file]).catch(failed => failed); // the RPCs go on meanwhile
     const got = /got: *(.*)/.exec(stdout + stderr)?.[1];
     assert.ok(got !== undefined, stdout + stderr);
     return [...got.matchAll(/alertname="(\w+)"/g)].map(([, name]) => name).sort();
@@ -95,7 +101,7 @@ class Patient {
       }
       const others = Object.entries(seen).filter(([question, { level }]) => level !== 'ok' && !names[question]);
       assert.deepEqual(others, [], 'no other line names anything');
-      assert.deepEqual(this.firing(healthy, scrapes), alerts.toSorted());
+      assert.deepEqual(await this.firing(healthy, scrapes), alerts.toSorted());
       if (log)
         await until(() => log.test(this.service.log.slice(from)), 10_000, 'the log says it');
     } finally {
@@ -135,7 +141,7 @@ patient('its own RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
     log: /ingestion failed.*getLedgers: .*timed out/,
     end: () => one.rpc = null,
   }));
-  fault('EX1 clock', async one => one.exam({
+  fault('EX1 clock: the network\'s is fast', async one => one.exam({
     begin: () => one.world.localnet.faults.configure({ jump: 1, jumpSeconds: 60 }),
     names: { [LEASE]: /clock/, [LEDGERS]: /closed \d+ s after the database's clock/ },
     alerts: ['FairwayClock', 'FairwayNotGranting'],
@@ -166,7 +172,7 @@ patient('the pool', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '
       bump.sign(one.users[0]);
       await submit(one.world, bump.toXDR());
     },
-    names: { [ROOM]: /1 quarantined/ }, alerts: ['FairwayQuarantine'], log: /channel account quarantined.*account=G/,
+    names: { [ROOM]: /1 quarantined \(its sequence number was consumed by a transaction that fairway did not sign\)/ }, alerts: ['FairwayQuarantine'], log: /channel account quarantined.*account=G/,
     end: async () => {
       const [[address]] = await one.world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'");
       await one.world.fairway('accounts', 'release', address);
@@ -202,8 +208,32 @@ patient('the account', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
   }));
 });
 
+patient('the clock of the database', {}, fault => {
+  fault('EX1 clock: the database\'s is fast', async one => {
+    const clock = await restartWithClock(one.world);
+    await one.exam({
+      begin: () => clock.set('+60'),
+      names: { [LEASE]: /clock/, [LEDGERS]: /closed (59|6\d) s before the database's clock, and ledgers come in: that clock is fast/ },
+      alerts: ['FairwayClock', 'FairwayNotGranting'],
+      end: () => clock.set('+0'),
+    });
+  });
+});
+
+for (const [place, liar] of [['first', 0], ['second', 1]])
+  patient(`two RPCs, of which the ${place} lies`, { rpcs: 2 }, fault => {
+    fault('EX1 RPC lying: it changes a bit of each ledger', async one => one.exam({
+      begin: () => one.rpc = async (call, forward, i) => {
+        const answer = await forward();
+        return call.method === 'getLedgers' && i === liar ? flip(400)(answer) : answer;
+      },
+      names: { [PART]: new RegExp(`^RPC ${liar + 1}: \\d+ of its ledgers are not the network's`) },
+      alerts: ['FairwayRpcLies'], log: new RegExp(`another RPC's was used.*rpc=${liar + 1}`),
+    }));
+  });
+
 patient('two RPCs', { rpcs: 2 }, fault => {
-  fault('EX1 RPC lying', async one => one.exam({
+  fault('EX1 RPC lying: it names another hash', async one => one.exam({
     begin: () => one.rpc = async (call, forward, i) => {
       const answer = await forward();
       return call.method === 'getLedgers' && i === 1 ? eachLedger(ledger => (ledger.hash = 'ab'.repeat(32)))(answer) : answer;

@@ -93,7 +93,7 @@ const steady = '5x120', growing = '0+60x120', none = '0x120';
 const healthy = {
   up: '1x120', process_start_time_seconds: '1000x120', fairway_build_info: '1x120',
   fairway_grants_allowed: '1x120', fairway_grants_held_until_seconds: none,
-  fairway_cursor_lag_seconds: steady, fairway_ingestion_ok: '1x120', fairway_ingestion_lead_taken_total: '1x120',
+  fairway_cursor_lag_seconds: steady, fairway_cursor_close_time_seconds: '-5+60x120', fairway_ingestion_ok: '1x120', fairway_ingestion_lead_taken_total: '1x120',
   'fairway_channel_accounts{state="idle"}': '80x120', 'fairway_channel_accounts{state="leased"}': '20x120',
   'fairway_channel_accounts{state="quarantined"}': none,
   'fairway_leases_ended_total{end="confirmed"}': growing, 'fairway_leases_ended_total{end="expired"}': '0+1x120',
@@ -113,19 +113,22 @@ const healthy = {
   'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="ok"}': growing,
   'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="error"}': growing,
   'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="failed"}': '0+1x120',
+  'fairway_rpc_ledgers_refuted_total{rpc="2"}': none,
   fairway_distribution_known: '1x120', fairway_distribution_spendable_stroops: '1000000000-100000x120',
   fairway_distribution_balance_stroops: '3000000000-100000x120',
   fairway_distribution_payments_left: '50000x120', fairway_distribution_payments_low: '1000x120',
   fairway_keyd_fee_budget_left_stroops: '900x120', fairway_keyd_fee_budget_stroops: '1000x120',
   fairway_protocol_known: '30x120', fairway_protocol_seen: '30x120',
 };
+/** From minute 60 on, the last ledger is that of minute 59. */
+const late = { fairway_cursor_lag_seconds: '5x60 65+60x60', fairway_cursor_close_time_seconds: '-5+60x60 3595x60' };
 /** What each fault changes, in both replicas or in the one that is named first; and the alerts that fire within 20 minutes of minute 60. */
 const faults = {
   'all is well': [{}, []],
   'grants are stopped': [{ fairway_grants_allowed: '1x60 0x60' }, ['FairwayNotGranting']],
   'a hold that does not end': [{ fairway_grants_allowed: '1x60 0x60', fairway_grants_held_until_seconds: '0x60 5000x60' }, ['FairwayHold']],
-  'ledgers are late': [{ fairway_cursor_lag_seconds: '5x60 60+60x60' }, ['FairwayLedgersLate']],
-  'nobody leads': [{ 'a fairway_ingestion_leader': '1x60 0x60', fairway_cursor_lag_seconds: '5x60 60+60x60' },
+  'ledgers are late': [late, ['FairwayLedgersLate']],
+  'nobody leads': [{ 'a fairway_ingestion_leader': '1x60 0x60', ...late },
     ['FairwayLedgersLate', 'FairwayNoLeader']],
   'a command leads': [{ 'a fairway_ingestion_leader': '1x60 0x60' }, []],
   'the lead goes back and forth': [{ 'b fairway_ingestion_lead_taken_total': '1x60 2+1x60' }, ['FairwayLeadChanges']],
@@ -146,9 +149,13 @@ const faults = {
   'one replica has no database': [{ 'a fairway_database_up': '1x60 0x60' }, ['FairwayDatabaseDown']],
   'the disk is full': [{ fairway_database_disk_ok: '1x60 0x60' }, ['FairwayDatabaseDiskFull']],
   'the standby is away': [{ fairway_database_standby_connected: '1x60 0x60' }, ['FairwayNoStandby']],
-  'the clock is slow': [{ fairway_cursor_lag_seconds: '2x60 -50x60' }, ['FairwayClock']],
+  'the clock is slow': [{ fairway_cursor_lag_seconds: '5x60 -55x60' }, ['FairwayClock']],
+  'the clock is fast': [{ fairway_cursor_lag_seconds: '5x60 65x60' }, ['FairwayClock']],
+  "the network's clock is fast": [{ fairway_cursor_lag_seconds: '5x60 -55x60', fairway_cursor_close_time_seconds: '-5+60x60 3655+60x59' }, ['FairwayClock']],
+  "Prometheus's clock is fast": [{ fairway_cursor_close_time_seconds: '-5+60x60 3535+60x59' }, ['FairwayClock']],
   'no standby': [{ fairway_database_synchronous_standby_configured: '1x60 0x60' }, ['FairwayNoStandby']],
   'an old snapshot': [{ fairway_oldest_snapshot_seconds: '0x60 300+60x60' }, ['FairwayOldSnapshot']],
+  'an RPC changes a ledger': [{ 'a fairway_rpc_ledgers_refuted_total{rpc="2"}': '0x75 1x45' }, ['FairwayRpcLies']],
   'the RPC fails': [{ 'fairway_rpc_calls_total{rpc="1",method="getLedgers",result="failed"}': '0x60 0+60x60' }, ['FairwayRpcFails']],
   'few payments are left': [{ fairway_distribution_payments_left: '50000x60 900x60' }, ['FairwayFundsLow']],
   'the money lasts for hours': [{ fairway_distribution_spendable_stroops: '1000000000-1000000x120',

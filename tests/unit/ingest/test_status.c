@@ -61,6 +61,18 @@ static void a_cursor_that_stands_still_has_its_reason(void **state)
     status_wipe(&status);
 }
 
+/* The clock of the database is fast, or ledgers are caught up with. */
+static void a_cursor_that_moves_is_ready_however_old_its_ledger_is(void **state)
+{
+    struct status status = status_at(300);
+    assert_not_ready(&status, "7, closed 300 s ago");
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 300});
+    assert_true(status_ready(&status, NULL));
+    status.moved_ms -= 36000; /* as if so much time had passed */
+    assert_not_ready(&status, "8, closed 300 s ago");
+    status_wipe(&status);
+}
+
 static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger(void **state)
 {
     struct status status = status_at(0);
@@ -160,6 +172,7 @@ int main(void)
         cmocka_unit_test(it_is_not_ready_before_the_first_ledger),
         cmocka_unit_test(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds),
         cmocka_unit_test(a_cursor_that_stands_still_has_its_reason),
+        cmocka_unit_test(a_cursor_that_moves_is_ready_however_old_its_ledger_is),
         cmocka_unit_test(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger),
         cmocka_unit_test(nothing_but_a_ledger_makes_it_ready_again),
         cmocka_unit_test(the_first_look_at_the_cursor_ends_no_outage),
