@@ -176,8 +176,8 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
 
 .PHONY: test test-programs
 # The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
-TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
-LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
+TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
+LONGEST = tests/ha/ha.test.mjs $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
     tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
 test: install-test
 	@$(PARALLEL) build test-programs
@@ -286,8 +286,7 @@ attack: install-test
 
 # Switchovers and kills of the leader of a Patroni cluster under load. HA_FAULTS=N: so many.
 .PHONY: ha
-ha:
-	@sh tests/install.sh ha
+ha: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/ha/ha.mjs
 

@@ -3,20 +3,19 @@
 # JavaScript packages of tests/package-lock.json by npm, Go and the Python packages of tests/requirements.txt by pip. Does nothing when
 # everything is installed.
 #
-#   install.sh build | run | test | fuzz | ha | bench      what the packages are needed for
+#   install.sh build | run | test | fuzz | bench      what the packages are needed for
 set -eu
 cd "$(dirname "$0")"
 target=${1:-test}
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
 run="postgresql ca-certificates procps curl"
-test="chromium clang clang-tidy cppcheck libcmocka-dev libfaketime binutils dpkg-dev pgbouncer spin python3 python3-pip"
+test="chromium clang clang-tidy cppcheck libcmocka-dev libfaketime binutils dpkg-dev pgbouncer spin python3 python3-pip patroni etcd-server python3-etcd"
 case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;
 test) wanted="$build $run $test" ;;
 fuzz) wanted="$build clang libclang-rt-dev libcmocka-dev" ;;
-ha) wanted="$build $run patroni etcd-server python3-etcd" ;;
 bench) wanted="$build $run libcmocka-dev wrk" ;; # its programs link the tests' support library
 *) echo "install.sh: unknown target $target" >&2; exit 64 ;;
 esac
