@@ -78,9 +78,9 @@ if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package
     cp package-lock.json node_modules/.fairway-lock
 fi
 
-# promtool, for tests/lint/prometheus.test.mjs. Debian has it in the package of a service, so this file alone is taken from the package.
+# promtool, for tests/lint/prometheus.test.mjs. Debian 12 has it in the package of a service, so this file alone is taken from the package.
 take_promtool() {
-    apt-get -q download prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+    { apt-get -q download promtool || apt-get -q download prometheus; } && dpkg-deb --fsys-tarfile prom*.deb | tar -x ./usr/bin/promtool
 }
 
 # The Stellar SDK for Python, schemathesis, and Go, whose version in Debian is too old for its SDK. By hash, and none is built here.
@@ -94,11 +94,11 @@ if [ "$target" = test ]; then
         echo "$lock" >../build/packages/.fairway-lock
     fi
     if [ ! -x ../build/packages/promtool ]; then
-        echo "taking promtool out of Debian's package prometheus"
+        echo "taking promtool out of Debian's package"
         folder=$(mktemp -d)
         if ! (cd "$folder" && { take_promtool || { [ "$(id -u)" -eq 0 ] && apt-get -q update && take_promtool; }; }) >"$folder.log" 2>&1; then
             tail -n 5 "$folder.log" >&2
-            echo "apt-get download prometheus failed; after apt-get update, repeat the command" >&2
+            echo "apt-get download of promtool failed; after apt-get update, repeat the command" >&2
             exit 69
         fi
         mv "$folder/usr/bin/promtool" ../build/packages/
