@@ -15,10 +15,12 @@ import { watchWal } from '../oracle/wal.mjs';
 import { Contest } from './contest.mjs';
 import { Faults } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
+import { Gauges } from './gauges.mjs';
 import { Governor } from './governor.mjs';
 import { startNetwork } from './network-child.mjs';
 import { OldLeases } from './old-leases.mjs';
 import { Operator } from './operator.mjs';
+import { Random } from './random.mjs';
 import { Requests } from './requests.mjs';
 import { Swarm, TIMEOUT_SECONDS } from './swarm.mjs';
 
@@ -107,10 +109,12 @@ export class Storm {
   /** Injects faults, {ms, gapMs, databaseMs, enough} as in Faults.run(), with an operator's command about every commandMs. */
   async runFaults({ commandMs, ...faults }) {
     this.governor = new Governor({ sql: this.sql, swarm: this.swarm, target: this.inUse });
+    this.gauges = new Gauges({ url: this.world.superuser, fleet: this.fleet, random: new Random(this.seed, 'gauges') });
     this.operator.start(commandMs);
     await this.faults.run(faults);
     await this.operator.stop();
     await this.governor.stop();
+    await this.gauges.stop();
   }
 
   /** DR6: for longer than any lease may live, clients run but the RPC has no ledgers. Returns lines about what went wrong. */
@@ -171,11 +175,11 @@ export class Storm {
     const [[signatures]] = await history.query('SELECT count(*) FROM signature');
     const [[terms]] = await history.query('SELECT max(term) FROM cursor_change');
     return { drained, broken, results, leases: Number(leases), signatures: Number(signatures), terms: Number(terms), kills: this.fleet.kills,
-      inUse: this.governor.report(), keys: await keys(history), submissions: await submissions(history), contests: await contests(history),
+      inUse: this.governor.report(), gauges: [this.gauges.tries, Math.min(...Object.values(this.gauges.compared))], keys: await keys(history), submissions: await submissions(history), contests: await contests(history),
       oldLeases: this.oldLeases.count, faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
       clients: { ...this.requests.count, ...this.swarm.count }, refusals: this.requests.refusals,
       seconds: Math.round((Date.now() - this.begun) / 1000), secondsToFinish: Math.round((Date.now() - begun) / 1000),
-      wrong: [...asserted, ...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
+      wrong: [...asserted, ...this.gauges.wrong, ...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
   }
 
   /** What tests/assertions.sql finds. */
@@ -203,6 +207,7 @@ export class Storm {
     await this.governor?.stop();
     await this.operator?.stop();
     await this.fleet?.stop();
+    await this.gauges?.stop();
     await this.wal?.stop();
     await this.history?.stop();
     if (this.world)
