@@ -176,7 +176,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_
 
 .PHONY: test test-programs
 # The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
-TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
+TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e exam ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
 LONGEST = tests/ha/ha.test.mjs $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
     tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
 test: install-test
@@ -289,6 +289,12 @@ attack: install-test
 ha: install-test
 	@$(PARALLEL) build
 	@$(TEST_ENV) $(NODE) tests/ha/ha.mjs
+
+# One fault of a running service, chosen by a seed, and what an operator sees of it: SEED=N.
+.PHONY: exam
+exam: install-test
+	@$(PARALLEL) build $(PRELOADED)
+	@$(TEST_ENV) SEED=$(SEED) $(NODE) tests/exam/blind.mjs
 
 # The size of the product, the pages and the tests.
 .PHONY: figures
