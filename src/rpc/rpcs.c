@@ -217,8 +217,8 @@ static enum err ledgers(
     }
     if (e != ERR_OK)
         return e;
-    if (second != NULL &&
-        start % 2 == 0) { /* so that one that changes ledgers is noticed whatever its place */
+    /* In turn, so that an RPC that changes ledgers is noticed whatever its place. */
+    if (second != NULL && start % 2 == 0) {
         struct rpcs_source *other = first;
         first = second;
         second = other;
