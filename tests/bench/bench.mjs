@@ -1,7 +1,7 @@
 // `make bench`: signed responses a second over HTTP. PostgreSQL runs with fsync on; load generator, service, ledger feed and database share
 // one machine. Prints the tables of the README and the goals beside what was reached, and writes the same figures to build/bench.json.
-//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, release, submit (default: these; see release.mjs, submit.mjs), snapshot
-//                    (see snapshot.mjs)
+//   BENCH            parts to run: pools, lives, in_use, keys, auth, history, release, submit (default: these; see release.mjs, submit.mjs), snapshot,
+//                    hour (see snapshot.mjs, hour.mjs)
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
@@ -10,6 +10,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { goals, ratios } from './goals.mjs';
+import { hour } from './hour.mjs';
 import { measure, together } from './measure.mjs';
 import { CPU, cell, connections, cpuCells, fmt, poolConnections, row, table } from './report.mjs';
 import { release } from './release.mjs';
@@ -164,9 +165,10 @@ async function history() {
 const parts = { pools, lives, in_use: inUse, keys, auth, history,
   release: async () => { figures.release = await release(cluster); },
   submit: async () => { figures.submit = await submit(cluster); },
-  snapshot: async () => { figures.snapshot = await snapshot(cluster); } };
+  snapshot: async () => { figures.snapshot = await snapshot(cluster); },
+  hour: async () => { figures.hour = await hour(cluster); } };
 try {
-  const chosen = list('BENCH', Object.keys(parts).filter(name => name !== 'snapshot').join(',')), unknown = chosen.find(name => !parts[name]);
+  const chosen = list('BENCH', Object.keys(parts).filter(name => !['snapshot', 'hour'].includes(name)).join(',')), unknown = chosen.find(name => !parts[name]);
   if (unknown)
     throw new Error(`BENCH=${unknown}: no such part; there are ${Object.keys(parts).join(', ')}`);
   figures.about = { date: new Date().toISOString(), commit: run('git', ['-C', root, 'rev-parse', '--short', 'HEAD']).trim(),
