@@ -65,6 +65,16 @@ static void answer(struct screen *screen, enum level level, const char *question
     json_write_close(&screen->out, '}');
 }
 
+/* Then this is the cause, and not a clock. */
+static bool no_ledgers_come(const struct screen *screen)
+{
+    const struct api_settings *settings = screen->settings;
+    const struct grants_state *grants = &screen->now.pool.grants;
+    return grants->known && !grants->stopped && !grants->paused &&
+           screen->now.pool.cursor_lag_s > grants_clock_slack_s(settings->ledger_ms) &&
+           !settings->ingest_ready(settings->ingest_context, NULL);
+}
+
 static void answer_leases(struct screen *screen)
 {
     const struct pool_now *now = &screen->now;
@@ -75,7 +85,12 @@ static void answer_leases(struct screen *screen)
         clock_text(now->pool.grants.held_until_s, until);
         answer(screen, LEVEL_BAD, "May I lease?", "no, on hold until a ledger closes after %s: %s", until,
             now->pool.grants.reason);
-    } else
+    } else if (no_ledgers_come(screen))
+        answer(screen, LEVEL_BAD, "May I lease?",
+            "no: the last ledger closed %" PRId64
+            " s ago and no later one is ingested; the sick part says why",
+            now->pool.cursor_lag_s);
+    else
         answer(screen, LEVEL_BAD, "May I lease?", "no: %s", now->why.text);
 }
 
@@ -103,6 +118,21 @@ static void answer_room(struct screen *screen)
         why != NULL ? ")" : "", pool->retiring, pool->creating, pool->oldest_lease_s, screen->recent.waiting);
 }
 
+static int64_t recently_ended(const struct recent *recent)
+{
+    int64_t ended = 0;
+    for (size_t i = 0; i < recent->ledger_count; i++)
+        ended += recent->ledgers[i].ended;
+    return ended;
+}
+
+static int64_t recent_span_s(const struct recent *recent)
+{
+    return recent->ledger_count == 0
+               ? 0
+               : recent->ledgers[0].close_time_s - recent->ledgers[recent->ledger_count - 1].close_time_s;
+}
+
 static void answer_ledgers(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
@@ -110,20 +140,25 @@ static void answer_ledgers(struct screen *screen)
     const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
     const bool apart = apart_s > grants_clock_slack_s(settings->ledger_ms);
     const bool come_in = apart && settings->ingest_ready(settings->ingest_context, NULL);
-    int64_t ended = 0;
-    for (size_t i = 0; i < screen->recent.ledger_count; i++)
-        ended += screen->recent.ledgers[i].ended;
+    const int64_t ended = recently_ended(&screen->recent);
+    const bool unsubmitted =
+        ended == 0 && pool->idle == 0 && pool->oldest_lease_s > recent_span_s(&screen->recent);
     if (pool->cursor_sequence == 0)
         answer(screen, LEVEL_BAD, "Do leases end?", "no ledger is committed yet");
     else
-        answer(screen, apart ? LEVEL_BAD : LEVEL_OK, "Do leases end?",
+        answer(screen,
+            apart         ? LEVEL_BAD
+            : unsubmitted ? LEVEL_WARN
+                          : LEVEL_OK,
+            "Do leases end?",
             "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
-            "%" PRId64 " leases",
+            "%" PRId64 " leases%s",
             pool->cursor_sequence, apart_s, pool->cursor_lag_s < 0 ? "after" : "before",
             come_in && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
                 : "",
-            screen->recent.ledger_count, ended);
+            screen->recent.ledger_count, ended,
+            unsubmitted ? ", and no account is idle: are the leases submitted?" : "");
 }
 
 static void answer_ends(struct screen *screen)

@@ -69,8 +69,10 @@ static enum err add_row(struct ring *ring, const struct master_key_row *row, str
     struct ring_key *key;
     if (!row->derived && find(ring, row->key_id) == NULL)
         return detail_set(detail, ERR_CONFIG,
-            "MASTER_KEY_FILE does not hold master key %s, which the database needs%s", row->key_id,
-            secrets->has_old_key ? ", nor does OLD_MASTER_KEY_FILE" : "");
+            "MASTER_KEY_FILE does not hold master key %s, which the database needs%s, but %s:"
+            " use the file of the other replicas",
+            row->key_id, secrets->has_old_key ? ", nor does OLD_MASTER_KEY_FILE" : "",
+            secrets->key_count > 0 ? secrets->keys[0].row.key_id : "none");
     if (!row->derived)
         return ERR_OK;
     if (secrets->passphrase_len == 0)

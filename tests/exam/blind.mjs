@@ -10,7 +10,7 @@ const indent = text => text.trimEnd().replace(/^/gm, '    ');
 class Examined extends Patient {
   async judge(fault, { firing, log }) {
     const { out } = await this.world.start(['status'], { ADMIN_PORT: new URL(this.service.adminUrl).port }).ended;
-    say(`fairway status:\n\n${indent(out)}\n\nrules that fire: ${firing.join(', ') || 'none'}\n`);
+    say(`fairway status:\n\n${indent(out)}\n\nrules that fire, without their waiting times: ${firing.join(', ') || 'none'}\n`);
     say(`the log since it began, without level=info:\n\n${indent(log().split('\n').filter(line => !line.includes('level=info')).slice(-20).join('\n'))}\n`);
   }
 

@@ -34,7 +34,7 @@ patient('one RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '1
 patient('its own RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('RPC late', async one => one.exam({
     begin: () => one.rpc = async (call, forward) => (await sleep(20_000), null),
-    names: { [PART]: /getLedgers: .*timed out/, [LEDGERS]: /closed (4[5-9]|[5-9]\d) s before/, [LEASE]: /ingestion is behind/ },
+    names: { [PART]: /getLedgers: .*timed out/, [LEDGERS]: /closed (4[5-9]|[5-9]\d) s before/, [LEASE]: /closed \d+ s ago and no later one is ingested/ },
     alerts: ['FairwayLedgersLate', 'FairwayNotGranting', 'FairwayReplicaNotIngesting', 'FairwayRpcFails'],
     log: /ingestion failed.*getLedgers: .*timed out/,
     end: () => one.rpc = null,
@@ -83,7 +83,7 @@ patient('the pool', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '
       one.refused = one.lease(20).catch(() => {}); // it waits, and is refused
       await sleep(6500);
     },
-    names: { [ROOM]: new RegExp(`^0 idle of ${ACCOUNTS} active accounts`), [SPEED]: /99 % at most 10000 ms/ },
+    names: { [ROOM]: new RegExp(`^0 idle of ${ACCOUNTS} active accounts`), [LEDGERS]: /ended 0 leases, and no account is idle: are the leases submitted\?$/, [SPEED]: /99 % at most 10000 ms/ },
     alerts: ['FairwayPoolExhausted', 'FairwayPoolNearlyLeased'],
   }));
 });
