@@ -171,7 +171,7 @@ unit-$(1): $(filter $(BUILD)/tests/unit/$(1)/%,$(UNIT))
 endef
 $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 
-TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_FULL_DISK=$(FULL_DISK) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_MUTANTS=$(BUILD)/tests/fuzz/mutants FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
+TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_SICK_SERVER=$(SICK_SERVER) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_MUTANTS=$(BUILD)/tests/fuzz/mutants FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 .PHONY: test test-programs
@@ -188,9 +188,9 @@ $(STOP): tests/faults/stop.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE,$(ALL_CFLAGS)) $(INCLUDE_db) -fPIC -shared -o $@ $< -lpq
-# A library that tests preload into PostgreSQL, to make its disk full.
-FULL_DISK := $(BUILD)/tests/faults/full_disk.so
-$(FULL_DISK): tests/faults/full_disk.c
+# A library that tests preload into PostgreSQL, to make its disk full or its clock fast.
+SICK_SERVER := $(BUILD)/tests/faults/sick_server.so
+$(SICK_SERVER): tests/faults/sick_server.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
@@ -200,7 +200,7 @@ $(FAIL): tests/faults/fail.c
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -fPIE -Wmissing-prototypes,$(ALL_CFLAGS)) -U_FORTIFY_SOURCE -fPIC -shared -o $@ $<
-PRELOADED := $(STOP) $(FULL_DISK) $(FAIL)
+PRELOADED := $(STOP) $(SICK_SERVER) $(FAIL)
 # The client in Go. Without optimizations it takes half of the time.
 GO_CLIENT := $(BUILD)/tests/clients/payment
 $(GO_CLIENT): $(wildcard tests/clients/go/*)

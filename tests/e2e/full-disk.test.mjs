@@ -2,7 +2,7 @@
 // without being recorded, and everything recovers when there is space again.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { restartWithDisk } from './full-disk.mjs';
+import { restartSick } from './sick-server.mjs';
 import { assertSettled, payment, payThrough, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 40;
@@ -10,7 +10,7 @@ let world, service, disk;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS });
-  disk = await restartWithDisk(world);
+  disk = await restartSick(world);
   service = await world.serve();
 });
 after(() => world?.stop());

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { payThrough, sleep, startWorld, until } from './harness.mjs';
-import { restartWithDisk } from './full-disk.mjs';
+import { restartSick } from './sick-server.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 const OUTAGE_MS = 50_000; // longer than a standby waits for a leader that commits nothing
@@ -11,7 +11,7 @@ let world, rpc, services, users, disk;
 
 before(async () => {
   world = await startWorld({ accounts: 4, ledgerMs: 300 });
-  disk = await restartWithDisk(world);
+  disk = await restartSick(world);
   rpc = await proxyRpc(world.localnet.url, async (call, forward) => rpc.away ? 503 : forward());
   world.env.RPC_URL = rpc.url;
   users = await Promise.all([world.newAccount(), world.newAccount()]);

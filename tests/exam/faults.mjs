@@ -4,10 +4,9 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { restartWithClock } from '../e2e/clock.mjs';
-import { restartWithDisk } from '../e2e/full-disk.mjs';
 import { sleep, submit } from '../e2e/harness.mjs';
 import { eachLedger, flip } from '../e2e/lies.mjs';
+import { restartSick } from '../e2e/sick-server.mjs';
 import { unseal } from '../e2e/unseal.mjs';
 import { ACCOUNTS } from './patient.mjs';
 
@@ -108,12 +107,12 @@ patient('the account', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
 
 patient('the clock of the database', {}, fault => {
   fault('clock: the database\'s is fast', async one => {
-    const clock = await restartWithClock(one.world);
+    const server = await restartSick(one.world);
     await one.exam({
-      begin: () => clock.set('+60'),
+      begin: () => server.setClock(60),
       names: { [LEASE]: /clock/, [LEDGERS]: /closed (59|6\d) s before the database's clock, and ledgers come in: that clock is fast/ },
       alerts: ['FairwayClock', 'FairwayNotGranting'],
-      end: () => clock.set('+0'),
+      end: () => server.setClock(0),
     });
   });
 });
@@ -168,7 +167,7 @@ patient('the database', { env: { DATABASE_FAILOVER: 'asynchronous' } }, fault =>
 
 patient('the disk', {}, fault => {
   fault('disk full', async one => {
-    const disk = await restartWithDisk(one.world);
+    const disk = await restartSick(one.world);
     await one.exam({
       begin: () => disk.fill(),
       names: { [PART]: /^the database cannot write: is its disk full\?/ },

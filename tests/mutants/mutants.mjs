@@ -30,7 +30,7 @@ for (const file of files)
 function run(tree, command, args, ms) {
   const env = { ...process.env, BUILD, MAKEFLAGS: '', FAIRWAY_FSYNC: 'off', FAIRWAY_BIN: `${BUILD}/fairway`, FAIRWAY_KEYD: path.join(tree, BUILD, 'fairway-keyd'),
     FAIRWAY_CLUSTER: path.join(home, 'cluster'), FAIRWAY_VECTORS: `${BUILD}/vectors.txt`, FAIRWAY_STOP: `${BUILD}/tests/faults/stop.so`,
-    FAIRWAY_FULL_DISK: `${BUILD}/tests/faults/full_disk.so`, FAIRWAY_FAIL_SO: `${BUILD}/tests/faults/fail.so` };
+    FAIRWAY_SICK_SERVER: `${BUILD}/tests/faults/sick_server.so`, FAIRWAY_FAIL_SO: `${BUILD}/tests/faults/fail.so` };
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd: tree, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
@@ -73,7 +73,7 @@ async function prepare(programs) {
     path.join(tree, 'tests')]);
   fs.symlinkSync(path.join(root, 'tests/node_modules'), path.join(tree, 'tests/node_modules'));
   const { code, output } = await make(tree, `-j${JOBS}`, 'COMMIT=mutants', 'build', `${BUILD}/vectors.txt`,
-    ...['stop', 'full_disk', 'fail'].map(name => `${BUILD}/tests/faults/${name}.so`), ...programs.map(program => `${BUILD}/tests/${program}`));
+    ...['stop', 'sick_server', 'fail'].map(name => `${BUILD}/tests/faults/${name}.so`), ...programs.map(program => `${BUILD}/tests/${program}`));
   if (code !== 0)
     throw new Error(output);
   return tree;

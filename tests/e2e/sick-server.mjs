@@ -1,0 +1,17 @@
+// A database server whose disk can be full (it reports SQLSTATE 53100 where a file would have to grow) and whose clock can be fast: faults/sick_server.c.
+import fs from 'node:fs';
+import path from 'node:path';
+
+const root = new URL('../..', import.meta.url).pathname;
+const library = path.resolve(root, process.env.FAIRWAY_SICK_SERVER ?? 'build/release/tests/faults/sick_server.so');
+
+/** Restarts the world's server. fill() fills its disk, free() makes space; setClock() sets by how many seconds its clock is fast. */
+export async function restartSick(world) {
+  const copy = path.join(world.folder, 'sick_server.so'); // a folder that the server's user can read
+  const full = path.join(world.folder, 'full'), clock = path.join(world.folder, 'clock');
+  fs.copyFileSync(library, copy);
+  fs.chmodSync(copy, 0o755);
+  await world.postgres('stop');
+  await world.postgres('start', { env: { LD_PRELOAD: copy, FULL_DISK: full, FAST_CLOCK: clock } });
+  return { fill: () => fs.writeFileSync(full, ''), free: () => fs.rmSync(full, { force: true }), setClock: seconds => fs.writeFileSync(clock, String(seconds)) };
+}
