@@ -177,8 +177,8 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_SICK_SERVER=$(SIC
 .PHONY: test test-programs
 # The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
 TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e exam ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
-LONGEST = tests/ha/ha.test.mjs $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
-    tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
+LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
+    tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
 test: install-test
 	@$(PARALLEL) build test-programs
 	@$(TEST_ENV) tests/run.sh $(LONGEST) $(filter-out $(LONGEST),$(TESTS))

@@ -224,6 +224,19 @@ static enum err catch_up(struct provision *provision, struct detail *detail)
     return ERR_OK;
 }
 
+/* Without them no lease ends and no submission is decided. Old ones that are caught up with do not count. */
+static bool has_recent_ledgers(const struct provision *provision, struct detail *why)
+{
+    const struct pool_counts *counts = &provision->counts;
+    if (!ingest_ready(provision->settings->ingest, why))
+        return false;
+    if (counts->cursor_lag_s <= grants_clock_slack_s(provision->settings->ledger_ms))
+        return true;
+    detail_write(why, "the last ledger committed, %" PRIu32 ", closed %" PRId64 " s ago; later ones come in",
+        counts->cursor_sequence, counts->cursor_lag_s);
+    return false;
+}
+
 /* Reads the pool and takes one action. */
 static enum err step(struct provision *provision, struct detail *detail)
 {
@@ -237,8 +250,7 @@ static enum err step(struct provision *provision, struct detail *detail)
     db_rollback(provision->session.db);
     if (e != ERR_OK)
         return e;
-    /* without ledgers no lease ends and no submission is decided */
-    provision->waits_for_ledgers = !ingest_ready(provision->settings->ingest, &why);
+    provision->waits_for_ledgers = !has_recent_ledgers(provision, &why);
     if (provision->waits_for_ledgers)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s", why.text);
     e = catch_up(provision, detail);
