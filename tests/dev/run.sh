@@ -101,7 +101,11 @@ lock_folder() {
         echo $$ >"$dir/run.pid"
         return
     fi
-    other=$(cat "$dir/run.pid" 2>/dev/null || true)
+    for _ in 1 2 3 4 5 6 7 8 9 10; do # it may not have written its number yet
+        other=$(cat "$dir/run.pid" 2>/dev/null || true)
+        [ -z "$other" ] || [ ! -d "/proc/$other" ] || break
+        sleep 0.1
+    done
     fail 69 "another \`make run\` uses $dir/${other:+: process $other. Stop it there with Ctrl-C, or with: kill $other}
 To run a second one beside it: RUN_DIR=$dir-2 PORT=$((PORT + 1)) make run"
 }
