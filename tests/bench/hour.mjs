@@ -1,19 +1,18 @@
 // The part `hour` of the bench: BENCH_HOUR_MINUTES (60) of BENCH_HOUR_RATE (600) leases a second, at random times, of BENCH_HOUR_POOL (20,000)
-// accounts. A network (release_network) closes ledgers of today's size every 5 s with all open leases, and the service commits them itself. What
+// accounts. A network (release_network) closes a ledger every 5 s with all open leases and 400 other transactions, and the service commits them itself. What
 // must not grow is printed for each tenth of the time: memory, the table of accounts, the time that a ledger's commit takes.
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { until } from '../e2e/harness.mjs';
 import { fmt, row } from './report.mjs';
-import { start } from './release.mjs';
+import { rssMb, start } from './release.mjs';
 import { Service, body, build, sql } from './setup.mjs';
 
 const rate = Number(process.env.BENCH_HOUR_RATE ?? 600), pool = Number(process.env.BENCH_HOUR_POOL ?? 20_000);
 const minutes = Number(process.env.BENCH_HOUR_MINUTES ?? 60);
 const EVERY_MS = 5000, TRANSACTIONS = EVERY_MS / 1000 * rate + 400, STEPS = 10, CONNECTIONS = 256;
 
-const rssMb = pid => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 const childOf = pid => Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0]);
 
 /** How many ledgers the service has committed, and how long that took from the RPC's answers on. */

@@ -33,7 +33,7 @@ export async function start(cluster, url, everyMs, transactions, ahead, env = {}
     stop: async () => { network.kill('SIGKILL'); await network.ended; } };
 }
 
-const rssMb = pid => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
+export const rssMb = pid => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
 async function measure(cluster, name, { what, everyMs, transactions, pauseMs }) {
   let network;
