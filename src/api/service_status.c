@@ -39,6 +39,8 @@ struct screen {
     const struct api_settings *settings;
     bool database;
     struct detail database_error;
+    bool ingests; /* read once, so that no line contradicts another one */
+    struct detail why_not;
     struct pool_now now;
     struct recent recent;
     bool disk;
@@ -68,11 +70,9 @@ static void answer(struct screen *screen, enum level level, const char *question
 /* Then this is the cause, and not a clock. */
 static bool no_ledgers_come(const struct screen *screen)
 {
-    const struct api_settings *settings = screen->settings;
     const struct grants_state *grants = &screen->now.pool.grants;
-    return grants->known && !grants->stopped && !grants->paused &&
-           screen->now.pool.cursor_lag_s > grants_clock_slack_s(settings->ledger_ms) &&
-           !settings->ingest_ready(settings->ingest_context, NULL);
+    return grants->known && !grants->stopped && !grants->paused && !screen->ingests &&
+           screen->now.pool.cursor_lag_s > grants_clock_slack_s(screen->settings->ledger_ms);
 }
 
 static void answer_leases(struct screen *screen)
@@ -136,10 +136,8 @@ static int64_t recent_span_s(const struct recent *recent)
 static void answer_ledgers(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
-    const struct api_settings *settings = screen->settings;
     const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    const bool apart = apart_s > grants_clock_slack_s(settings->ledger_ms);
-    const bool come_in = apart && settings->ingest_ready(settings->ingest_context, NULL);
+    const bool apart = apart_s > grants_clock_slack_s(screen->settings->ledger_ms);
     const int64_t ended = recently_ended(&screen->recent);
     const bool unsubmitted =
         ended == 0 && pool->idle == 0 && pool->oldest_lease_s > recent_span_s(&screen->recent);
@@ -154,7 +152,7 @@ static void answer_ledgers(struct screen *screen)
             "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases%s",
             pool->cursor_sequence, apart_s, pool->cursor_lag_s < 0 ? "after" : "before",
-            come_in && pool->cursor_lag_s > 0
+            apart && screen->ingests && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
                 : "",
             screen->recent.ledger_count, ended,
@@ -270,12 +268,11 @@ static void judge_keys(const struct screen *screen, char *text, size_t size)
 static void answer_parts(struct screen *screen)
 {
     char text[500] = "";
-    struct detail why = {0};
     judge_database(screen, text, sizeof text);
     judge_rpcs(screen, text, sizeof text);
     judge_keys(screen, text, sizeof text);
-    if (!screen->settings->ingest_ready(screen->settings->ingest_context, &why))
-        sick(text, sizeof text, "%s", why.text);
+    if (!screen->ingests)
+        sick(text, sizeof text, "%s", screen->why_not.text);
     if (protocol_noted() > PROTOCOL_KNOWN)
         sick(text, sizeof text,
             "the network has protocol %" PRIu32 " or votes for it, this version knows %d: "
@@ -357,6 +354,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     struct screen *screen AUTO_FREE = NEW(struct screen);
     screen->settings = query->settings;
     screen->speed = recent_speed_read(&query->api->speed);
+    screen->ingests = screen->settings->ingest_ready(screen->settings->ingest_context, &screen->why_not);
     enum err e = pool_now_read(db, query->settings, true, &screen->now, &screen->database_error);
     if (e == ERR_OK)
         e = recent_read(db, &screen->recent, &screen->database_error);
