@@ -1,5 +1,6 @@
 -- The two roles of a fairway database. fairway_owner runs `fairway migrate` and owns the tables; fairway runs all other commands: it may read
--- tables and call fairway's functions, nothing else. A superuser runs this once in each new database, before the first migrate:
+-- tables and call fairway's functions, nothing else. A superuser, or the database's owner with CREATEROLE, as managed PostgreSQL gives, runs this in
+-- each new database before the first migrate, and again when this file has changed:
 --
 --   createdb fairway
 --   FAIRWAY_OWNER_PASSWORD=... FAIRWAY_PASSWORD=... psql -v ON_ERROR_STOP=1 -d fairway -f roles.sql
@@ -24,6 +25,14 @@ ALTER ROLE fairway PASSWORD :'password';
 
 -- For fairway migrate, which creates the schema fairway.
 GRANT CREATE ON DATABASE :"DBNAME" TO fairway_owner;
+
+-- A role that makes objects can have others run its code: the casts, operators and triggers of its tables. Before PostgreSQL 15 every role may do so.
+REVOKE TEMPORARY ON DATABASE :"DBNAME" FROM PUBLIC;
+SELECT 'REVOKE CREATE ON SCHEMA public FROM PUBLIC' FROM pg_namespace n
+WHERE n.nspname = 'public' AND has_schema_privilege('public', n.oid, 'CREATE') \gexec
+
+-- Whoever is no superuser changes the default privileges of its own roles only.
+SELECT 'GRANT fairway_owner TO CURRENT_USER' WHERE NOT pg_has_role('fairway_owner', 'USAGE') \gexec
 
 -- Applies to everything that fairway_owner creates, also in later versions. migrate revokes EXECUTE from PUBLIC.
 ALTER DEFAULT PRIVILEGES FOR ROLE fairway_owner GRANT USAGE ON SCHEMAS TO fairway;

@@ -1,6 +1,6 @@
--- The events of the cursor's row: pauses, holds, gaps, and who leads.
+-- Trigger: the events of the cursor's row: pauses, holds, gaps, and who leads. With the rights of the caller, because any role may make a trigger of it.
 CREATE OR REPLACE FUNCTION fairway.note_cursor() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM fairway.note(NULL, e.what, e.why) FROM (VALUES
         (NEW.paused IS NOT NULL AND NEW.paused IS DISTINCT FROM OLD.paused, 'leases are paused', NEW.paused),
