@@ -1,6 +1,6 @@
 -- Makes the missing partitions of the days (UTC) from first to last, and returns how many it made. Only one session does so at a time.
 -- A table is made first and attached then: that does not wait for transactions that use its parent, and they do not wait for it. As
--- its owner, because the role of `fairway serve` need not own tables; so the days are limited.
+-- its owner, because the role of `fairway serve` need not own tables. The days are limited, because a transaction may lock those of all.
 CREATE OR REPLACE FUNCTION fairway.add_partitions(first date, last date) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -10,8 +10,8 @@ DECLARE
     part text;
     made bigint := 0;
 BEGIN
-    IF last > current_date + 31 OR last - first > 366 THEN
-        RAISE invalid_parameter_value USING MESSAGE = format('partitions of %s to %s: too many, or too far ahead', first, last);
+    IF first < current_date - 31 OR last > current_date + 8 THEN
+        RAISE invalid_parameter_value USING MESSAGE = format('partitions of %s to %s: too far from today', first, last);
     END IF;
     IF NOT EXISTS (SELECT FROM generate_series(0, last - first) n, unnest(parents) t
         WHERE to_regclass('fairway.' || t || to_char(first + n, '_YYYYMMDD')) IS NULL)

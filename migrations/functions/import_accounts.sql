@@ -11,7 +11,7 @@ BEGIN
         RETURN 0;
     END IF;
     INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state, sequence, sequence_ledger)
-    SELECT k.public_key, s.slot, k.seed, k.key_id, 'active', k.sequence, at_ledger
+    SELECT fairway.valid_address(k.public_key), s.slot, k.seed, k.key_id, 'active', k.sequence, at_ledger
     FROM unnest(keys, seeds, key_ids, sequences) WITH ORDINALITY AS k (public_key, seed, key_id, sequence, ordinal)
     JOIN fairway.free_slots(cardinality(keys)) s USING (ordinal);
     GET DIAGNOSTICS stored = ROW_COUNT;

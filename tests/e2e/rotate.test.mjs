@@ -97,7 +97,7 @@ test('killed in a batch and at its COMMIT while replicas serve: old seals are ke
   for (const service of [withBoth, withOld])
     await Promise.all(Array.from({ length: 8 }, () => payThrough(world, service, ...users)));
   assert.equal(await count("channel_accounts WHERE state = 'quarantined'"), 0);
-  const [, undo] = /^( {4,}UPDATE [^]*?;)\n\n/m.exec(page);
+  const [, undo] = /^( {4}UPDATE [^]*?;)\n\n/m.exec(page);
   const [[fresh]] = await world.sql('SELECT key_id FROM fairway.channel_accounts WHERE key_id NOT IN (SELECT key_id FROM fairway.old_seals) LIMIT 1');
   await asRole('fairway_owner', undo.replaceAll('NEW_KEY_ID', fresh));
   assert.deepEqual(await rows(), before);
@@ -204,3 +204,25 @@ test('the recipe of systemd: the credential has the key under its own name, and 
       { env: { ...env, SYSTEMD_UNIT_PATH: `${folder}:` } });
     assert.doesNotMatch(stderr, /fairway|keys\.conf/);
   });
+
+test('false rows of the role of serve: no third master key, no malformed address; false seals delay a rotation until the owner gives them up', TIMEOUT, async () => {
+  const [[keyId]] = await world.sql('SELECT key_id FROM fairway.master_keys'), account = world.client.publicKey();
+  const seal = "ARRAY[decode(repeat('00', 72), 'hex')]", stores = key => [`store_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'])`,
+    `import_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'], ARRAY[1], 4294967295)`];
+  const call = text => asRole('fairway', `SELECT fairway.${text}`);
+  for (const text of stores(`${account.slice(0, -1)}${account.endsWith('A') ? 'B' : 'A'}`))
+    await assert.rejects(call(text), ({ stderr }) => /null value in column "public_key"/.test(stderr), text);
+  await call(stores(account)[0]);
+  await call("store_master_key('ffffffffffffffff', NULL)");
+  await assert.rejects(call("store_master_key('fffffffffffffffe', NULL)"), ({ stderr }) => /has not ended/.test(stderr));
+  assert.match((await rotate().ended).out, /does not hold master key ffffffffffffffff/);
+  await asRole('fairway_owner', "DELETE FROM fairway.master_keys WHERE key_id = 'ffffffffffffffff'");
+  const { code, out } = await rotate().ended;
+  assert.equal(code, 1, out);
+  assert.match(out, new RegExp(`^1 of ${ACCOUNTS + 1} sealed seeds do not open`, 'm'));
+  const [[fresh]] = await world.sql(`SELECT key_id FROM fairway.master_keys WHERE key_id <> '${keyId}'`);
+  await asRole('fairway_owner', /^ {7}(UPDATE .*)$/m.exec(page)[1].replace('NEW_KEY_ID', fresh).replace('G...', account));
+  const again = await rotate().ended;
+  assert.equal(again.code, 0, again.out);
+  assert.equal(await count('master_keys'), 1);
+});

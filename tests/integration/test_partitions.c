@@ -84,20 +84,6 @@ static void the_first_grants_of_a_day_make_its_partitions(void **state)
     assert_int_equal(number(pool, PARTITIONS_OF_TODAY), 4);
 }
 
-static void partitions_are_made_for_a_month_ahead_at_most(void **state)
-{
-    struct test_pool *pool = *state;
-    assert_int_equal(
-        db_query(
-            pool->db, DB_SQL0("SELECT fairway.add_partitions(current_date, current_date + 32)"), NULL, NULL),
-        ERR_INTERNAL);
-    assert_int_equal(
-        db_query(
-            pool->db, DB_SQL0("SELECT fairway.add_partitions(current_date - 400, current_date)"), NULL, NULL),
-        ERR_INTERNAL);
-    assert_int_equal(number(pool, "SELECT count(*) FROM fairway.partitions"), 4 * (1 + RETENTION_DAYS_AHEAD));
-}
-
 /* ---- midnight, and other time zones */
 
 static void set_zone(struct test_pool *pool, const char *zone)
@@ -374,7 +360,6 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(the_first_grants_of_a_day_make_its_partitions),
-        TEST(partitions_are_made_for_a_month_ahead_at_most),
         TEST(H3_days_of_history_are_of_utc_in_a_session_of_any_time_zone),
         TEST(leases_of_both_sides_of_midnight_are_found_and_settled),
         TEST(a_lease_is_found_by_its_hash_whenever_it_was_granted),

@@ -249,15 +249,17 @@ static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
     struct db *db = test_db_open(&test), *other = test_db_open(&test);
     struct master_key_row rows[MASTER_KEY_ROWS_MAX],
         derived = {.key_id = "00112233445566aa", .derived = true};
-    struct master_key_row file = {.key_id = "ffeeddccbbaa9988"}, bad = {.key_id = "FFEE"};
+    struct master_key_row file = {.key_id = "ffeeddccbbaa9988"}, bad = {.key_id = "FFEE"},
+                          third = {.key_id = "0000000000000003"};
     size_t count;
     memset(derived.salt, 5, sizeof derived.salt);
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONSTRAINT);
     assert_int_equal(master_key_store(db, &file, NULL), ERR_OK);
     assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONSTRAINT);
+    assert_int_equal(master_key_store(db, &third, NULL), ERR_CONSTRAINT); /* beside a rotation */
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].key_id, derived.key_id);
