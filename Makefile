@@ -296,7 +296,7 @@ exam: install-test
 	@$(PARALLEL) build $(PRELOADED)
 	@$(TEST_ENV) SEED=$(SEED) $(NODE) tests/exam/blind.mjs
 
-# The size of the product, the pages and the tests.
+# The size of the product, the pages and the tests, beside their limits.
 .PHONY: figures
 figures:
 	@sh tests/lint/figures.sh
@@ -305,6 +305,7 @@ figures:
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format
 FORMATTED = $(shell find src cmd include tests -name '*.[ch]' -not -path '*/node_modules/*' -not -name 'schema.*' -not -name types.h)
 lint: install-test
+	@sh tests/lint/figures.sh lint
 	@sh tests/lint/layers.sh
 	@$(NODE) tests/lint/names.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
@@ -313,7 +314,7 @@ lint: install-test
 	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
 	@cppcheck $(CPPCHECK) src cmd
 	@echo $(ANALYZED) | xargs -P$(shell nproc) -n16 sh tests/lint/tidy.sh
-	@echo "lint: layers, names, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
+	@echo "lint: budgets, layers, names, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
 # Compiles what is shipped, for gcc's analyzer. The generated schema is one large table.
 ANALYZED := $(filter-out src/xdr/schema.c,$(wildcard cmd/*/*.c src/*/*.c))
 .PHONY: analyze

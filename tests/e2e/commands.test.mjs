@@ -88,9 +88,27 @@ test('fairway --version names version, commit and the newest protocol that it kn
   assert.match(out, /^fairway \d+\.\d+\.\d+ \(commit [^ ,]+, protocol 30\)\n$/);
 });
 
+const optionsOf = text => [...text.matchAll(/^ {2}(?:--([a-z-]+)|([A-Z_]+))/gm)].map(found => found[1] ?? found[2]);
+
+test('serve has no more options and threads than tests/lint/budgets allows', TIMEOUT, async t => {
+  const budgets = fs.readFileSync(new URL('../lint/budgets', import.meta.url), 'utf8');
+  const compare = async (figure, what) => {
+    const limit = Number(new RegExp(`^(\\d+) ${what} \\(tests/e2e/commands\\)$`, 'm').exec(budgets)[1]);
+    await until(() => figure() <= limit, 5000, `${what}: ${figure()}, at most ${limit}`); // a connection that is being made has one more
+    t.diagnostic(`${what}: ${limit - figure()} below the limit`);
+  };
+  const help = (await run(['serve', '--help'])).out, url = world.env.RPC_URL;
+  await compare(() => optionsOf(help).length, 'options of serve');
+  for (const [RPC_URL, what] of [[url, 'threads of serve'], [`${url},${url.replace('127.0.0.1', 'localhost')}`, 'threads of serve with two RPCs']]) {
+    const service = serve({ RPC_URL });
+    await service.ready();
+    await compare(() => fs.readdirSync(`/proc/${service.process.pid}/task`).length, what);
+    await service.kill();
+  }
+});
+
 test('the help of a command shows its usage and the options that it reads', TIMEOUT, async () => {
   const { out: all } = await run(['--help']);
-  const optionsOf = text => [...text.matchAll(/^ {2}(?:--([a-z-]+)|([A-Z_]+))/gm)].map(found => found[1] ?? found[2]);
   for (const [command, first, has, lacks] of [
     ['migrate', 'usage: fairway migrate\n', ['DATABASE_URL', 'start-timeout'], ['port', 'RPC_URL', 'MASTER_KEY_FILE', 'state', 'show']],
     ['accounts', 'usage: fairway accounts [--state STATE]\n', ['state', 'RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'dry-run']],
