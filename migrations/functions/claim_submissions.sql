@@ -11,12 +11,13 @@ DECLARE
     at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
 BEGIN
     RETURN QUERY
+        WITH due AS MATERIALIZED (
+            SELECT o.lease_hash FROM fairway.submissions o
+            WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
+            ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED)
         UPDATE fairway.submissions s
             SET due_ledger = at + 1, round_ledger = CASE WHEN s.round_ledger + again <= at THEN at ELSE s.round_ledger END
-            FROM (SELECT o.lease_hash FROM fairway.submissions o
-                WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
-                ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED) due
-            WHERE s.lease_hash = due.lease_hash
+            WHERE s.lease_hash = ANY (ARRAY(SELECT d.lease_hash FROM due d))
             RETURNING s.lease_hash, s.client, s.envelope, coalesce(s.max_fee, 0), s.bid, s.bid_hash, s.bid_envelope,
                 s.round_ledger, at;
 END $$;

@@ -259,6 +259,25 @@ static void H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts(void **
     }
 }
 
+static const char sql_due_submissions[] =
+    "INSERT INTO fairway.submissions (lease_hash, account, client, granted_at, envelope, bid, bid_hash,"
+    " bid_envelope, round_ledger, due_ledger)"
+    " SELECT sha256(i::text::bytea), '', '', now(), '', 1, sha256(i::text::bytea), '', c.sequence, c.sequence"
+    " FROM fairway.cursor c, generate_series(1, 200) i";
+
+/* In a session that has planned while the table was vacuumed and empty, as it mostly is. */
+static void H16_a_claim_of_submissions_takes_no_more_than_it_wants(void **state)
+{
+    static const char claim[] = "SELECT count(*)::int8 FROM fairway.claim_submissions(64, 14, 0, 1000000)";
+    static const int64_t claimed[] = {64, 64, 64, 8, 0};
+    struct test_pool *pool = *state;
+    test_db_exec(&pool->test, "VACUUM (ANALYZE) fairway.submissions");
+    assert_int_equal(test_db_number(&pool->test, claim), 0);
+    assert_int_equal(db_query(pool->db, DB_SQL0(sql_due_submissions), NULL, NULL), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(claimed); i++)
+        assert_int_equal(test_db_number(&pool->test, claim), claimed[i]);
+}
+
 static void a_claim_starts_at_a_random_slot(void **state)
 {
     struct test_pool *pool = *state;
@@ -472,6 +491,7 @@ int main(void)
         TEST(DX10_a_lease_is_found_by_its_hash_in_a_few_pages),
         TEST(DX10_a_claim_reads_only_the_accounts_that_it_passes),
         TEST(H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts),
+        TEST(H16_a_claim_of_submissions_takes_no_more_than_it_wants),
         TEST(a_claim_starts_at_a_random_slot),
         TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages),
         TEST(DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot),
