@@ -101,8 +101,14 @@ struct db_statement {
 
 /* The result of a statement. */
 struct db_rows;
-/* Rows returned. */
+/* Rows returned: to compare, or to allocate for them (tests/lint/rows.mjs). */
 size_t db_count(const struct db_rows *rows);
+/* The same for a loop. most: items of the array that the rows fill, or DB_ANY_COUNT: they fill none. More
+ * rows are a bug, because the statement limits them, and end the process. */
+size_t db_count_at_most(const struct db_rows *rows, size_t most);
+#define DB_ANY_COUNT SIZE_MAX
+/* The index of an array of count items that a number of WITH ORDINALITY is; any other is a bug too. */
+size_t db_ordinal(const struct db_rows *rows, size_t row, int column, size_t count);
 /* Columns are numbered from 0. A column of another type (int8; int4; bool; text or name; bytea) is a bug and
  * ends the process, as does a NULL number or boolean. A NULL text is NULL; a NULL bytea has NULL data. */
 bool db_is_null(const struct db_rows *rows, size_t row, int column);
@@ -111,7 +117,9 @@ int32_t db_i32(const struct db_rows *rows, size_t row, int column);
 bool db_bool(const struct db_rows *rows, size_t row, int column);
 const char *db_text(const struct db_rows *rows, size_t row, int column);   /* lives as long as rows */
 struct bytes db_bytea(const struct db_rows *rows, size_t row, int column); /* lives as long as rows */
-void db_rows_free(struct db_rows *rows);                                   /* NULL is fine */
+/* Copies a bytea of exactly so many bytes; any other, and a NULL, is a bug too. */
+void db_copy(const struct db_rows *rows, size_t row, int column, void *out, size_t size);
+void db_rows_free(struct db_rows *rows); /* NULL is fine */
 void db_rows_free_at(struct db_rows **rows);
 #define AUTO_ROWS CLEANUP(db_rows_free_at) struct db_rows *
 

@@ -79,20 +79,20 @@ static void read_session(const struct db_rows *rows, size_t row, int column, str
 static void read_report(struct db_rows *const rows[], struct locks_report *out)
 {
     const struct db_rows *waits = rows[0], *holders = rows[1], *pins = rows[2];
-    for (size_t i = 0; i < db_count(waits); i++) {
+    for (size_t i = 0; i < db_count_at_most(waits, LOCKS_MAX); i++) {
         struct lock_wait *wait = &out->waits[out->wait_count++];
         read_session(waits, i, 0, &wait->waiter);
         read_session(waits, i, SESSION_COLUMNS, &wait->blocker);
         wait->waited_ms = db_i64(waits, i, 2 * SESSION_COLUMNS);
         COPY(wait->lock, waits, i, 2 * SESSION_COLUMNS + 1);
     }
-    for (size_t i = 0; i < db_count(holders); i++) {
+    for (size_t i = 0; i < db_count_at_most(holders, LOCKS_MAX); i++) {
         struct lock_holder *holder = &out->holders[out->holder_count++];
         COPY(holder->lock, holders, i, 0);
         COPY(holder->mode, holders, i, 1);
         read_session(holders, i, 2, &holder->session);
     }
-    for (size_t i = 0; i < db_count(pins); i++) {
+    for (size_t i = 0; i < db_count_at_most(pins, LOCKS_MAX); i++) {
         struct lock_pin *pin = &out->pins[out->pin_count++];
         COPY(pin->what, pins, i, 0);
         COPY(pin->name, pins, i, 1);

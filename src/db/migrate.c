@@ -46,7 +46,7 @@ static const char sql_migrations[] =
 
 /* The functions of this binary that are not applied with their present text, by place in its list. */
 static const char sql_functions[] =
-    "SELECT k.number::int4 FROM unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
+    "SELECT k.number FROM unnest($1, $2) WITH ORDINALITY AS k (name, sql, number)"
     " LEFT JOIN fairway.functions a ON a.name = k.name"
     " WHERE a.digest IS DISTINCT FROM encode(sha256(k.sql), 'hex') ORDER BY 1";
 
@@ -116,8 +116,9 @@ static enum err apply_functions(struct db *db, struct work *work)
     AUTO_ROWS changed = NULL;
     enum err e =
         query_files(db, sql_functions, schema->functions, schema->function_count, &changed, work->detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(changed); row++) {
-        const struct embedded_sql *file = &schema->functions[db_i32(changed, row, 0) - 1];
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(changed, schema->function_count); row++) {
+        const struct embedded_sql *file =
+            &schema->functions[db_ordinal(changed, row, 0, schema->function_count)];
         e = run_file(db, file, work->detail);
         if (e == ERR_OK)
             e = db_query(db, DB_SQL(sql_record_function, DB_TEXT(file->name), DB_BYTEA(text_of(file))), NULL,
@@ -130,7 +131,8 @@ static enum err apply_functions(struct db *db, struct work *work)
 static enum err apply_migrations(struct db *db, struct work *work, const struct db_rows *missing)
 {
     enum err e = ERR_OK;
-    for (size_t row = 0; e == ERR_OK && row < db_count(missing); row++) {
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(missing, work->schema->migration_count);
+         row++) {
         const int32_t number = db_i32(missing, row, 0);
         const struct embedded_sql *file = &work->schema->migrations[number - 1];
         e = run_file(db, file, work->detail);
@@ -178,7 +180,7 @@ static enum err apply_all(struct db *db, struct work *work)
         (e = query_files(db, sql_migrations, schema->migrations, schema->migration_count, &missing,
              work->detail)) != ERR_OK)
         return e;
-    for (size_t row = 0; row < db_count(missing); row++)
+    for (size_t row = 0; row < db_count_at_most(missing, DB_ANY_COUNT); row++)
         if ((e = check_missing(missing, row, work->detail)) != ERR_OK)
             return e;
     if ((e = apply_functions(db, work)) == ERR_OK && (e = apply_migrations(db, work, missing)) == ERR_OK &&
@@ -267,7 +269,7 @@ enum err migrate_check_schema(struct db *db, const struct embedded_schema *schem
             "the database's function %s is not that of this fairway: run fairway migrate of the newest "
             "version "
             "that uses this database",
-            schema->functions[db_i32(functions, 0, 0) - 1].name);
+            schema->functions[db_ordinal(functions, 0, 0, schema->function_count)].name);
     return e;
 }
 

@@ -43,6 +43,15 @@ size_t db_count(const struct db_rows *rows)
     return (size_t)PQntuples(rows->result);
 }
 
+size_t db_count_at_most(const struct db_rows *rows, size_t most)
+{
+    const size_t count = db_count(rows);
+    if (count > most)
+        log_fatal(EX_SOFTWARE, "a statement returned more rows than it may", "rows=%zu most=%zu column=%s",
+            count, most, PQfname(rows->result, 0));
+    return count;
+}
+
 static void check_place(const struct db_rows *rows, size_t row, int column)
 {
     if (row >= db_count(rows) || column < 0 || column >= PQnfields(rows->result))
@@ -83,6 +92,15 @@ int64_t db_i64(const struct db_rows *rows, size_t row, int column)
     return (int64_t)be64_get(present(rows, row, column, PG_INT8).data);
 }
 
+size_t db_ordinal(const struct db_rows *rows, size_t row, int column, size_t count)
+{
+    const int64_t ordinal = db_i64(rows, row, column);
+    if (ordinal < 1 || (uint64_t)ordinal > count)
+        log_fatal(EX_SOFTWARE, "a row is of no item of the statement", "ordinal=%lld items=%zu column=%s",
+            (long long)ordinal, count, PQfname(rows->result, column));
+    return (size_t)ordinal - 1;
+}
+
 int32_t db_i32(const struct db_rows *rows, size_t row, int column)
 {
     return (int32_t)be32_get(present(rows, row, column, PG_INT4).data);
@@ -102,4 +120,13 @@ const char *db_text(const struct db_rows *rows, size_t row, int column)
 struct bytes db_bytea(const struct db_rows *rows, size_t row, int column)
 {
     return value(rows, row, column, PG_BYTEA, PG_BYTEA);
+}
+
+void db_copy(const struct db_rows *rows, size_t row, int column, void *out, size_t size)
+{
+    const struct bytes bytes = db_bytea(rows, row, column);
+    if (bytes.len != size)
+        log_fatal(EX_SOFTWARE, "a column does not have the expected length",
+            "column=%s bytes=%zu expected=%zu", PQfname(rows->result, column), bytes.len, size);
+    memcpy(out, bytes.data, size);
 }

@@ -47,7 +47,8 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
 
 static enum err read_accounts(const struct db_rows *rows, struct grant_claim *claim, struct detail *detail)
 {
-    for (size_t row = 0; row < db_count(rows) && !db_is_null(rows, row, 0); row++) {
+    const size_t count = db_is_null(rows, 0, 0) ? 0 : db_count_at_most(rows, claim->wanted);
+    for (size_t row = 0; row < count; row++) {
         struct claim_account *account = &claim->accounts[claim->claimed];
         enum err e = account_read_seed(rows, row, 0, &account->key, &account->sealed, detail);
         if (e != ERR_OK)
@@ -65,8 +66,8 @@ static enum err read_accounts(const struct db_rows *rows, struct grant_claim *cl
 static void read_members(const struct db_rows *rows, struct grant_claim *claim)
 {
     memset(claim->members, 0, claim->named_count * sizeof claim->members[0]);
-    for (size_t row = 0; row < db_count(rows); row++)
-        claim->members[db_i64(rows, row, 0) - 1] = true;
+    for (size_t row = 0; row < db_count_at_most(rows, claim->named_count); row++)
+        claim->members[db_ordinal(rows, row, 0, claim->named_count)] = true;
 }
 
 enum {

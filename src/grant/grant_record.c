@@ -44,8 +44,8 @@ static enum err confirm(struct db *db, struct detail *detail)
  */
 static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
 {
-    for (size_t row = 0; row < db_count(rows); row++) {
-        struct grant_record_item *item = &record->items[db_i64(rows, row, column) - 1];
+    for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
+        struct grant_record_item *item = &record->items[db_ordinal(rows, row, column, record->count)];
         item->recorded = db_is_null(rows, row, column + 1);
         if (!item->recorded)
             item->refused_by = limit_of(db_text(rows, row, column + 1));

@@ -145,8 +145,9 @@ enum err idempotency_read(struct idempotency_keys *keys,
 {
     enum err e = ERR_OK;
     for (size_t i = 0; i < IDEMPOTENCY_STATEMENTS; i++) /* NULL: the statement was omitted */
-        for (size_t row = 0; e == ERR_OK && results[i] != NULL && row < db_count(results[i]); row++) {
-            struct idempotency_key *key = &keys->keys[db_i64(results[i], row, 0) - 1];
+        for (size_t row = 0;
+             e == ERR_OK && results[i] != NULL && row < db_count_at_most(results[i], DB_ANY_COUNT); row++) {
+            struct idempotency_key *key = &keys->keys[db_ordinal(results[i], row, 0, keys->count)];
             if (i == 0) {
                 key->locked = true;
                 continue;

@@ -30,8 +30,8 @@ struct db_statement lease_bids_statement(const struct lease_bids *bids)
 
 void lease_bids_read(struct lease_bids *bids, const struct db_rows *rows)
 {
-    for (size_t row = 0; row < db_count(rows); row++) {
-        bids->spent[db_i64(rows, row, 0) - 1] = db_i64(rows, row, 1);
+    for (size_t row = 0; row < db_count_at_most(rows, bids->count); row++) {
+        bids->spent[db_ordinal(rows, row, 0, bids->count)] = db_i64(rows, row, 1);
         bids->open_stroops = db_i64(rows, row, 2);
     }
 }

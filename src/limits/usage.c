@@ -71,7 +71,8 @@ enum err usage_read(struct usage *usage, const struct db_rows *rows, struct deta
     if (db_count(rows) != usage->count)
         return detail_set(detail, ERR_INTERNAL, "not every client of the batch was counted");
     for (size_t row = 0; row < usage->count; row++)
-        usage_found(&usage->rows[db_i64(rows, row, 0) - 1], db_i64(rows, row, 1), db_i64(rows, row, 2));
+        usage_found(
+            &usage->rows[db_ordinal(rows, row, 0, usage->count)], db_i64(rows, row, 1), db_i64(rows, row, 2));
     return ERR_OK;
 }
 

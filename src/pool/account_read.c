@@ -53,8 +53,8 @@ enum err account_read_states(struct db *db, const struct public_key accounts[], 
     }
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db, DB_SQL(sql_states, DB_TEXTS(texts, count)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        const size_t i = (size_t)db_i64(rows, row, 0) - 1;
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, count); row++) {
+        const size_t i = db_ordinal(rows, row, 0, count);
         known[i] = true;
         if (account_state_parse(db_text(rows, row, 1), &states[i]) != ERR_OK)
             e = detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", texts[i]);
@@ -85,7 +85,7 @@ static enum err read_shown(
     out->sequence = db_i64(rows, row, 3);
     out->sequence_ledger = db_i64(rows, row, 4);
     if (out->lease_shown) {
-        memcpy(out->lease_hash.bytes, db_bytea(rows, row, 5).data, sizeof out->lease_hash.bytes);
+        db_copy(rows, row, 5, out->lease_hash.bytes, sizeof out->lease_hash.bytes);
         out->lease_max_time_s = db_i64(rows, row, 6);
     }
     return ERR_OK;
@@ -101,7 +101,7 @@ enum err account_read_page(struct db *db, const enum account_status *status, con
         DB_SQL(sql_page, DB_TEXT(state), DB_BOOL(leased), DB_TEXT(after), DB_I64((int64_t)limit),
             DB_TEXT(client)),
         &rows, detail);
-    for (*count = 0; e == ERR_OK && *count < db_count(rows); (*count)++)
+    for (*count = 0; e == ERR_OK && *count < db_count_at_most(rows, limit); (*count)++)
         e = read_shown(rows, *count, &out[*count], detail);
     return e;
 }

@@ -102,7 +102,7 @@ enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     if (limit > PROVISIONING_ACCOUNTS_MAX)
         limit = PROVISIONING_ACCOUNTS_MAX;
     enum err e = db_query(db, DB_SQL(sql, DB_I64((int64_t)limit)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++, out->count++)
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, limit); row++, out->count++)
         e = account_read_seed(rows, row, 0, &out->keys[out->count], &out->sealed[out->count], detail);
     return e;
 }
@@ -170,8 +170,8 @@ enum err accounts_lock(
     if (e != ERR_OK)
         return e;
     bool all = db_count(rows) == batch->count;
-    for (size_t row = 0; row < db_count(rows); row++)
-        all &= db_bool(rows, row, 0);
+    for (size_t row = 0; all && row < batch->count; row++)
+        all = db_bool(rows, row, 0);
     return all ? ERR_OK : detail_set(detail, ERR_NOT_YET, "an account of the batch was changed meanwhile");
 }
 

@@ -51,7 +51,7 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
 static struct fee_bump_item *item_of(
     struct fee_bump_item items[], const struct columns *columns, const struct db_rows *rows, size_t row)
 {
-    return &items[columns->item[db_i64(rows, row, 0) - 1]];
+    return &items[columns->item[db_ordinal(rows, row, 0, columns->count)]];
 }
 
 /* How the leases of these hashes and clients have ended; '' when one is open. */
@@ -85,7 +85,7 @@ static enum err find_ended(
         DB_SQL(sql_find_ended, DB_BYTEAS(columns->lease, columns->count),
             DB_TEXTS(columns->client, columns->count)),
         &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
         refuse_ended(item_of(items, columns, rows, row), rows, row);
     return e;
 }
@@ -166,7 +166,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
             DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_BOOL(all->submits)),
         &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++)
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
         e = read_found(item_of(items, all, rows, row), rows, row, detail);
     for (size_t i = 0; i < count; i++)
         if (items[i].error != ERR_OK && items[i].error != ERR_NOT_ELIGIBLE)
@@ -228,7 +228,7 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     enum err e = db_execute(db, statement, &rows, detail);
     if (e != ERR_OK)
         return e;
-    for (size_t row = 0; row < db_count(rows); row++) {
+    for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         struct fee_bump_item *item = item_of(items, all, rows, row);
         recorded[item - items] = true;
         read_recorded(item, rows, row);

@@ -10,7 +10,7 @@
 /* Reads the leases whose hashes and times of grant are the rows of `found`; the ordinal says to which hash a
  * row belongs. bids: of the highest fee bumps the hash and the fee. */
 #define STATUS(found)                                                                                        \
-    "SELECT n.ordinal - 1, l.hash, l.account, l.sequence, l.max_time, coalesce(r.result, 'pending'),"        \
+    "SELECT n.ordinal, l.hash, l.account, l.sequence, l.max_time, coalesce(r.result, 'pending'),"            \
     " coalesce(r.result_code, ''), coalesce(r.ledger, 0), coalesce(g.close_time, 0), l.client,"              \
     " (extract(epoch FROM l.granted_at) * 1000000)::int8, l.reference, r.ledger_hash, r.result_xdr,"         \
     " r.return_value, b.bids, coalesce(r.ended_ledger << 31 | r.place, 0),"                                  \
@@ -68,13 +68,17 @@ static struct lease_status read_status(const struct db_rows *rows, size_t row)
         .closed_at_s = db_i64(rows, row, 8),
         .granted_us = db_i64(rows, row, 10),
         .ended = db_i64(rows, row, 16)};
-    memcpy(status.hash.bytes, db_bytea(rows, row, 1).data, sizeof status.hash.bytes);
+    db_copy(rows, row, 1, status.hash.bytes, sizeof status.hash.bytes);
     snprintf(status.account, sizeof status.account, "%s", db_text(rows, row, 2));
     snprintf(status.status, sizeof status.status, "%s", db_text(rows, row, 5));
     snprintf(status.result_code, sizeof status.result_code, "%s", db_text(rows, row, 6));
     if (!db_is_null(rows, row, 11))
         status.reference = mem_format("%s", db_text(rows, row, 11));
-    set_outcome(&status, db_bytea(rows, row, 12).data, db_bytea(rows, row, 13), db_bytea(rows, row, 14));
+    struct hash ledger;
+    const bool in_ledger = !db_is_null(rows, row, 12);
+    if (in_ledger)
+        db_copy(rows, row, 12, ledger.bytes, sizeof ledger.bytes);
+    set_outcome(&status, in_ledger ? ledger.bytes : NULL, db_bytea(rows, row, 13), db_bytea(rows, row, 14));
     read_bids(db_bytea(rows, row, 15), &status);
     buf_add_bytes(&status.rejected, db_bytea(rows, row, 17));
     return status;
@@ -112,8 +116,8 @@ enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count
     }
     enum err e =
         db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        struct lease_lookup *lookup = &lookups[db_i64(rows, row, 0)];
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
+        struct lease_lookup *lookup = &lookups[db_ordinal(rows, row, 0, count)];
         if (strcmp(lookup->client, db_text(rows, row, 9)) != 0)
             continue;
         lookup->found = true;
@@ -164,8 +168,8 @@ static enum err judge_cursor(int64_t after, int64_t committed, int64_t dropped, 
 static void read_list(
     const struct db_rows *rows, int64_t after, int64_t committed, size_t limit, struct lease_list *out)
 {
+    out->items = NEW_ARRAY(db_count(rows), struct lease_status);
     out->count = db_count(rows);
-    out->items = NEW_ARRAY(out->count, struct lease_status);
     for (size_t row = 0; row < out->count; row++)
         out->items[row] = read_status(rows, row);
     const int64_t last = out->count == 0 ? 0 : out->items[out->count - 1].ended;

@@ -46,12 +46,12 @@ enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTE
     if (db_count(found) > MASTER_KEY_ROWS_MAX)
         return detail_set(
             detail, ERR_CONFIG, "the database names more than %d master keys", MASTER_KEY_ROWS_MAX);
-    for (; *count < db_count(found); (*count)++) {
+    for (; *count < db_count_at_most(found, MASTER_KEY_ROWS_MAX); (*count)++) {
         struct master_key_row *row = &rows[*count];
         *row = (struct master_key_row){.derived = !db_is_null(found, *count, 1)};
         snprintf(row->key_id, sizeof row->key_id, "%s", db_text(found, *count, 0));
         if (row->derived)
-            memcpy(row->salt, db_bytea(found, *count, 1).data, sizeof row->salt);
+            db_copy(found, *count, 1, row->salt, sizeof row->salt);
     }
     return ERR_OK;
 }

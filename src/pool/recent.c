@@ -25,7 +25,8 @@ static const char sql_events[] =
 
 static void read_ledgers(const struct db_rows *rows, struct recent *out)
 {
-    for (out->ledger_count = 0; out->ledger_count < db_count(rows); out->ledger_count++) {
+    for (out->ledger_count = 0; out->ledger_count < db_count_at_most(rows, RECENT_LEDGERS);
+         out->ledger_count++) {
         const size_t row = out->ledger_count;
         out->ledgers[row] = (struct recent_ledger){
             (uint32_t)db_i64(rows, row, 0), db_i64(rows, row, 1), db_i64(rows, row, 2)};
@@ -34,7 +35,7 @@ static void read_ledgers(const struct db_rows *rows, struct recent *out)
 
 static void read_events(const struct db_rows *rows, struct recent *out)
 {
-    for (out->event_count = 0; out->event_count < db_count(rows); out->event_count++) {
+    for (out->event_count = 0; out->event_count < db_count_at_most(rows, RECENT_EVENTS); out->event_count++) {
         const size_t row = out->event_count;
         struct recent_event *event = &out->events[row];
         event->happened_s = db_i64(rows, row, 0);

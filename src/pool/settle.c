@@ -89,7 +89,7 @@ static bool consumed_by_lease(
  * one transaction of a source, so an account is in the rows at most once. */
 static bool consumed_by_ended_lease(const struct db_rows *rows, const char *address, int64_t sequence)
 {
-    for (size_t low = 0, high = db_count(rows); low < high;) {
+    for (size_t low = 0, high = db_count_at_most(rows, DB_ANY_COUNT); low < high;) {
         size_t middle = (low + high) / 2;
         int order = strcmp(address, db_text(rows, middle, 0));
         if (order == 0)

@@ -56,7 +56,7 @@ static bool expires(const struct db_rows *rows, size_t row, uint64_t close_time_
 
 size_t settle_search_count(const struct settle_search *search)
 {
-    return search->leases == NULL ? 0 : db_count(search->leases);
+    return search->leases == NULL ? 0 : db_count_at_most(search->leases, DB_ANY_COUNT);
 }
 
 size_t settle_search_due(

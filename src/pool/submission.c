@@ -116,7 +116,7 @@ enum err submission_read_outcomes(
     AUTO_ROWS rows = NULL;
     *out = (struct submission_outcomes){0};
     enum err e = db_query(db, DB_SQL(sql_outcomes, DB_I64(after_ledger)), &rows, detail);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
+    for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         const char *state = db_text(rows, row, 0), *code = db_text(rows, row, 1);
         const bool merge = text_equal(db_text(rows, row, 3), kinds[PROVISIONING_MERGE]);
         if (text_equal(state, "succeeded")) {

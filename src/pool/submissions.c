@@ -2,8 +2,6 @@
  * ends here: the ledger that ends its lease deletes it. */
 #include "pool/submissions.h"
 
-#include <string.h>
-
 static const char sql_claim[] = "SELECT c.hash, c.outer_hash, c.owner, c.cap, c.stroops, c.round, c.tip, "
                                 "c.inner_envelope, c.outer_envelope"
                                 " FROM fairway.claim_submissions($1, $2, $3, $4) c";
@@ -17,8 +15,8 @@ static struct submission_due read_due(const struct db_rows *rows, size_t row)
         .tip = db_i64(rows, row, 6),
         .inner = db_bytea(rows, row, 7),
         .outer = db_bytea(rows, row, 8)};
-    memcpy(due.lease.bytes, db_bytea(rows, row, 0).data, sizeof due.lease.bytes);
-    memcpy(due.bid.bytes, db_bytea(rows, row, 1).data, sizeof due.bid.bytes);
+    db_copy(rows, row, 0, due.lease.bytes, sizeof due.lease.bytes);
+    db_copy(rows, row, 1, due.bid.bytes, sizeof due.bid.bytes);
     return due;
 }
 
@@ -28,7 +26,7 @@ enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t 
     enum err e = db_query(db,
         DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM), DB_I64(again), DB_I64(since), DB_I64(until)), rows,
         detail);
-    *count = e == ERR_OK ? db_count(*rows) : 0;
+    *count = e == ERR_OK ? db_count_at_most(*rows, SUBMISSIONS_CLAIM) : 0;
     for (size_t row = 0; row < *count; row++)
         out[row] = read_due(*rows, row);
     return e;

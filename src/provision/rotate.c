@@ -33,16 +33,17 @@ struct batch {
 static enum err reseal(
     const struct rotate *rotate, const struct db_rows *rows, struct batch *batch, struct detail *detail)
 {
+    const size_t count = db_count_at_most(rows, SIGN_BATCH_MAX);
     struct generated_key *accounts = batch->accounts;
     enum err e = ERR_OK;
     *batch = (struct batch){0};
-    for (size_t i = 0; e == ERR_OK && i < db_count(rows); i++)
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = account_read_seed(rows, i, 0, &accounts[i].public_key, &accounts[i].sealed, detail);
     if (e != ERR_OK)
         return e;
-    if ((e = keyd_reseal(rotate->settings->keyd, accounts, batch->results, db_count(rows))) != ERR_OK)
+    if ((e = keyd_reseal(rotate->settings->keyd, accounts, batch->results, count)) != ERR_OK)
         return detail_set(detail, e, "the key process did not seal the seeds again");
-    for (size_t i = 0; i < db_count(rows); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (batch->results[i] != ERR_OK) {
             batch->broken++;
             log_error("a sealed seed does not open under its master key, and stays as it is",
@@ -146,7 +147,7 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
              detail)) != ERR_OK)
         return e;
     rotate->result.broken += batch->broken;
-    memcpy(rotate->after, db_text(rows, db_count(rows) - 1, 0), sizeof rotate->after);
+    address_encode(&batch->accounts[db_count_at_most(rows, SIGN_BATCH_MAX) - 1].public_key, rotate->after);
     return log_progress(rotate, detail);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -259,6 +260,7 @@ static enum err accounts(void *context, const struct public_key keys[], size_t c
     struct rpcs *rpcs CLEANUP(unlock_at) = context;
     struct rpcs_question question = {.kind = RPCS_ASK_ACCOUNTS, .count = count};
     struct rpcs_source *first, *second;
+    INVARIANT(count <= RPC_ENTRIES_MAX);
     memcpy(question.keys, keys, count * sizeof keys[0]);
     const enum err e = ask_all(rpcs, &question, &first, &second, NULL, detail);
     if (e != ERR_OK)

@@ -129,8 +129,9 @@ static enum err check(struct audit *audit, const struct account_snapshot reads[]
     if (e == ERR_OK && db_count(rows) == 0)
         return detail_set(detail, ERR_NOT_YET,
             "Stellar RPC answers as of ledger %" PRIu32 ", which is not committed", ledger);
-    for (size_t i = 0; e == ERR_OK && i < db_count(rows) && !db_is_null(rows, i, 0); i++) {
-        const struct account_snapshot *read = &reads[db_i64(rows, i, 0) - 1];
+    for (size_t i = 0; e == ERR_OK && i < db_count_at_most(rows, DB_ANY_COUNT) && !db_is_null(rows, i, 0);
+         i++) {
+        const struct account_snapshot *read = &reads[db_ordinal(rows, i, 0, count)];
         struct account_row row;
         const char *reason = NULL;
         if ((e = row_of(rows, i, &row, detail)) == ERR_OK)
@@ -171,7 +172,7 @@ static enum err read_page(struct audit *audit, struct public_key keys[], size_t 
     AUTO_ROWS rows = NULL;
     enum err e =
         db_query(audit->db, DB_SQL(sql_page, DB_TEXT(audit->after), DB_I64(RPC_ENTRIES_MAX)), &rows, detail);
-    for (*count = 0; e == ERR_OK && *count < db_count(rows); (*count)++)
+    for (*count = 0; e == ERR_OK && *count < db_count_at_most(rows, RPC_ENTRIES_MAX); (*count)++)
         if (address_decode(db_text(rows, *count, 0), &keys[*count]) != ERR_OK)
             return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, *count, 0));
     return e;

@@ -222,6 +222,51 @@ static void reading_a_column_of_another_type_ends_the_process(void **state)
     }
 }
 
+static void count_two(const struct db_rows *rows)
+{
+    (void)db_count_at_most(rows, 2);
+}
+
+static void index_two(const struct db_rows *rows)
+{
+    for (size_t row = 0; row < 2; row++)
+        (void)db_ordinal(rows, row, 0, 2);
+}
+
+static void copy_three(const struct db_rows *rows)
+{
+    uint8_t bytes[3];
+    db_copy(rows, 0, 0, bytes, sizeof bytes);
+}
+
+static void H16_more_rows_items_or_bytes_than_fit_end_the_process(void **state)
+{
+    static const char *const fit = "SELECT generate_series(1, 2)::int8";
+    static const char *const more[] = {"SELECT generate_series(1, 3)::int8",
+        "SELECT generate_series(0, 1)::int8", "SELECT generate_series(2, 3)::int8"};
+    WITH_CONNECTION(db)
+    {
+        AUTO_ROWS rows = NULL;
+        assert_int_equal(db_query(db, DB_SQL0(fit), &rows, &detail), ERR_OK);
+        assert_int_equal(db_count_at_most(rows, 2), 2);
+        assert_int_equal(db_ordinal(rows, 1, 0, 2), 1);
+        for (size_t i = 0; i < ARRAY_LEN(more); i++) {
+            AUTO_ROWS wrong = NULL;
+            assert_int_equal(db_query(db, DB_SQL0(more[i]), &wrong, &detail), ERR_OK);
+            assert_int_equal(exit_code_of(i == 0 ? count_two : index_two, wrong), EX_SOFTWARE);
+        }
+        for (size_t len = 2; len <= 5; len++) {
+            AUTO_ROWS bytes = NULL;
+            const char *const sql =
+                len == 5 ? "SELECT NULL::bytea" : "SELECT substr('\\x01020304'::bytea, 1, $1)";
+            assert_int_equal(
+                db_query(db, (struct db_statement){sql, &DB_I32((int32_t)len), len != 5}, &bytes, &detail),
+                ERR_OK);
+            assert_int_equal(exit_code_of(copy_three, bytes), len == 3 ? 0 : EX_SOFTWARE);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +278,7 @@ int main(void)
         cmocka_unit_test(the_affected_rows_are_counted),
         cmocka_unit_test(large_values_are_sent_and_returned),
         cmocka_unit_test(reading_a_column_of_another_type_ends_the_process),
+        cmocka_unit_test(H16_more_rows_items_or_bytes_than_fit_end_the_process),
     };
     return cmocka_run_group_tests_name("db types", tests, open_database, close_database);
 }
