@@ -315,7 +315,7 @@ lint: install-test
 	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
 	@cppcheck $(CPPCHECK) src cmd
 	@echo $(ANALYZED) | xargs -P$(shell nproc) -n16 sh tests/lint/tidy.sh
-	@echo "lint: budgets, layers, names, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
+	@echo "lint: budgets, layers, names, rows, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
 # Compiles what is shipped, for gcc's analyzer. The generated schema is one large table.
 ANALYZED := $(filter-out src/xdr/schema.c,$(wildcard cmd/*/*.c src/*/*.c))
 .PHONY: analyze

@@ -5,6 +5,7 @@
 //   BENCH_SECONDS    duration of each measurement;  BENCH_ROUNDS: how often compared cases alternate
 //   BENCH_POOLS, BENCH_IN_USE_POOLS, BENCH_IN_USE    pool sizes, and percentages of a pool that are in use
 //   BENCH_HISTORY    settled leases in the part `history`;  BENCH_LEDGER_MS: time between ledgers
+//   BENCH_STATISTICS empty or huge: what PostgreSQL's statistics say about the tables (faults/statistics.mjs)
 //   BENCH_AGAINST    build/bench.json of another commit: prints the ratios to its figures, and a goal for them
 import fs from 'node:fs';
 import os from 'node:os';

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { Account, Address, Asset, Keypair, Operation, TransactionBuilder, nativeToScVal, xdr } from '@stellar/stellar-sdk';
 import { until } from '../e2e/harness.mjs';
 import { authorization } from '../e2e/token.mjs';
+import { say } from '../faults/statistics.mjs';
 
 export const root = new URL('../..', import.meta.url).pathname;
 export const build = path.resolve(root, process.env.BUILD ?? 'build/release');
@@ -139,10 +140,12 @@ export class Service {
     const { password } = new URL(url), inRole = role => Object.assign(new URL(url), { username: role }).href;
     run('psql', ['-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', 'docker/roles.sql', url], { FAIRWAY_OWNER_PASSWORD: password, FAIRWAY_PASSWORD: password });
     run(`${build}/fairway`, ['migrate'], { DATABASE_URL: inRole('fairway_owner'), ...keys });
+    sql(url, '-c', 'VACUUM (ANALYZE)'); // so empty tables have statistics, as in production
     run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
       url, passphrase, String(pool)]);
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
+    service.#state();
     const env = { DATABASE_URL: inRole('fairway'), NETWORK_PASSPHRASE: passphrase, LEASE_RETENTION_DAYS: '30', ...more,
       ...(network ? { RPC_URL: await network(url) } : { RPC_URL: await rpc(), INGEST_POLL_MS: '5000' }) };
     service.process = cluster.start(`${build}/fairway`, ['serve'], { ...env,
@@ -151,6 +154,12 @@ export class Service {
       (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,
     `serve: ${service.process.text}`);
     return service;
+  }
+
+  /** The statistics say what BENCH_STATISTICS wants, and stay so. */
+  #state() {
+    if (process.env.BENCH_STATISTICS)
+      sql(this.url, '-c', 'ALTER SYSTEM SET autovacuum = off', '-c', 'SELECT pg_reload_conf()', '-c', say(process.env.BENCH_STATISTICS));
   }
 
   /** which: 'leased', every ledger includes all open leases; 'bumped', only those with a fee bump. */
@@ -210,6 +219,7 @@ export class Service {
     sql(this.url, '-v', `rows=${rows}`, '-v', 'old=0', '-v', 'stale=0', '-v', 'client=', '-v', `digest=${'00'.repeat(32)}`,
       '-f', path.join(root, 'tests/faults/history.sql'));
     sql(this.url, '-c', 'VACUUM (ANALYZE) fairway.leases, fairway.lease_results, fairway.fee_bumps, fairway.idempotency_keys');
+    this.#state();
   }
 
   async stop() {

@@ -110,6 +110,7 @@ class World {
     fs.writeFileSync(this.env.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, this.distribution.secret(), { mode: 0o600 });
     await this.fund(this.distribution.publicKey());
     await this.fairway('migrate');
+    await this.sql('VACUUM (ANALYZE)'); // so empty tables have statistics, as in production
     if (accounts > 0)
       await this.fairway('ensure-accounts', String(accounts));
   }

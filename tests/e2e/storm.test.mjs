@@ -29,6 +29,7 @@ test('DL1 DL9 DL16 DR6 DR8 DR9 DS1 DP3 a storm of kills and faults in a pool tha
     assert.ok(verdict.drained, `every account is idle again, seed ${seed}`);
     assert.ok(isStorm, 'the storm had enough leases, kills and commands of an operator');
     assert.ok(verdict.keys.repeated > 0, 'some keys were repeated');
+    assert.ok(Object.values(verdict.statistics).every(count => count > 0), 'statistics were wrong in each way');
     assert.ok(verdict.submissions.included > 0 && verdict.submissions.live > 0, 'ledgers have what fairway sent');
     for (const result of ['confirmed', 'expired'])
       assert.ok(verdict.results[result] > 0, `some leases are ${result}`);

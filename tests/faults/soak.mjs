@@ -100,7 +100,7 @@ function summary(v, wrong, version) {
     console.log(describe(v.broken));
   for (const line of wrong.slice(0, 20))
     console.log(`wrong: ${line}`);
-  say(`settled leases ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}`);
+  say(`settled leases ${JSON.stringify(v.results)}, terms of ingestion ${v.terms}, faults ${JSON.stringify(v.faults)}, statistics ${JSON.stringify(v.statistics)}`);
   say(`clients ${JSON.stringify(v.clients)}, 503 by code ${JSON.stringify(v.refusals)}`);
   say(`operator's commands by exit code ${JSON.stringify(v.commands)}`);
   say(`${v.oldLeases.rows} earlier leases; housekeeping had to drop ${v.oldLeases.tooOld} rows of leases, results and fee bumps, and ` +

@@ -22,6 +22,7 @@ import { OldLeases } from './old-leases.mjs';
 import { Operator } from './operator.mjs';
 import { Random } from './random.mjs';
 import { Requests } from './requests.mjs';
+import { Statistics } from './statistics.mjs';
 import { Swarm, TIMEOUT_SECONDS } from './swarm.mjs';
 
 const run = promisify(execFile);
@@ -89,6 +90,7 @@ export class Storm {
       this.#record(ledger);
     this.network.onLedger = ledger => this.#record(ledger);
     this.faults = new Faults(this);
+    this.statistics = new Statistics({ sql: this.sql, random: new Random(seed, 'statistics') });
     await this.fleet.start();
   }
 
@@ -158,6 +160,8 @@ export class Storm {
 
   /** No more faults and requests. Waits until every lease has ended and the pool has its size, then returns the verdict. */
   async finish() {
+    await this.statistics.stop();
+    await this.sql('ANALYZE'); // the assertions are planned by what is true
     const begun = Date.now(), asserted = await this.#assert(); // while leases are granted and end
     await this.swarm.stop();
     await this.fleet.restart(this.env);
@@ -176,7 +180,7 @@ export class Storm {
     const [[terms]] = await history.query('SELECT max(term) FROM cursor_change');
     return { drained, broken, results, leases: Number(leases), signatures: Number(signatures), terms: Number(terms), kills: this.fleet.kills,
       inUse: this.governor.report(), gauges: [this.gauges.tries, Math.min(...Object.values(this.gauges.compared))], keys: await keys(history), submissions: await submissions(history), contests: await contests(history),
-      oldLeases: this.oldLeases.count, faults: this.faults.count, commands: { ...this.operator.codes, ...this.operator.count },
+      oldLeases: this.oldLeases.count, faults: this.faults.count, statistics: this.statistics.count, commands: { ...this.operator.codes, ...this.operator.count },
       clients: { ...this.requests.count, ...this.swarm.count }, refusals: this.requests.refusals,
       seconds: Math.round((Date.now() - this.begun) / 1000), secondsToFinish: Math.round((Date.now() - begun) / 1000),
       wrong: [...asserted, ...this.gauges.wrong, ...this.requests.wrong, ...this.operator.wrong, ...this.fleet.unexpectedEnds, ...this.network.failed] };
@@ -204,6 +208,7 @@ export class Storm {
   }
 
   async stop() {
+    await this.statistics?.stop();
     await this.governor?.stop();
     await this.operator?.stop();
     await this.fleet?.stop();

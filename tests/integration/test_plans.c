@@ -153,7 +153,7 @@ static void DX10_the_lease_of_a_call_is_found_in_a_few_pages(void **state)
     const int64_t pages = touched(db) - before;
     db_free(db);
     print_message("a call among 20,000: %" PRId64 " pages\n", pages);
-    assert_in_range(pages, 1, 40);
+    assert_in_range(pages, 1, 60); /* with those of planning */
 }
 
 static const char sql_recent[] =
@@ -162,10 +162,13 @@ static const char sql_unknown[] = "SELECT * FROM fairway.find_leases(ARRAY[sha25
 static const char sql_many[] = "SELECT * FROM fairway.find_leases((SELECT array_agg(sha256(i::text::bytea))"
                                " FROM generate_series(1, 100) i))";
 
-/* Changes the statistics of history. */
-static const char *const statistics[] = {"ANALYZE", "SELECT",
-    "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relname ~ '_20[0-9]{6}'",
-    "UPDATE pg_class SET reltuples = 1, relpages = 1 WHERE relname ~ '_20[0-9]{6}'"};
+#define SAY(rows, visible)                                                                                   \
+    "UPDATE pg_class SET reltuples = " rows ", relpages = 1, relallvisible = " visible                       \
+    " WHERE relnamespace = 'fairway'::regnamespace AND relkind IN ('r', 'i')"
+
+/* Changes the statistics, as faults/statistics.mjs. */
+static const char *const statistics[] = {
+    "ANALYZE", "SELECT", SAY("0", "0"), SAY("1", "0"), SAY("100000000", "1")};
 
 /* A look-up tries hours one by one. In the hour of these leases it reads no more than in any other. */
 static void DX10_a_lease_is_found_by_its_hash_in_a_few_pages(void **state)
@@ -265,17 +268,21 @@ static const char sql_due_submissions[] =
     " SELECT sha256(i::text::bytea), '', '', now(), '', 1, sha256(i::text::bytea), '', c.sequence, c.sequence"
     " FROM fairway.cursor c, generate_series(1, 200) i";
 
-/* In a session that has planned while the table was vacuumed and empty, as it mostly is. */
+/* In a session that has planned while the table was empty, as it mostly is. */
 static void H16_a_claim_of_submissions_takes_no_more_than_it_wants(void **state)
 {
     static const char claim[] = "SELECT count(*)::int8 FROM fairway.claim_submissions(64, 14, 0, 1000000)";
     static const int64_t claimed[] = {64, 64, 64, 8, 0};
     struct test_pool *pool = *state;
-    test_db_exec(&pool->test, "VACUUM (ANALYZE) fairway.submissions");
-    assert_int_equal(test_db_number(&pool->test, claim), 0);
-    assert_int_equal(db_query(pool->db, DB_SQL0(sql_due_submissions), NULL, NULL), ERR_OK);
-    for (size_t i = 0; i < ARRAY_LEN(claimed); i++)
-        assert_int_equal(test_db_number(&pool->test, claim), claimed[i]);
+    for (size_t k = 0; k < ARRAY_LEN(statistics); k++) {
+        test_db_exec(&pool->test, "DELETE FROM fairway.submissions");
+        test_db_exec(&pool->test, "VACUUM (ANALYZE) fairway.submissions");
+        test_db_exec(&pool->test, statistics[k]);
+        assert_int_equal(test_db_number(&pool->test, claim), 0);
+        assert_int_equal(db_query(pool->db, DB_SQL0(sql_due_submissions), NULL, NULL), ERR_OK);
+        for (size_t i = 0; i < ARRAY_LEN(claimed); i++)
+            assert_int_equal(test_db_number(&pool->test, claim), claimed[i]);
+    }
 }
 
 static void a_claim_starts_at_a_random_slot(void **state)

@@ -21,4 +21,13 @@ for (const path of sources.filter((name) => name !== 'src/db/rows.c')) {
     }
   }
 }
+
+// H16: a subquery of a statement that writes may run again for each row, and locks others.
+const once = /AS MATERIALIZED \((?:[^()]|\((?:[^()]|\([^()]*\))*\))*LIMIT [^()]*FOR (?:NO KEY )?UPDATE/;
+for (const name of readdirSync('migrations/functions'))
+  for (const statement of readFileSync(`migrations/functions/${name}`, 'utf8').replace(/--.*/g, '').split(';'))
+    if (/\b(?:UPDATE|DELETE FROM|INSERT INTO) fairway\./.test(statement) && /LIMIT [^()]*FOR (?:NO KEY )?UPDATE/.test(statement) && !once.test(statement)) {
+      console.log(`migrations/functions/${name}: locks and limits in a subquery that is not AS MATERIALIZED`);
+      violations++;
+    }
 process.exit(violations ? 1 : 0);
