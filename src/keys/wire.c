@@ -85,10 +85,10 @@ enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t dea
     return read_all(fd, frame->data, &frame->len, len, frame->len > 0, deadline_ms);
 }
 
-/* Drops the first count bytes of both parts. */
+/* Drops the first count bytes of both parts. An empty part may be NULL, to which nothing may be added. */
 static void skip(struct iovec parts[static 2], size_t count)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 && count > 0; i++) {
         size_t n = count < parts[i].iov_len ? count : parts[i].iov_len;
         parts[i].iov_base = (uint8_t *)parts[i].iov_base + n;
         parts[i].iov_len -= n;
