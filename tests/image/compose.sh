@@ -2,12 +2,12 @@
 # compose.sh BASE: starts docker/compose.yaml with podman-compose, without a daemon, and takes the demo's payment through it. Uses the image
 # fairway of run.sh, in whose storage it builds the others: there is no registry, so images on BASE stand in for postgres, haproxy and node.
 #
-#   IMAGE_DIR           from run.sh: where storage, programs and logs are
+#   IMAGE_DIR, IMAGE_DRIVER     from run.sh: where storage, programs and logs are, and how layers are stored
 set -eu
 base=$1 dir=$IMAGE_DIR/compose
 export CONTAINERS_STORAGE_CONF="$dir/storage.conf" CONTAINERS_CONF="$dir/containers.conf"
 mkdir -p "$dir"
-printf '[storage]\ndriver = "vfs"\ngraphroot = "%s/storage"\nrunroot = "%s/runroot"\n' "$IMAGE_DIR" "$IMAGE_DIR" >"$CONTAINERS_STORAGE_CONF"
+printf '[storage]\ndriver = "%s"\ngraphroot = "%s/storage"\nrunroot = "%s/runroot"\n' "$IMAGE_DRIVER" "$IMAGE_DIR" "$IMAGE_DIR" >"$CONTAINERS_STORAGE_CONF"
 cat >"$CONTAINERS_CONF" <<'END'
 [containers]
 cgroups = "disabled"
@@ -23,13 +23,16 @@ build() { # IMAGE DOCKERFILE FOLDER BASE
     buildah bud --isolation chroot --format docker --pull-never --build-arg BASE="$4" --file "$2" --tag "$1" "$3" >"$dir/$1.log" 2>&1 ||
         { tail -n 20 "$dir/$1.log" >&2; exit 1; }
 }
-for name in postgres haproxy node; do
-    [ -n "$(buildah images --quiet --filter "reference=localhost/fairway-$name" 2>/dev/null)" ] && continue
-    folder=tests/image/stand-ins
-    [ $name != node ] || folder=tests
-    build fairway-$name tests/image/stand-ins/$name.Dockerfile $folder "$base"
-done
+stand_in() { # NAME FOLDER
+    [ -n "$(buildah images --quiet --filter "reference=localhost/fairway-$1" 2>/dev/null)" ] ||
+        build "fairway-$1" "tests/image/stand-ins/$1.Dockerfile" "$2" "$base"
+}
+stand_in postgres tests/image/stand-ins & postgres=$!
+stand_in haproxy tests/image/stand-ins & haproxy=$!
+stand_in node tests
 build fairway-localnet docker/localnet.Dockerfile . localhost/fairway-node
+wait $postgres
+wait $haproxy
 
 # Secrets are made in a copy.
 rm -rf "$dir/docker"
