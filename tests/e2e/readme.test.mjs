@@ -1,70 +1,54 @@
-// The calls of README.md and of the client reference: those to submit and to lease work as they are printed, and each answer has the members
-// that the page shows, in that order. And openapi.json.
+// Pastes each example of README.md, of the client reference and of the clients' page, in this order, into a shell beside what `make run`
+// starts. Each answer has the members that the page shows, in that order, and the values that do not differ each time. And openapi.json.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
-import { fairway, startWorld, submit } from './harness.mjs';
+import { fairway, startWorld } from './harness.mjs';
 
-const pages = ['README.md', 'src/api/README.md'].map(name => fs.readFileSync(path.resolve(import.meta.dirname, '../..', name), 'utf8'));
-const blocks = [...pages.join('').matchAll(/```\n((?:echo|target)[^]*?curl [^]*?)\n(\{"hash"[^]*?)\n```/g)].map(([, call, answer]) => ({ call, answer }));
-const membersOf = text => Object.keys(JSON.parse(text));
-let world, service;
+const root = path.resolve(import.meta.dirname, '../..');
+const read = name => fs.readFileSync(path.join(root, name), 'utf8');
+const EXAMPLE = /```sh\n([^]*?)\n```\n(?:```json\n([^]*?)\n```\n)?/g;
+const DIFFERS = ['sequence', 'sequenceLedger', 'maxTime', 'ledger', 'closedAt', 'feeCharged'];
+let world, service, folder;
 
 before(async () => {
   world = await startWorld({ accounts: 3 });
   service = await world.serve();
+  folder = path.join(world.folder, 'clone');
+  for (const name of ['build/release', 'run'])
+    fs.mkdirSync(path.join(folder, name), { recursive: true });
+  fs.symlinkSync(path.join(root, 'tests'), path.join(folder, 'tests'));
+  fs.symlinkSync(fairway, path.join(folder, 'build/release/fairway'));
+  fs.writeFileSync(path.join(folder, 'run/client.seed'), `${world.client.secret()}\n`, { mode: 0o600 });
+  fs.writeFileSync(path.join(folder, 'run/demo.json'), JSON.stringify({ rpc: world.env.RPC_URL, passphrase: world.passphrase }));
 });
 after(() => world?.stop());
 
-/** Runs a block as a user would, with fairway's own port, program and key. */
-async function run({ call }) {
-  const seed = path.join(world.folder, 'client.seed');
-  fs.writeFileSync(seed, `${world.client.secret()}\n`, { mode: 0o600 });
-  const own = call.replace('localhost:8001', new URL(service.url).host).replace('build/release/fairway', fairway).replace('run/client.seed', seed);
-  const { stdout } = await promisify(execFile)('sh', ['-euc', own], { cwd: world.folder });
-  return JSON.parse(stdout);
+for (const page of ['README.md', 'src/api/README.md', 'tests/clients/README.md']) {
+  [...read(page).matchAll(EXAMPLE)].forEach(([, commands, answer], index) =>
+    test(`${page}: example ${index + 1} works as it is printed`, { timeout: 600_000 }, async () => {
+      const { stdout } = await promisify(execFile)('sh', ['-euc', commands.replaceAll('localhost:8001', new URL(service.url).host)],
+        { cwd: folder, env: { ...process.env, RUN_DIR: path.join(folder, 'run') } });
+      const got = JSON.parse(stdout.trim().split('\n').at(-1)), shown = JSON.parse(answer ?? '{"status": "confirmed"}');
+      if (answer !== undefined)
+        assert.deepEqual(Object.keys(got), Object.keys(shown));
+      for (const [name, value] of Object.entries(shown))
+        if (!DIFFERS.includes(name) && !String(value).endsWith('...'))
+          assert.deepEqual(got[name], value, name);
+    }));
+
+  test(`${page}: each block of code is an example`, () => {
+    const rest = read(page).replaceAll(EXAMPLE, '').match(/```.*\n.*/g) ?? [];
+    assert.deepEqual(rest.filter((_, i) => i % 2 === 0), page === 'README.md' ? ['```\n wallet backend                         fairway                                   Stellar'] : []);
+    assert.ok(read(page).match(EXAMPLE).length > 0);
+  });
 }
-
-test('README: one call works as it is printed, with an authorization of today', { timeout: 600_000 }, async () => {
-  assert.equal(blocks.length, 4);
-  const [{ call, answer }] = blocks, [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  await createContract(world.network, world.passphrase, shop);
-  const { func, auth } = await authorizedTransfer(world.network, world.passphrase, user, shop, 1n);
-  const json = await run({ call: call.replace(/"func": "[^"]*", "auth": \["[^"]*"\]/, `"func": "${func}", "auth": ["${auth}"]`) });
-  assert.deepEqual(Object.keys(json), membersOf(answer));
-  assert.deepEqual([json.status, json.first], ['confirmed', true]);
-});
-
-test('README: a lease works as it is printed', { timeout: 600_000 }, async () => {
-  const json = await run(blocks[1]);
-  assert.deepEqual(Object.keys(json), membersOf(blocks[1].answer));
-  assert.equal(json.maxTimeSetBy, JSON.parse(blocks[1].answer).maxTimeSetBy);
-});
-
-test('README: a fee bump and the status have the members that are shown', { timeout: 600_000 }, async () => {
-  const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: '100', networkPassphrase: world.passphrase })
-    .addOperation(Operation.payment({ source: user.publicKey(), destination: shop.publicKey(), asset: Asset.native(), amount: '1' }))
-    .setTimeout(0).build();
-  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
-  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
-  inner.sign(user);
-  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
-  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
-  assert.deepEqual(Object.keys(bumped.json), membersOf(blocks[2].answer));
-  await submit(world, bumped.json.transactionXdr);
-  const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
-  assert.equal(json.status, 'confirmed');
-  assert.deepEqual(Object.keys(json), membersOf(blocks[3].answer));
-});
 
 test('GET /openapi.json needs no token, and is the document of the sources', { timeout: 600_000 }, async () => {
   const answer = await fetch(`${service.url}/openapi.json`);
   assert.equal(answer.headers.get('content-type'), 'application/json');
-  assert.equal(await answer.text(), fs.readFileSync(path.resolve(import.meta.dirname, '../../src/api/openapi.json'), 'utf8'));
+  assert.equal(await answer.text(), read('src/api/openapi.json'));
 });
