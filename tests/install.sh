@@ -39,12 +39,24 @@ END
     exit 69
 }
 
-# apt-get prints hundreds of lines, but nothing while it downloads. Prints its phases, and its output when it fails.
-apt() { # its arguments
-    if ! $as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" >"$log" 2>&1; then
-        tail -n 30 "$log" >&2
-        ask_root "apt-get $1 failed. These packages are missing:$missing."
-    fi
+# apt-get prints hundreds of lines, but nothing while it downloads. Prints its phases, and its output when it fails. Waits 10 minutes
+# for another apt: apt-get's own option for that does not count for update.
+apt() { # its arguments, the command first
+    waits=0
+    until $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >"$log" 2>&1; do
+        if [ $waits -eq 120 ] || ! grep -q 'Could not get lock' "$log"; then
+            tail -n 30 "$log" >&2
+            ask_root "apt-get $1 failed. These packages are missing:$missing."
+        fi
+        [ $waits -gt 0 ] || echo "    waiting: $(grep -m 1 -o 'Could not get lock.*' "$log")"
+        waits=$((waits + 1))
+        sleep 5
+    done
+}
+
+failed() { # what
+    echo "install.sh: $1 failed; the lines above say why. Then repeat the command." >&2
+    exit 69
 }
 
 if [ -n "$missing" ]; then
@@ -58,23 +70,23 @@ if [ -n "$missing" ]; then
     set -- $missing
     echo "installing $# packages by apt-get, which may take some minutes:$missing"
     echo "    apt-get update"
-    apt -q update
+    apt update
     echo "    apt-get install: downloading"
-    apt -q install -y --no-install-recommends --download-only "$@"
+    apt install -y --no-install-recommends --download-only "$@"
     echo "    apt-get install: unpacking and setting up"
-    apt -q install -y --no-install-recommends "$@"
+    apt install -y --no-install-recommends "$@"
 fi
 
 # No script of a package runs, so nothing is installed but what the lock file names by its hash. node is one of the packages, so that
 # Debian's version of it does not matter.
 if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
     echo "installing JavaScript packages by npm, which takes about 20 seconds"
-    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error || failed "npm ci, of the packages in tests/package-lock.json,"
     # npm 9 now and then leaves this link out: two packages have a program of this name, and one of them is for another processor
     for program in node_modules/node-linux-*/bin/node; do
         ln -sf "../${program#node_modules/}" node_modules/.bin/node
     done
-    node_modules/.bin/node --version >/dev/null
+    node_modules/.bin/node --version >/dev/null || failed "Node.js, as npm has installed it,"
     cp package-lock.json node_modules/.fairway-lock
 fi
 
@@ -90,7 +102,7 @@ if [ "$target" = test ]; then
         echo "installing Go and Python packages by pip, which takes about 30 seconds"
         rm -rf ../build/packages
         PIP_ROOT_USER_ACTION=ignore python3 -m pip --quiet --disable-pip-version-check install --require-hashes --no-deps --no-compile \
-            --only-binary :all: --target ../build/packages -r requirements.txt
+            --only-binary :all: --target ../build/packages -r requirements.txt || failed "pip, of the packages in tests/requirements.txt,"
         echo "$lock" >../build/packages/.fairway-lock
     fi
     if [ ! -x ../build/packages/promtool ]; then

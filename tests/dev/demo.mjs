@@ -7,6 +7,13 @@ import { transactionToSign } from './check.mjs';
 import { authorizedTransfer, createContract } from './native-contract.mjs';
 import { connect, fundIfMissing } from './network.mjs';
 
+process.on('uncaughtException', error => {
+  const causes = [];
+  for (let cause = error; cause; cause = cause.cause)
+    causes.push(cause.message || cause.code);
+  console.error(`\nmake demo: ${causes.filter((text, i) => !causes[i - 1]?.includes(text)).join(': ')}`);
+  process.exit(1);
+});
 const TRIES = 5;
 const HIGHEST_FEE = 10_000; // of the inner transaction, in stroops; the fee bump pays what is charged
 const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');

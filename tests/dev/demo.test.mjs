@@ -86,6 +86,18 @@ test('demo.mjs repeats a lease with the same key after a 503, and signs the tran
   assert.ok(keys[0] && keys[0] === keys[1]);
 });
 
+test('demo.mjs says in a line why it fails', { timeout: 600_000 }, async () => {
+  const said = async change => {
+    const place = path.join(folder, 'demo.json'), whole = fs.readFileSync(place, 'utf8');
+    fs.writeFileSync(place, JSON.stringify({ ...JSON.parse(whole), ...change }));
+    const { text } = await demo(() => ({}));
+    fs.writeFileSync(place, whole);
+    return text.replace(/^[^]*?(?=make demo|\n(?:node|file):|Error)/, '');
+  };
+  assert.equal(await said({}), 'make demo: POST /v1/fee-bumps: 500 INTERNAL: undefined\n');
+  assert.match(await said({ api: 'http://127.0.0.1:18' }), /^make demo: fetch failed: .*127\.0\.0\.1:18\n$/);
+});
+
 test('demo.mjs does not sign what a man in the middle has put in its place', { timeout: 600_000 }, async () => {
   const { text, signed } = await demo(Object.values(REPLACED)[0]);
   assert.match(text, /the transaction that fairway returned must not be signed: its operations/);

@@ -299,9 +299,16 @@ fail_serve() {
     fail "$1" "$2. The end of $dir/serve.log:
 $(tail -n 20 "$dir/serve.log")"
 }
+check_alive() {
+    code=0
+    kill -0 $serve 2>/dev/null || { wait $serve || code=$?; fail_serve $((code > 0 ? code : 1)) "fairway serve has ended (exit code $code)"; }
+    [ -z "$localnet" ] || kill -0 $localnet 2>/dev/null || { wait $localnet || code=$?; fail 69 "the local network has ended (exit code $code). \
+The end of $dir/localnet.log:
+$(tail -n 20 "$dir/localnet.log")"; }
+}
 api= ready= wanted=$(($(date +%s) + ${READY_TIMEOUT:-60}))
 while [ -z "$ready" ] && [ "$(date +%s)" -le $wanted ]; do
-    kill -0 $serve 2>/dev/null || { code=0; wait $serve || code=$?; fail_serve "$((code > 0 ? code : 1))" "fairway serve has ended (exit code $code)"; }
+    check_alive
     api=$(reached_at "$(sed -n 's/^listening on \(http:[^ ]*\).*/\1/p' "$dir/serve.log" | head -n 1)")
     if [ -n "$api" ] && curl -fsS -o /dev/null --max-time 5 "$api/readyz" 2>/dev/null; then
         ready=yes
@@ -318,10 +325,12 @@ cat <<END
 fairway is ready on $api
 To see a payment from lease to confirmation, run this in a second terminal:
 
-    make demo
+    $([ "$dir" = run ] || echo "RUN_DIR=$dir ")make demo
 
 Ctrl-C stops everything.
 END
-code=0
-wait $serve || code=$?
-[ $code -eq 0 ] || fail_serve $code "fairway serve has ended (exit code $code)"
+while :; do
+    sleep 0.5 9>&- & # of a signal that ends a sleep in the foreground the shell would tell the terminal, which may be gone
+    wait $! || :
+    check_alive
+done

@@ -128,6 +128,7 @@ const endings = {
 for (const [name, act] of Object.entries(endings))
   test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 600_000 }, async () => {
     const run = await started(make('run'));
+    assert.match(run.text, new RegExp(`^    RUN_DIR=${folder} make demo$`, 'm'));
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
     assert.match(demo.text, /confirmed, txFEE_BUMP_INNER_SUCCESS|confirmed, txSUCCESS/);
@@ -228,6 +229,20 @@ test('a serve that does not start is reported, with the end of its log', { timeo
   await assertAllEnded(new Map(), 'a serve that failed');
 });
 
+test('a local network that has ended is reported, with the end of its log, and ends make run', { timeout: 600_000 }, async () => {
+  const run = await started(), before = ours();
+  const [localnet] = [...before].find(([, { command }]) => command.includes('localnet/main.mjs'));
+  process.kill(localnet, 'SIGKILL');
+  assert.equal(await run.ended, 69);
+  assert.match(run.text, /make run: the local network has ended \(exit code 137\)\. The end of \S+localnet\.log:\nlocalnet listening on/);
+  await assertAllEnded(before, 'the local network');
+});
+
+test('the folder of a second make run keeps its keys out of git and out of images', () => {
+  for (const [file, ignored] of [['.gitignore', '/run-*/'], ['.dockerignore', 'run-*']])
+    assert.ok(fs.readFileSync(path.join(root, file), 'utf8').split('\n').includes(ignored), file);
+});
+
 test('a serve that does not become ready is reported', { timeout: 600_000 }, async () => {
   let run;
   for (let isReady = true; isReady;) {
@@ -289,13 +304,13 @@ test('make without a compiler names the missing compiler', { timeout: 600_000 },
 });
 
 /** Runs install.sh with a PATH that has only these programs (links to the real ones) and scripts. */
-async function install(names, scripts) {
+async function install(names, scripts, target = 'build') {
   const bin = fs.mkdtempSync(path.join(folder, 'bin-'));
   for (const name of names)
     fs.symlinkSync((await promisedExec('sh', ['-c', `command -v ${name}`])).stdout.trim(), path.join(bin, name));
   for (const [name, text] of Object.entries(scripts))
     fs.writeFileSync(path.join(bin, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-  return promisedExec(path.join(bin, 'sh'), [path.join(root, 'tests/install.sh'), 'build'], { env: { PATH: bin } });
+  return promisedExec(path.join(bin, 'sh'), [path.join(root, 'tests/install.sh'), target], { env: { PATH: bin } });
 }
 const promisedExec = (program, args, options = {}) => new Promise(resolve =>
   execFile(program, args, options, (error, stdout, stderr) => resolve({ code: error?.code ?? 0, stdout, text: stdout + stderr })));
@@ -310,13 +325,19 @@ test('install.sh as a user without sudo names what is missing and the command fo
   assert.doesNotMatch(text, /not found|^apt-get/m);
 });
 
-test('install.sh prints its progress while apt is silent, and names what failed', { timeout: 600_000 }, async () => {
+test('install.sh prints its progress while apt is silent, waits for another apt, and names what failed', { timeout: 600_000 }, async () => {
   const programs = ['sh', 'dirname', 'grep', 'sed', 'mktemp', 'rm', 'cat', 'tail', 'awk', 'env', 'wc', 'tr'];
-  const done = await install(programs, { ...nothingInstalled, id: 'echo 0' });
+  const locked = 'E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7';
+  const done = await install(programs, { ...nothingInstalled, id: 'echo 0', sleep: ': >"${0%/*}/waited"',
+    'apt-get': `[ -e "\${0%/*}/waited" ] || { echo '${locked}'; exit 100; }` });
   assert.equal(done.code, 0, done.text);
   assert.match(done.text, /^installing \d+ packages by apt-get, which may take some minutes: gcc make/m);
+  assert.ok(done.text.includes(`    waiting: ${locked.slice(3)}\n`), done.text);
   const failed = await install(programs, { ...nothingInstalled, id: 'echo 0', 'apt-get': 'echo "E: no network"; exit 100' });
   assert.notEqual(failed.code, 0);
   assert.match(failed.text, /E: no network/);
-  assert.match(failed.text, /apt-get .*failed/);
+  assert.match(failed.text, /apt-get update failed/);
+  const npm = await install(programs, { 'dpkg-query': 'echo install ok installed', cmp: 'exit 1', npm: 'echo E404; exit 1' }, 'run');
+  assert.equal(npm.code, 69, npm.text);
+  assert.match(npm.text, /E404\ninstall\.sh: npm ci, of the packages in tests\/package-lock\.json, failed/);
 });
