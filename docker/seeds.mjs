@@ -1,5 +1,5 @@
 // Prints secret seeds (S...), one a line, from what other services keep, one item a line on standard input; for
-// `| fairway import-accounts`. Needs Node.js and nothing else. Two forms are read:
+// `| fairway import-accounts`. Needs Node.js 18 or newer and nothing else. Two forms are read:
 //   64 hexadecimal digits: the raw key of an OpenZeppelin Relayer signer;
 //   base64: a row of wallet-backend or of the Stellar Disbursement Platform, sealed with the passphrase in PASSPHRASE_FILE:
 //   a nonce of 12 bytes, AES-128-GCM with the first 16 bytes of SHA-256(passphrase), a tag of 16 bytes.

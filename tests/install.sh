@@ -10,7 +10,7 @@ target=${1:-test}
 
 build="gcc make libc6-dev pkg-config libpq-dev libsodium-dev libmicrohttpd-dev libjansson-dev libcurl4-openssl-dev"
 run="postgresql ca-certificates procps curl"
-test="chromium clang clang-tidy cppcheck libcmocka-dev binutils dpkg-dev pgbouncer spin python3 python3-pip patroni etcd-server python3-etcd"
+test="chromium clang libclang-rt-dev clang-tidy cppcheck libcmocka-dev binutils dpkg-dev pgbouncer spin python3 python3-pip patroni etcd-server python3-etcd"
 case $target in
 build) wanted=$build ;;
 run) wanted="$build $run" ;;

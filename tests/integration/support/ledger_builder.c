@@ -261,7 +261,8 @@ static void add_transactions(struct buf *out, const struct built_ledger *ledger)
         if (mine == 0 && ledger->meta_count > 0)
             buf_add_bytes(out, ledger->metas[i % ledger->meta_count]);
         else
-            add_meta(out, ledger->meta_version, ledger->accounts + next, mine, ledger->sequence);
+            add_meta(
+                out, ledger->meta_version, mine > 0 ? ledger->accounts + next : NULL, mine, ledger->sequence);
         if (ledger->meta_version == 2)
             buf_add_u32(out, 0); /* postTxApplyFeeProcessing */
         next += mine;
