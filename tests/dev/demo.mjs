@@ -1,28 +1,15 @@
 // `make demo`: sends one payment, from lease to confirmation, through the fairway that `make run` started; then one more in one call.
 import fs from 'node:fs';
-import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { signToken } from '../e2e/token.mjs';
 import { transactionToSign } from './check.mjs';
 import { authorizedTransfer, createContract } from './native-contract.mjs';
-import { connect, fundIfMissing } from './network.mjs';
+import { connect, fundIfMissing, whatRuns } from './network.mjs';
 
-process.on('uncaughtException', error => {
-  const causes = [];
-  for (let cause = error; cause; cause = cause.cause)
-    causes.push(cause.message || cause.code);
-  console.error(`\nmake demo: ${causes.filter((text, i) => !causes[i - 1]?.includes(text)).join(': ')}`);
-  process.exit(1);
-});
 const TRIES = 5;
 const HIGHEST_FEE = 10_000; // of the inner transaction, in stroops; the fee bump pays what is charged
-const place = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run', 'demo.json');
-if (!fs.existsSync(place)) {
-  console.error('fairway is not running. Run `make run` first, wait until it is ready, then try again.');
-  process.exit(69);
-}
 // The passphrase is this client's own constant: no answer decides for which network the user signs.
-const { api, rpc: rpcUrl, passphrase, clientSeedFile } = JSON.parse(fs.readFileSync(place, 'utf8'));
+const { api, rpc: rpcUrl, passphrase, clientSeedFile } = whatRuns('make demo');
 const client = clientSeedFile && Keypair.fromSecret(fs.readFileSync(clientSeedFile, 'utf8').trim());
 const network = connect(rpcUrl);
 

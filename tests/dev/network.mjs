@@ -1,8 +1,27 @@
-// Calls of the development tools to a Stellar network.
+// What the development tools have in common: what runs, and their calls to a Stellar network.
+import fs from 'node:fs';
+import path from 'node:path';
 import { Keypair, rpc, xdr } from '@stellar/stellar-sdk';
 
 const RETRY_MS = 200;
 const sleep = ms => new Promise(wake => setTimeout(wake, ms));
+
+/** What `make run` says of itself: {folder, api, rpc, passphrase, clientSeedFile}. From here on the program ends with a line when it fails. */
+export function whatRuns(program) {
+  process.on('uncaughtException', error => {
+    const causes = [];
+    for (let cause = error; cause; cause = cause.cause)
+      causes.push(cause.message || cause.code);
+    console.error(`\n${program}: ${causes.filter((text, i) => !causes[i - 1]?.includes(text)).join(': ')}`);
+    process.exit(1);
+  });
+  const folder = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run'), file = path.join(folder, 'demo.json');
+  if (!fs.existsSync(file)) {
+    console.error('fairway is not running. Run `make run` first, wait until it is ready, then try again.');
+    process.exit(69);
+  }
+  return { folder, ...JSON.parse(fs.readFileSync(file, 'utf8')) };
+}
 
 export function connect(url) {
   return new rpc.Server(url, { allowHttp: url.startsWith('http://') });

@@ -10,14 +10,13 @@ import path from 'node:path';
 import { Account, Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { transactionToSign } from './check.mjs';
 import { authorizedTransfer, createContract } from './native-contract.mjs';
-import { connect, fundIfMissing } from './network.mjs';
+import { connect, fundIfMissing, whatRuns } from './network.mjs';
 
 const SECONDS = 240;
-const folder = path.resolve(import.meta.dirname, '../..', process.env.RUN_DIR ?? 'run');
 const [command, file] = process.argv.slice(2);
 const read = name => fs.readFileSync(name, 'utf8').trim();
 const print = object => console.log(JSON.stringify(object));
-const { rpc, passphrase } = JSON.parse(read(path.join(folder, 'demo.json')));
+const { folder, rpc, passphrase } = whatRuns('user.mjs');
 const network = connect(rpc), seed = path.join(folder, 'user.seed');
 if (!fs.existsSync(seed))
   fs.writeFileSync(seed, `${Keypair.random().secret()}\n`, { mode: 0o600, flag: 'wx' });
