@@ -1,5 +1,5 @@
 # fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, ha, bench, install,
-# dist, deb, image, image-test, format, clean.
+# dist, deb, image, image-test, schema, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
 BUILD ?= build/release
@@ -300,6 +300,11 @@ exam: install-test
 .PHONY: figures
 figures:
 	@sh tests/lint/figures.sh
+
+# Fetches Stellar's XDR definitions and generates the schema from them. `make lint` compares.
+.PHONY: schema
+schema: install-test
+	@$(NODE) tests/xdr/generate-schema.mjs
 
 .PHONY: lint format
 FORMAT := tests/node_modules/clang-format/bin/linux_x64/clang-format

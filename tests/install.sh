@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a fresh Debian 12 or 13 lacks: compilers, libraries and PostgreSQL by apt-get (as root, or by sudo), the
-# JavaScript packages of tests/package-lock.json by npm, Go and the Python packages of tests/requirements.txt by pip. Does nothing when
-# everything is installed.
+# JavaScript packages of tests/package-lock.json by npm, Go and the Python packages of tests/requirements.txt by pip, the Rust packages of
+# tests/xdr/rust by cargo. Does nothing when everything is installed.
 #
 #   install.sh build | run | test | fuzz | bench      what the packages are needed for
 set -eu
@@ -26,6 +26,10 @@ for package in $wanted; do
 done
 if [ "$target" != build ] && ! command -v npm >/dev/null; then
     missing="$missing npm"
+fi
+# Debian's package cargo is too old to fetch (Debian 12) or to compile (both); cargo-web is the one that follows Firefox.
+if [ "$target" = test ] && ! command -v cargo >/dev/null; then
+    missing="$missing cargo-web"
 fi
 
 ask_root() { # why
@@ -115,5 +119,22 @@ if [ "$target" = test ]; then
         fi
         mv "$folder/usr/bin/promtool" ../build/packages/
         rm -rf "$folder" "$folder.log"
+    fi
+    # Stellar's XDR definitions, and the decoder that is made of them. cargo checks each package by its digest in Cargo.lock, which has no name
+    # of a registry: cargo knows it.
+    lock=$(cat xdr/rust/*)
+    if [ "$(cat ../build/packages/.xdr-lock 2>/dev/null)" != "$lock" ]; then
+        echo "fetching Stellar's XDR definitions by cargo and compiling their decoder, which takes about a minute"
+        folder=$(mktemp -d)
+        cp -r xdr/rust "$folder/judge"
+        rm "$folder/judge/Cargo.lock"
+        cargo generate-lockfile --quiet --manifest-path "$folder/judge/Cargo.toml"
+        registry=$(sed -n '/^source = /{p;q}' "$folder/judge/Cargo.lock")
+        sed "s|^source = .*|$registry|" xdr/rust/Cargo.lock >"$folder/judge/Cargo.lock"
+        cargo vendor --quiet --locked --manifest-path "$folder/judge/Cargo.toml" "$folder/crates" >"$folder/log" # which says how to configure cargo
+        CARGO_TARGET_DIR="$folder" cargo build --quiet --locked --manifest-path "$folder/judge/Cargo.toml"
+        mv "$folder/debug/rust_judge" "$folder/crates/stellar-xdr/xdr-definitions-json/xdr.json" ../build/packages/
+        rm -rf "$folder"
+        echo "$lock" >../build/packages/.xdr-lock
     fi
 fi

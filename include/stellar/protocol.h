@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-/* The newest version whose ledgers are understood (CAP-88). */
-#define PROTOCOL_KNOWN 30
+#include "xdr/types.h" /* PROTOCOL_KNOWN */
 
 /*
  * Notes the version of a ledger, of a vote in a ledger, or of the node behind an RPC; from is a constant that

@@ -1,6 +1,6 @@
 /*
  * Reads XDR (RFC 4506) by schema. The schema of all types (xdr/types.h, src/xdr/schema.c) is generated from
- * the official SDK, and one walker interprets it. Strict: every enum value, union arm, boolean, length and
+ * Stellar's definitions, and one walker interprets it. Strict: every enum value, union arm, boolean, length and
  * padding byte is checked. It allocates and copies nothing; depth and C stack are bounded.
  *
  * A decoder is a sequence of reads: primitives with xdr_u32 and the like, any other type with xdr_take, which

@@ -1,8 +1,8 @@
-// The SDK's XDR schemas, with those of the next protocol. The network works on plain wire objects (`schema.decode` and `schema.encode`), not on the SDK's
+// The SDK's XDR schemas, with what newer.mjs adds to them. The network works on plain wire objects (`schema.decode` and `schema.encode`), not on the SDK's
 // classes, because it decodes and encodes thousands of them a second.
 
 import * as xdr from '@stellar/stellar-sdk/xdr';
-import '../xdr/next.mjs';
+import '../xdr/newer.mjs';
 
 export const { XdrString } = xdr;
 

@@ -1,7 +1,6 @@
-// The XDR types that fairway decodes: everything reachable from the roots, as run-time schemas of the SDK, with what
-// next.mjs adds to them.
+// The XDR types that fairway decodes: everything reachable from the roots, as run-time schemas of the SDK, with what newer.mjs adds to them.
 import * as xdr from '@stellar/stellar-sdk/xdr';
-import './next.mjs';
+import './newer.mjs';
 
 const roots = [
   'DiagnosticEvent',

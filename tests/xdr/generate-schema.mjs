@@ -1,42 +1,24 @@
-// Writes include/xdr/types.h and src/xdr/schema.c from the type definitions that @stellar/stellar-sdk exposes at run
-// time and those of the next protocol (next.mjs), closed over the types that fairway decodes.
+// Writes include/xdr/types.h and src/xdr/schema.c from Stellar's XDR definitions (definitions.mjs), and what the tests' SDK lacks of them to
+// newer.json.
 //
-//     node tests/xdr/generate-schema.mjs            writes both files
+//     node tests/xdr/generate-schema.mjs            writes the files
 //     node tests/xdr/generate-schema.mjs --check    exit 1 when a committed file is not what would be written
 //
 // src/xdr/schema.h explains the steps.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { closure, typedefs, unwrap } from './closure.mjs';
-import { next } from './next.mjs';
+import * as sdk from '@stellar/stellar-sdk/xdr';
+import { types as allTypes, version } from './definitions.mjs';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const sdk = JSON.parse(readFileSync(join(root, 'tests/node_modules/@stellar/stellar-sdk/package.json')));
-const types = closure();
+const types = allTypes();
 
-// Inline types of the SDK's definitions get a name when they are an element, because a step refers to its element by name.
-const anonymousNames = new Map([...typedefs].map(([name, schema]) => [describe(schema), name]));
-
-function describe(schema) {
-  const s = unwrap(schema);
-  if (s.name) return s.name;
-  if (s.element) return `${s.kind}<${describe(s.element)}>{${s.maxLength ?? s.length ?? ''}}`;
-  return `${s.kind}${s.maxLength ?? s.length ?? ''}`;
-}
-
-function typeName(schema) {
-  const s = unwrap(schema);
-  if (s.name) return s.name;
-  const name = anonymousNames.get(describe(s));
-  if (!name) throw new Error(`an anonymous element type needs a name in closure.mjs: ${describe(s)}`);
-  return name;
+function typeName({ name, alias, kind }) {
+  if (!name && !alias) throw new Error(`an element of kind ${kind} has no name`);
+  return name ?? alias;
 }
 
 // The size of a type whose values all have the same size and are valid with any bytes, else 0. Such bytes need no
 // check.
-function plainSize(schema) {
-  const s = unwrap(schema);
+function plainSize(s) {
   switch (s.kind) {
     case 'int32':
     case 'uint32':
@@ -45,7 +27,7 @@ function plainSize(schema) {
     case 'uint64':
       return 8;
     case 'opaque':
-      if (s.length % 4 !== 0) throw new Error(`${describe(s)}: fixed opaque with padding is not supported`);
+      if (s.length % 4 !== 0) throw new Error(`${s.name}: fixed opaque with padding is not supported`);
       return s.length;
     case 'fixedArray':
       return s.length * plainSize(s.element);
@@ -60,8 +42,7 @@ function plainSize(schema) {
 
 const lengthText = (length) => (length === 4294967295 ? 'UINT32_MAX' : String(length));
 
-function step(schema) {
-  const s = unwrap(schema);
+function step(s) {
   const plain = plainSize(s);
   if (plain > 0) return `BYTES(${plain})`;
   switch (s.kind) {
@@ -75,12 +56,12 @@ function step(schema) {
     case 'option':
       return `OPTION(${typeName(s.element)})`;
     case 'struct':
-      return `TYPE(${typeName(s)})`;
+      return `TYPE(${s.name})`;
     case 'union':
     case 'enum':
-      return `UNION(${typeName(s)})`;
+      return `UNION(${s.name})`;
     default:
-      throw new Error(`${describe(s)}: kind ${s.kind} is not supported`);
+      throw new Error(`kind ${s.kind} is not supported`);
   }
 }
 
@@ -102,25 +83,16 @@ function structSteps(entries) {
 function arms(s) {
   const list =
     s.kind === 'enum'
-      ? [...s.nameByValue].map(([value, name]) => ({ value, name, text: 'NOTHING' }))
-      : s.cases.map(({ discriminant, name, arm }) => ({
-          value: discriminant,
-          name,
-          text: arm.kind === 'void' ? 'NOTHING' : step(arm.schema),
-        }));
-  if (s.kind === 'union' && s.defaultArm) throw new Error(`${s.name}: a default arm is not supported`);
+      ? s.members.map((member) => ({ ...member, text: 'NOTHING' }))
+      : s.cases.map(({ discriminant, arm, ...each }) => ({ ...each, value: discriminant, text: arm.schema ? step(arm.schema) : 'NOTHING' }));
   return list.sort((a, b) => a.value - b.value);
 }
 
-// Results have the names of the .x files, which the SDK writes in camel case: paymentUnderfunded, opBadAuth.
+// Results have the names of the .x files.
 const isResult = (name) => /^(?!.*Transaction).*Result(Tr)?$/.test(name);
-function constant(name) {
-  const [, op = '', rest] = /^(op(?=[A-Z]))?(.*)$/.exec(name);
-  return op + rest.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
-}
 const names = (name, list) =>
   isResult(name)
-    ? `static const char *const ${name}_names[] = {\n${list.map((arm) => `    "${constant(arm.name)}",\n`).join('')}};\n`
+    ? `static const char *const ${name}_names[] = {\n${list.map(({ constant }) => `    "${constant}",\n`).join('')}};\n`
     : '';
 
 // Every value has at least four bytes, so that the length of the input limits the work.
@@ -128,12 +100,11 @@ function checkNoEmptyType(name, s) {
   if (s.entries?.length === 0 || s.length === 0) throw new Error(`${name} is empty`);
 }
 
-function definition([name, schema]) {
-  const s = unwrap(schema);
+function definition([name, s]) {
   checkNoEmptyType(name, s);
   const table = (type, rows) =>
     `static const struct ${type} ${name}[] = {\n${rows.map(([text, note]) => `    ${text},${note ? ` /* ${note} */` : ''}\n`).join('')}};\n`;
-  if (s.kind === 'enum' || s.kind === 'union')
+  if (isChoice(s))
     return (
       table(
         'xdr_arm',
@@ -144,10 +115,10 @@ function definition([name, schema]) {
   return table('xdr_step', [[step(s)], ['END']]);
 }
 
-const isChoice = (schema) => ['enum', 'union'].includes(unwrap(schema).kind);
-const row = ([name, schema]) => `    ${isChoice(schema) ? (isResult(name) ? 'RESULT' : 'CHOICE') : 'SEQUENCE'}(${name}, ${plainSize(schema)}),\n`;
+const isChoice = ({ kind }) => ['enum', 'union'].includes(kind);
+const row = ([name, s]) => `    ${isChoice(s) ? (isResult(name) ? 'RESULT' : 'CHOICE') : 'SEQUENCE'}(${name}, ${plainSize(s)}),\n`;
 
-const origin = `Generated by tests/xdr/generate-schema.mjs from @stellar/stellar-sdk ${sdk.version} and ${next}. Do not edit.`;
+const origin = `Generated by tests/xdr/generate-schema.mjs from stellar-xdr ${version}. Do not edit.`;
 
 const header = `/*
  * ${origin}
@@ -156,6 +127,9 @@ const header = `/*
  */
 #ifndef FAIRWAY_XDR_TYPES_H
 #define FAIRWAY_XDR_TYPES_H
+
+/* The newest version of the protocol whose ledgers are understood. */
+#define PROTOCOL_KNOWN ${version.split('.')[0]}
 
 /* clang-format off */
 enum xdr_type {
@@ -179,15 +153,31 @@ const struct xdr_type_info xdr_types[XDR_TYPE_COUNT] = {
 ${types.map(row).join('')}};
 `;
 
+/** What the SDK's schema lacks of a type, in the form of newer.mjs; null: nothing. It may lack arms of a union, values of an enum, and all of a struct. */
+function missing([name, s]) {
+  const has = sdk[name]?.schema;
+  if (s.kind === 'struct' && !has) return Object.fromEntries(s.entries.map(([field, of]) => [field, typeName(of)]));
+  if (!isChoice(s)) return null;
+  if (!has) throw new Error(`the SDK lacks ${name}: newer.mjs cannot add a whole ${s.kind} yet`);
+  const list = s.kind === 'enum'
+    ? s.members.filter(({ value }) => !has.nameByValue.has(value)).map(({ name: member, value }) => ({ name: member, value }))
+    : s.cases.filter(({ discriminant }) => !has.cases.some((each) => each.discriminant === discriminant))
+      .map(({ name: member, discriminant: value, arm }) => ({ name: member, value, field: arm.name, type: arm.schema && typeName(arm.schema) }));
+  return list.length > 0 ? list : null;
+}
+const rows = types.map((type) => [type[0], missing(type)]).filter(([, lacks]) => lacks);
+const newer = `{\n${rows.map(([name, lacks]) => `  "${name}": ${JSON.stringify(lacks)}`).join(',\n')}\n}\n`;
+
 let stale = 0;
 for (const [path, text] of [
   ['include/xdr/types.h', header],
   ['src/xdr/schema.c', source],
+  ['tests/xdr/newer.json', newer],
 ]) {
-  const file = join(root, path);
+  const file = new URL(`../../${path}`, import.meta.url);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`${path} is not what @stellar/stellar-sdk ${sdk.version} with ${next} gives: run node tests/xdr/generate-schema.mjs`);
+    console.error(`${path} is not what stellar-xdr ${version} gives: run make schema`);
     stale++;
   }
 }
