@@ -11,12 +11,13 @@
 #include <stdint.h>
 
 enum strkey_version {
-    STRKEY_ACCOUNT = 6 << 3, /* G: 32 bytes */
-    STRKEY_SEED = 18 << 3,   /* S: 32 bytes, secret */
-    STRKEY_CONTRACT = 2 << 3 /* C: 32 bytes */
+    STRKEY_ACCOUNT = 6 << 3,         /* G: 32 bytes */
+    STRKEY_SEED = 18 << 3,           /* S: 32 bytes, secret */
+    STRKEY_CONTRACT = 2 << 3,        /* C: 32 bytes */
+    STRKEY_MUXED_CONTRACT = 22 << 3, /* W: 32 bytes of the contract, 8 of the number */
 };
 
-#define STRKEY_VALUE_MAX 32
+#define STRKEY_VALUE_MAX 40
 /* The characters that a value of len bytes takes, with the terminator. */
 #define STRKEY_SIZE(len) ((((len) + 3) * 8 + 4) / 5 + 1)
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "stellar/strkey.h"
 #include "policy_parts.h"
 
 /*
@@ -19,6 +20,19 @@ const struct soroban_union soroban_unions[SOROBAN_UNION_COUNT] = {
     {XDR_ContractIdPreimage, 2, "contract id"},
     {XDR_ContractExecutable, 3, "executable"},
 };
+
+/* CAP-84: the host takes it as a destination only. XDR has the number first, strkey last. */
+static enum err refuse_muxed_contract(struct xdr_reader *in, struct detail *detail)
+{
+    uint8_t value[40];
+    char text[STRKEY_SIZE(sizeof value)];
+    enum err e;
+    if ((e = xdr_opaque(in, value + 32, 8)) != ERR_OK || (e = xdr_opaque(in, value, 32)) != ERR_OK)
+        return e;
+    strkey_encode(STRKEY_MUXED_CONTRACT, value, sizeof value, text);
+    return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
+        "The transaction is authorized by %s, a muxed contract. Such an address can only be paid.", text);
+}
 
 enum err soroban_address_account(
     struct bytes address, bool *is_account, struct public_key *account, struct detail *detail)
@@ -41,6 +55,8 @@ enum err soroban_address_account(
     case SC_ADDRESS_CLAIMABLE_BALANCE:
     case SC_ADDRESS_LIQUIDITY_POOL:
         return ERR_OK;
+    case SC_ADDRESS_MUXED_CONTRACT:
+        return refuse_muxed_contract(&in, detail);
     default:
         return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
             "The transaction is authorized by an address of the unknown kind %" PRIu32 ".", kind);

@@ -17,6 +17,7 @@ enum {
     SC_ADDRESS_MUXED_ACCOUNT = 2,
     SC_ADDRESS_CLAIMABLE_BALANCE = 3,
     SC_ADDRESS_LIQUIDITY_POOL = 4,
+    SC_ADDRESS_MUXED_CONTRACT = 5, /* CAP-84 */
 };
 
 /* Adds each account that authorizes something in operation to *named. Errors as policy_check. */
@@ -28,9 +29,10 @@ MUST_CHECK enum err soroban_check(const struct envelope *envelope, const struct 
 MUST_CHECK enum err soroban_check_credentials(const struct operation *operation, struct detail *detail);
 
 /*
- * The account of an SCAddress, also of a muxed one. *is_account is false for a contract, claimable balance or
- * liquidity pool, which has no key. ERR_INVALID_SOROBAN_TRANSACTION for kinds that these rules do not cover,
- * even if the schema has them.
+ * The account of an SCAddress that authorizes, also of a muxed one. *is_account is false for a contract,
+ * claimable balance or liquidity pool, which has no key. ERR_INVALID_SOROBAN_TRANSACTION for a muxed
+ * contract, which is only a destination, and for kinds that these rules do not cover, even if the schema has
+ * them.
  */
 MUST_CHECK enum err soroban_address_account(
     struct bytes address, bool *is_account, struct public_key *account, struct detail *detail);

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct {
         enum strkey_version version;
         size_t len;
-    } kinds[] = {{STRKEY_ACCOUNT, 32}, {STRKEY_SEED, 32}};
+    } kinds[] = {{STRKEY_ACCOUNT, 32}, {STRKEY_SEED, 32}, {STRKEY_MUXED_CONTRACT, 40}};
     AUTO_FREE char *text = NEW_ARRAY(size + 1, char);
     if (size > 0)
         memcpy(text, data, size);

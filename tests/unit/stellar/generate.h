@@ -95,7 +95,7 @@ static inline void generate_account(struct generator *generator, enum xdr_type t
     const bool muxed = (type == XDR_MuxedAccount && arm == 0x100) || (type == XDR_ScAddress && arm == 2);
     const bool payload = type == XDR_SignerKey && arm == 3;
     buf_add_u32(generator->out, (uint32_t)arm);
-    if (muxed)
+    if (muxed || (type == XDR_ScAddress && arm == 5))
         generate_bytes(generator, 8);
     if (type == XDR_ScAddress && (arm == 0 || arm == 3))
         buf_add_u32(generator->out, 0); /* of PublicKey and ClaimableBalanceId */

@@ -28,6 +28,7 @@ enum sample_address {
     MUXED_ACCOUNT = 2,
     CLAIMABLE_BALANCE = 3,
     LIQUIDITY_POOL = 4,
+    MUXED_CONTRACT = 5,
 };
 
 struct sample {
@@ -189,7 +190,7 @@ static inline void add_address(struct buf *out, enum sample_address kind, uint8_
     buf_add_u32(out, kind);
     if (kind == ACCOUNT || kind == CLAIMABLE_BALANCE)
         buf_add_u32(out, 0);
-    if (kind == MUXED_ACCOUNT)
+    if (kind == MUXED_ACCOUNT || kind == MUXED_CONTRACT)
         buf_add_u64(out, 99);
     add_key(out, n);
 }
@@ -204,7 +205,9 @@ static inline void add_contract_call(struct buf *out)
 {
     add_address(out, CONTRACT, 201);
     add_symbol_f(out);
-    buf_add_u32(out, 0); /* args */
+    buf_add_u32(out, 1); /* argument: whom the call pays (CAP-84) */
+    buf_add_u32(out, 18);
+    add_address(out, MUXED_CONTRACT, 201);
 }
 
 /* InvokeHostFunction of a contract's function; auth has count SorobanAuthorizationEntry values. */

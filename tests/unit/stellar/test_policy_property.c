@@ -310,6 +310,7 @@ static struct rule rules[] = {
     {ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "resource fee is negative", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "more than 256 accounts", 0},
+    {ERR_INVALID_SOROBAN_TRANSACTION, ", a muxed contract", 0},
     {ERR_INVALID_TRANSACTION, "minSeqNum", 0},
     {ERR_INVALID_TRANSACTION, "minSeqAge", 0},
     {ERR_INVALID_TRANSACTION, "minSeqLedgerGap", 0},
@@ -493,7 +494,7 @@ static void DA6_the_rules_name_every_kind_of_credentials_host_function_and_addre
 {
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         assert_arms(soroban_unions[i].type, soroban_unions[i].arms);
-    assert_arms(XDR_ScAddress, LIQUIDITY_POOL + 1);
+    assert_arms(XDR_ScAddress, MUXED_CONTRACT + 1);
     assert_arms(XDR_SignerKey, 4);
     assert_arms(XDR_Preconditions, 3);
     assert_arms(XDR_SorobanTransactionDataExt, 2);

@@ -204,6 +204,26 @@ static void addresses_that_have_no_key_are_not_named(void **state)
     }
 }
 
+/* The text is from the crate stellar-strkey. */
+static void DA5_a_muxed_contract_authorizes_nothing(void **state)
+{
+    static const char words[] =
+        "by WDE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4SAAAAAAAAAAAMND3G, a muxed contract";
+    AUTO_BUF by_entry = {0}, by_delegate = {0};
+    AUTO_SAMPLE entry = SAMPLE, delegate = SAMPLE, deployer = SAMPLE;
+    add_address_entry(&by_entry, 1, MUXED_CONTRACT, 201);
+    add_invoke(&entry, NO_SOURCE, 0, 1, &by_entry);
+    add_credentials(&by_delegate, 3, ACCOUNT, 4);
+    buf_add_u32(&by_delegate, 1);
+    add_delegate(&by_delegate, MUXED_CONTRACT, 201, 0);
+    add_invocation(&by_delegate);
+    add_invoke(&delegate, NO_SOURCE, 0, 1, &by_delegate);
+    add_create_contract(&deployer, 1, MUXED_CONTRACT, 201);
+    assert_refused(&entry, ERR_INVALID_SOROBAN_TRANSACTION, words);
+    assert_refused(&delegate, ERR_INVALID_SOROBAN_TRANSACTION, words);
+    assert_refused(&deployer, ERR_INVALID_SOROBAN_TRANSACTION, words);
+}
+
 static void delegates_are_named_at_every_depth(void **state)
 {
     AUTO_SAMPLE sample = SAMPLE;
@@ -346,7 +366,7 @@ static void addresses_newer_than_the_rules_are_refused(void **state)
         bool is_account = true;
         add_address(&address, (enum sample_address)kind, 4);
         enum err e = soroban_address_account(buf_bytes(&address), &is_account, &account, NULL);
-        assert_int_equal(e, kind > 4 ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK);
+        assert_int_equal(e, kind >= MUXED_CONTRACT ? ERR_INVALID_SOROBAN_TRANSACTION : ERR_OK);
         assert_int_equal(is_account, kind == ACCOUNT || kind == MUXED_ACCOUNT);
         if (is_account)
             assert_true(public_key_equal(&account, &expected));
@@ -457,6 +477,7 @@ int main(void)
         cmocka_unit_test(addresses_of_every_kind_of_credentials_are_named),
         cmocka_unit_test(H11_muxed_addresses_are_named_by_their_account),
         cmocka_unit_test(addresses_that_have_no_key_are_not_named),
+        cmocka_unit_test(DA5_a_muxed_contract_authorizes_nothing),
         cmocka_unit_test(delegates_are_named_at_every_depth),
         cmocka_unit_test(a_delegate_is_named_below_hundreds_of_others),
         cmocka_unit_test(deployers_are_named),
