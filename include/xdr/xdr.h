@@ -1,7 +1,7 @@
 /*
  * Reads XDR (RFC 4506) by schema. The schema of all types (xdr/types.h, src/xdr/schema.c) is generated from
- * Stellar's definitions, and one walker interprets it. Strict: every enum value, union arm, boolean, length and
- * padding byte is checked. It allocates and copies nothing; depth and C stack are bounded.
+ * Stellar's definitions, and one walker interprets it. Strict: every enum value, union arm, boolean, length
+ * and padding byte is checked. It allocates and copies nothing; depth and C stack are bounded.
  *
  * A decoder is a sequence of reads: primitives with xdr_u32 and the like, any other type with xdr_take, which
  * validates one whole value and returns its bytes.
@@ -24,6 +24,8 @@
 /* The bytes left to read. Each read advances at; after an error it is the position of the fault. */
 struct xdr_reader {
     const uint8_t *at, *end;
+    enum xdr_type
+        unknown; /* the type of the value at `at`, when a walk returns ERR_XDR_UNKNOWN_ARM; else 0 */
 };
 
 struct xdr_reader xdr_reader(struct bytes bytes);

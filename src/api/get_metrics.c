@@ -37,7 +37,7 @@ static void put_protocol(FILE *out)
     if (protocol_noted() > 0)
         gauge(out, "fairway_protocol_seen",
             "Newest protocol that this replica has seen in a ledger, in a vote, or behind RPC_URL. Above "
-            "fairway_protocol_known: install a newer version before the network upgrades.",
+            "fairway_protocol_known, it is newer than this build.",
             protocol_noted());
 }
 

@@ -275,7 +275,7 @@ static void answer_parts(struct screen *screen)
         sick(text, sizeof text, "%s", screen->why_not.text);
     if (protocol_noted() > PROTOCOL_KNOWN)
         sick(text, sizeof text,
-            "the network has protocol %" PRIu32 " or votes for it, this version knows %d: "
+            "the network has or will have protocol %" PRIu32 ", newer than this build, which knows %d: "
             "install a newer one",
             protocol_noted(), PROTOCOL_KNOWN);
     answer(screen, text[0] == '\0' ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s",

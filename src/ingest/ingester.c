@@ -25,12 +25,13 @@ static enum err fetch(
     return e;
 }
 
+/* detail has the type and value that no ledger of a known protocol has. */
 static enum err upgrade_needed(uint32_t ledger, struct detail *detail)
 {
+    const struct detail unknown = *detail;
     return detail_set(detail, ERR_XDR_UNKNOWN_ARM,
-        "ledger %" PRIu32 " has a type that this version does not know: the network was upgraded, install a "
-        "newer fairway",
-        ledger);
+        "ledger %" PRIu32 " is of a protocol newer than this build, install a newer fairway: %s", ledger,
+        unknown.text);
 }
 
 static void note_seen(struct ingester *ingester, const struct cursor_snapshot *now)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "pool/grants_allowed.h"
+#include "stellar/protocol.h"
 
 #define LOG_AGAIN_MS 60000
 /* A request that failed once or twice does not make a replica unready. */
@@ -82,6 +83,8 @@ void status_failed(struct status *status, enum err e, bool stopped, const struct
     if (logs)
         status->log_again_ms = clock_ms() + LOG_AGAIN_MS;
     pthread_mutex_unlock(&status->mutex);
+    if (stopped && e == ERR_XDR_UNKNOWN_ARM)
+        protocol_note(PROTOCOL_KNOWN + 1, "a ledger with a type that is not known");
     if (logs && stopped)
         log_error("ingestion stopped; leases stay open until this is fixed", "error=%s detail=\"%s\"",
             err_code(e), detail->text);

@@ -151,6 +151,7 @@ static enum err read_meta(struct decoding *d)
         return e;
     if (version > 2) {
         d->in.at -= 4;
+        d->in.unknown = XDR_LedgerCloseMeta;
         return ERR_XDR_UNKNOWN_ARM;
     }
     d->ledger->meta_version = version;
@@ -181,6 +182,9 @@ enum err ledger_decode(
     if (e == ERR_OK)
         return ERR_OK;
     ledger_free(ledger);
+    if (d.in.unknown != 0)
+        return detail_set(detail, e, "%s %d at byte %zu of %zu (%s, item %u)", xdr_type_name(d.in.unknown),
+            (int)be32_get(d.in.at), (size_t)(d.in.at - meta.data), meta.len, d.part, d.item);
     return detail_set(detail, e, "LedgerCloseMeta at byte %zu of %zu (%s, item %u): %s",
         (size_t)(d.in.at - meta.data), meta.len, d.part, d.item, err_text(e));
 }

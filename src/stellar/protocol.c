@@ -15,8 +15,8 @@ void protocol_note(uint32_t version, const char *from)
         ;
     if (version > before && version > PROTOCOL_KNOWN)
         log_warn(
-            "a newer protocol is ahead than this version knows: install a newer fairway before the network"
-            " upgrades, or no lease may end from then on",
+            "the network has or will have a protocol newer than this build: install a newer fairway before"
+            " it upgrades, or no lease ends from then on",
             "protocol=%" PRIu32 " known=%d seen_in=\"%s\"", version, PROTOCOL_KNOWN, from);
 }
 

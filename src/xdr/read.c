@@ -9,7 +9,7 @@ struct xdr_reader xdr_reader(struct bytes bytes)
 {
     static const uint8_t empty[1]; /* an empty view may have no address, and NULL + 0 is undefined */
     const uint8_t *at = bytes.data == NULL ? empty : bytes.data;
-    return (struct xdr_reader){at, at + bytes.len};
+    return (struct xdr_reader){.at = at, .end = at + bytes.len};
 }
 
 static size_t left(const struct xdr_reader *reader)

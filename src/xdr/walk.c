@@ -76,8 +76,10 @@ static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct
     if (left(in) < 4)
         return ERR_XDR_TRUNCATED;
     const struct xdr_arm *arm = arm_of(&xdr_types[type], (int32_t)be32_get(in->at));
-    if (arm == NULL)
+    if (arm == NULL) {
+        in->unknown = (enum xdr_type)type;
         return ERR_XDR_UNKNOWN_ARM;
+    }
     in->at += 4;
     *step = &arm->step;
     return ERR_OK;
@@ -175,7 +177,7 @@ static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct
             top--;
         }
     }
-    reader->at = in.at;
+    *reader = in;
     return e;
 }
 

@@ -6,7 +6,7 @@ import { assertSettled, payThrough, payment, sleep, startWorld, until } from './
 
 const ACCOUNTS = 20;
 const CLIENTS = 6;
-const WARNING = /level=warn msg="a newer protocol is ahead.*protocol=(\d+) known=30/g;
+const WARNING = /level=warn msg="the network has or will have a protocol newer than this build.*protocol=(\d+) known=30/g;
 const TIMEOUT = { timeout: 600_000 };
 let world, services, payers;
 const underLoad = [];

@@ -25,8 +25,8 @@ patient('one RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '1
   fault('protocol vote', async one => one.exam({
     begin: () => fetch(one.world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'localnet_upgrade', params: { supportedProtocol: 99 } }) }),
-    names: { [PART]: /^the network has protocol 99 or votes for it, this version knows \d+: install a newer one$/ },
-    alerts: ['FairwayProtocolVote'], log: /a newer protocol is ahead.*protocol=99/,
+    names: { [PART]: /^the network has or will have protocol 99, newer than this build, which knows \d+: install a newer one$/ },
+    alerts: ['FairwayProtocolVote'], log: /newer than this build.*protocol=99/,
   }));
 });
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "pool/network.h"
 #include "slowness.h"
+#include "stellar/protocol.h"
 
 static const char sql_allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
 
@@ -131,7 +132,9 @@ static void an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do(v
     close_ledgers(world, 1);
     ledger_feed_meta(world->feed, FIRST + 1)->data[3] = 9; /* LedgerCloseMeta V9 */
     ledger_feed_fail(world->feed, ERR_OK);
-    await_not_ready(world->ingest, "the network was upgraded, install a newer fairway");
+    await_not_ready(world->ingest, "stopped: ledger 101 is of a protocol newer than this build, install a "
+                                   "newer fairway: LedgerCloseMeta 9");
+    assert_int_equal(protocol_noted(), PROTOCOL_KNOWN + 1);
     assert_int_equal(cursor_of(world), FIRST);
 }
 

@@ -49,7 +49,7 @@ static void a_count_or_boolean_above_its_maximum_is_not_consumed(void **state)
 {
     uint32_t count;
     bool flag;
-    struct xdr_reader reader = {bytes + 8, bytes + 16};
+    struct xdr_reader reader = {.at = bytes + 8, .end = bytes + 16};
     assert_int_equal(xdr_bool(&reader, &flag), ERR_OK);
     assert_true(flag);
     assert_int_equal(xdr_bool(&reader, &flag), ERR_XDR_INVALID);
