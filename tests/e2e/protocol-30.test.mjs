@@ -1,7 +1,14 @@
-// The network upgrades to protocol 30 (CAP-88: close times in milliseconds) under load, and closes a ledger every 600 ms from then on; some
-// drop their sets (CAP-83). Then its RPC, and later its validators, name a protocol that this version does not know.
+// The network upgrades to protocol 30 under load (CAP-88: close times in milliseconds; CAP-87: the costs of ML-DSA signatures), and closes a
+// ledger every 600 ms from then on; some drop their sets (CAP-83). Muxed contracts are paid (CAP-84), by strangers and by clients. Then its RPC, and later its validators, name a protocol that this version does not know.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Account, Asset, Operation, SorobanDataBuilder, StrKey, TransactionBuilder, nativeToScVal } from '@stellar/stellar-sdk';
+import { createContract } from '../dev/native-contract.mjs';
+import { signaturePayload } from '../localnet/contracts/authorization.mjs';
+import { nativeContractId } from '../localnet/contracts/native-asset.mjs';
+import * as values from '../localnet/contracts/values.mjs';
+import { decode, encode } from '../localnet/xdr.mjs';
+import { networkId, sha256 } from '../oracle/envelope.mjs';
 import { assertSettled, payThrough, payment, sleep, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 20;
@@ -19,6 +26,7 @@ before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 1000 });
   world.env.LEDGER_SECONDS = '600ms';
   payers = await Promise.all([world.newAccount(), world.newAccount()]);
+  await createContract(world.network, world.passphrase, payers[1]);
   services = [await world.serve(), await world.serve({ LEDGER_SECONDS: '0.6' })];
 });
 after(() => world?.stop());
@@ -62,6 +70,59 @@ test('DR4 an upgrade to protocol 30 under load: every lease ends with its ledger
   assert.deepEqual(await world.sql(`SELECT count(*) FROM fairway.ledgers g JOIN fairway.lease_history l ON l.ledger = g.sequence
     WHERE l.result = 'expired' AND g.close_time <= l.max_time`), [['0']]);
   assert.deepEqual(warnings(), []);
+  await assertSettled(assert, world, services[0], ACCOUNTS);
+});
+
+const STROOPS = 1_000n;
+const W = values.address({ type: values.Address.MUXED_CONTRACT, muxedContract: { id: 84n, contractId: Buffer.alloc(32, 7) } });
+
+/** {func, auth}: `from` pays the muxed contract. The SDK's classes do not have such an address yet. */
+async function payMuxedContract(from) {
+  const network = { id: networkId(world.passphrase) }, sender = { type: 0, accountId: { type: 0, ed25519: from.rawPublicKey() } };
+  const invokeContract = { contractAddress: values.contractAddress(nativeContractId(network)), functionName: values.symbol('transfer').sym,
+    args: [values.address(sender), W, values.i128(STROOPS)] };
+  const credentials = { address: sender, nonce: BigInt(Date.now()), signature: values.VOID,
+    signatureExpirationLedger: await world.cursor() + 100 };
+  const entry = { credentials: { type: 1, address: credentials },
+    rootInvocation: { function: { type: 0, contractFn: invokeContract }, subInvocations: [] } };
+  const bytes = value => ({ type: values.Type.BYTES, bytes: value });
+  credentials.signature = values.vec(values.map({ public_key: bytes(from.rawPublicKey()),
+    signature: bytes(from.sign(signaturePayload(network, entry))) }));
+  return { func: encode('HostFunction', { type: 0, invokeContract }).toString('base64'),
+    auth: [encode('SorobanAuthorizationEntry', entry).toString('base64')] };
+}
+
+/** A stranger's transaction, which fails: nobody can mint the native asset. Returns its hash. */
+async function failToMint(stranger) {
+  const i128 = nativeToScVal(STROOPS, { type: 'i128' }), id = networkId(world.passphrase);
+  const draft = new TransactionBuilder(new Account(stranger.publicKey(), (await world.network.getAccount(stranger.publicKey())).sequenceNumber()),
+    { fee: '1000000', networkPassphrase: world.passphrase })
+    .addOperation(Operation.invokeContractFunction({ contract: Asset.native().contractId(world.passphrase), function: 'mint', args: [i128, i128] }))
+    .setSorobanData(new SorobanDataBuilder().setResources(1_000_000, 1000, 1000).setResourceFee(1_000_000n).build()).setTimeout(0).build();
+  const { v1 } = decode('TransactionEnvelope', Buffer.from(draft.toXDR(), 'base64'));
+  const { invokeContract } = v1.tx.operations[0].body.invokeHostFunctionOp.hostFunction;
+  invokeContract.args[0] = W;
+  v1.tx.ext.sorobanData.resources.footprint.readOnly = [{ type: 6, contractData:
+    { contract: invokeContract.contractAddress, key: values.INSTANCE_KEY, durability: 1 } }];
+  const hash = sha256(id, Buffer.from([0, 0, 0, 2]), encode('Transaction', v1.tx));
+  v1.signatures = [{ hint: stranger.signatureHint(), signature: stranger.sign(hash) }];
+  const sent = await control('sendTransaction', { transaction: encode('TransactionEnvelope', { type: 2, v1 }).toString('base64') });
+  assert.equal(sent.status, 'PENDING', JSON.stringify(sent));
+  return hash.toString('hex');
+}
+
+test('DR4 muxed contracts are paid: ingestion goes on, also when a stranger fails to, and a client pays one', TIMEOUT, async () => {
+  world.localnet.faults.configure({ dropLedger: 0 });
+  const hash = await failToMint(payers[1]);
+  const { ledger } = await until(async () => {
+    const found = await control('getTransaction', { hash });
+    return found.status !== 'NOT_FOUND' && found;
+  }, 20_000, 'the stranger is in a ledger');
+  assert.equal((await control('getTransaction', { hash })).status, 'FAILED');
+  await until(async () => await world.cursor() >= ledger, 20_000, 'its ledger is committed');
+  const { status, json } = await services[0].request('POST', '/v1/submissions?wait=30', await payMuxedContract(payers[0]), { 'idempotency-key': 'W' });
+  assert.deepEqual([status, json.status], [200, 'confirmed'], JSON.stringify(json));
+  assert.equal((await world.network.getSACBalance(StrKey.encodeContract(W.address.muxedContract.contractId), Asset.native(), world.passphrase)).balanceEntry.amount, String(STROOPS));
   await assertSettled(assert, world, services[0], ACCOUNTS);
 });
 

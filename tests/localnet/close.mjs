@@ -71,15 +71,40 @@ const ledgerCloseMeta = (entry, txSet, txProcessing, upgrades) => ({
     ledgerHeader: entry,
     txSet,
     txProcessing,
-    upgradesProcessing: upgrades.map((upgrade) => ({ upgrade, changes: [] })),
+    upgradesProcessing: upgrades,
     scpInfo: [],
     totalByteSizeOfLiveSorobanState: 0n,
     evictedKeys: [],
   },
 });
 
-/** LEDGER_UPGRADE_VERSION to a protocol. */
-const versionUpgrade = (protocol) => ({ type: 1, newLedgerVersion: protocol });
+/** Protocol 30 adds the costs of ML-DSA signatures (CAP-87) to those of instructions and memory; older ones changed the list likewise. */
+const COST_TYPES = { before: 86, from30: 95 };
+const costSettings = { 6: 'contractCostParamsCpuInsns', 7: 'contractCostParamsMemBytes' };
+const costChanges = (sequence) =>
+  Object.entries(costSettings).flatMap(([id, field]) => {
+    const entry = (lastModifiedLedgerSeq, count) => ({
+      lastModifiedLedgerSeq,
+      data: {
+        type: 8,
+        configSetting: {
+          configSettingID: Number(id),
+          [field]: Array.from({ length: count }, (_, i) => ({ ext: EXTENSION, constTerm: BigInt(i), linearTerm: 0n })),
+        },
+      },
+      ext: EXTENSION,
+    });
+    return [
+      { type: 3, state: entry(1, COST_TYPES.before) },
+      { type: 1, updated: entry(sequence, COST_TYPES.from30) },
+    ];
+  });
+
+/** LEDGER_UPGRADE_VERSION to a protocol, with the settings that it changes. */
+const versionUpgrade = (protocol, previous) => ({
+  upgrade: { type: 1, newLedgerVersion: protocol },
+  changes: protocol >= 30 && previous.ledgerVersion < 30 ? costChanges(previous.ledgerSeq + 1) : [],
+});
 
 /**
  * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83); one with a `protocol` upgrades the
@@ -103,13 +128,13 @@ export const closeLedger = async (options) => {
   const idPool = closeIds(layer);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
-  const upgrades = protocol ? [versionUpgrade(protocol)] : [];
+  const upgrades = protocol ? [versionUpgrade(protocol, previous.header)] : [];
   const header = nextHeader(network, previous, {
     txSetHash: agreed.hash,
     isDropped,
     closeTimeMs,
     protocol,
-    upgrades: upgrades.map((upgrade) => encode('LedgerUpgrade', upgrade)),
+    upgrades: upgrades.map(({ upgrade }) => encode('LedgerUpgrade', upgrade)),
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
     idPool,

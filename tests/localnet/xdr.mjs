@@ -19,6 +19,7 @@ export const schemas = Object.fromEntries(
     'FeeBumpTransaction',
     'GeneralizedTransactionSet',
     'HashIdPreimage',
+    'HostFunction',
     'InvokeHostFunctionSuccessPreImage',
     'LedgerCloseMeta',
     'LedgerEntry',

@@ -104,11 +104,13 @@ const change = (host, contract, holder, delta) => {
   return id === null ? changeContract(host, contract, holder, delta) : changeAccount(host, id, delta);
 };
 
-/** The account of a muxed address, and its number. */
-const demux = (to) =>
-  to.type === Address.MUXED
-    ? { holder: values.accountAddress(Buffer.from(to.muxedAccount.ed25519).toString('hex')), number: to.muxedAccount.id }
-    : { holder: to, number: null };
+/** The account or contract of a muxed address, and its number. */
+const demux = ({ muxedAccount, muxedContract, ...to }) => {
+  if (muxedAccount)
+    return { holder: values.accountAddress(Buffer.from(muxedAccount.ed25519).toString('hex')), number: muxedAccount.id };
+  if (muxedContract) return { holder: values.contractAddress(muxedContract.contractId), number: muxedContract.id };
+  return { holder: to, number: null };
+};
 
 const transferEvent = (contract, from, to, number, amount) => ({
   ext: { v: 0 },
@@ -140,8 +142,14 @@ const transfer = (host, call, [from, to, amount]) => {
   return values.VOID;
 };
 
+/** Nobody administers the native asset. */
+const mint = (host, call, [, amount]) => {
+  if (amount < 0n) throw contractError(NEGATIVE_AMOUNT, 'negative amount is not allowed');
+  throw new HostError('Storage, MissingValue', 'trying to get non-existing value for contract data key Admin');
+};
+
 const holder = ({ type }) => type === Address.ACCOUNT || type === Address.CONTRACT;
-const recipient = (address) => holder(address) || address.type === Address.MUXED;
+const recipient = (address) => holder(address) || address.type === Address.MUXED || address.type === Address.MUXED_CONTRACT;
 const parse = {
   holder: (value) => (value.type === Type.ADDRESS && holder(value.address) ? value.address : null),
   recipient: (value) => (value.type === Type.ADDRESS && recipient(value.address) ? value.address : null),
@@ -151,6 +159,7 @@ const parse = {
 /** The functions of the contract that this network implements, with their parameters. */
 const functions = new Map([
   ['transfer', { takes: [parse.holder, parse.recipient, parse.amount], run: transfer }],
+  ['mint', { takes: [parse.recipient, parse.amount], run: mint }],
   [
     'balance',
     {

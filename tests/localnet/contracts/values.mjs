@@ -21,7 +21,7 @@ export const Type = Object.freeze({
 });
 
 /** Kinds of ScAddress. */
-export const Address = Object.freeze({ ACCOUNT: 0, CONTRACT: 1, MUXED: 2 });
+export const Address = Object.freeze({ ACCOUNT: 0, CONTRACT: 1, MUXED: 2, MUXED_CONTRACT: 5 });
 
 const WORD = 64n;
 const WORD_MASK = (1n << WORD) - 1n;

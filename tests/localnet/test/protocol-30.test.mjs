@@ -1,4 +1,5 @@
-// The upgrade to protocol 30: close times with milliseconds (CAP-88), which the SDK's classes do not know yet.
+// The upgrade to protocol 30: close times with milliseconds (CAP-88) and muxed contract addresses (CAP-84), which the SDK's classes do not
+// know yet.
 
 import assert from 'node:assert/strict';
 import { createPublicKey, verify } from 'node:crypto';
@@ -30,7 +31,12 @@ test('the ledger after the upgrade is the first with milliseconds', async (t) =>
   assert.equal(upgrade.ledgerVersion, 30);
   assert.equal(upgrade.scpValue.ext.v, 1);
   assert.deepEqual(decode('LedgerUpgrade', upgrade.scpValue.upgrades[0]), { type: 1, newLedgerVersion: 30 });
-  assert.deepEqual(upgradesProcessing, [{ upgrade: { type: 1, newLedgerVersion: 30 }, changes: [] }]);
+  const [{ changes }] = upgradesProcessing;
+  assert.deepEqual(
+    changes.map(({ type, state, updated }) => [type, Object.values((state ?? updated).data.configSetting)[1].length]),
+    [[3, 86], [1, 95], [3, 86], [1, 95]],
+    'with the costs of ML-DSA signatures',
+  );
   const next = await client.close();
   assert.equal(next.ledgerVersion, 30);
   assert.equal(next.scpValue.ext.v, 3);

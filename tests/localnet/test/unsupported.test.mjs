@@ -121,7 +121,7 @@ test('txNOT_SUPPORTED: contract calls that this network does not implement, in s
     ["contracts other than the native asset's", Operation.createStellarAssetContract({ asset: new Asset('USD', bob.publicKey()) })],
     ["contracts other than the native asset's", call(other, 'transfer')],
     ["approve of the native asset's contract", call(native, 'approve')],
-    ["mint of the native asset's contract", call(native, 'mint')],
+    ["burn of the native asset's contract", call(native, 'burn')],
     ['authorization by delegates (CAP-71)', Operation.invokeContractFunction({ contract: native, function: 'name', args: [], auth })],
     ['extendFootprintTtl', Operation.extendFootprintTtl({ extendTo: 100 })],
     ['restoreFootprint', Operation.restoreFootprint({})],
