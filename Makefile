@@ -76,22 +76,24 @@ $(BUILD)/%.o: %.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) $(INCLUDE_$(word 2,$(subst /, ,$*))) -MMD -MP -c -o $@ $<
 
 define module_library
-$(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db api,$(1)),$(BUILD)/src/$(1)/embedded.o)
+$(call library,$(1)): $(call objects,$(call sources,$(1))) $(if $(filter db ingest api,$(1)),$(BUILD)/src/$(1)/embedded.o)
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$(Q)ar rcs $$@ $$^
 endef
 $(foreach m,$(PRESENT),$(eval $(call module_library,$(m))))
 
-# The migrations, the description of the API and the page of the status are embedded in the program.
+# The migrations, the lists of validators, the description of the API and the page of the status are embedded in the program.
 $(BUILD)/src/db/embedded.c: src/db/embed.sh $(wildcard migrations/*.sql migrations/functions/*.sql)
 	@mkdir -p $(@D)
 	$(Q)sh src/db/embed.sh migrations > $@
 $(BUILD)/src/api/embedded.c: src/api/openapi.json src/api/status.html
+$(BUILD)/src/ingest/embedded.c: docker/validators-public.txt docker/validators-testnet.txt
+$(BUILD)/src/api/embedded.c $(BUILD)/src/ingest/embedded.c:
 	@mkdir -p $(@D)
-	$(Q){ echo '#include "embedded.h"'; for file in $^; do echo "const char $$(basename $$file | tr . _)[] = {"; \
+	$(Q){ echo '#include "embedded.h"'; for file in $^; do echo "const char $$(basename $$file | tr .- __)[] = {"; \
 	    od -An -v -tu1 $$file | sed 's/ \{1,\}\([0-9]*\)/\1,/g'; echo '0};'; done; } > $@
-$(BUILD)/src/db/embedded.o $(BUILD)/src/api/embedded.o: $(BUILD)/src/%/embedded.o: $(BUILD)/src/%/embedded.c
+$(BUILD)/src/db/embedded.o $(BUILD)/src/ingest/embedded.o $(BUILD)/src/api/embedded.o: $(BUILD)/src/%/embedded.o: $(BUILD)/src/%/embedded.c
 	$(Q)$(CC) $(ALL_CFLAGS) -Isrc/$* -c -o $@ $<
 
 # The commit for /metrics and `fairway --version`; the file is written only when it changes. Its temporary file has the
@@ -245,7 +247,7 @@ asan: install-test
 tsan: install-test
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
 SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_list api_metrics api_prepare api_rpc api_stop api_transactions \
-    engine engine_cancel engine_deadlines engine_faults engine_sharing funds idempotency ingest janitor \
+    engine engine_cancel engine_deadlines engine_faults engine_sharing follow funds idempotency ingest janitor \
     keyd keyd_life leader limits watch) \
     $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
     http/test_framing http/test_hangups http/test_reply http/test_slow ingest/test_status \

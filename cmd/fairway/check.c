@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "db/server.h"
+#include "ingest/ingest.h"
 #include "pool/pool_counts.h"
 #include "pool/role.h"
 #include "rpc/rpc.h"
@@ -216,9 +217,12 @@ static void check_all(struct checks *checks)
         return;
     }
     check_clients(checks);
-    if (config_text(checks->config, "TRUSTED_VALIDATORS") == NULL)
-        say(checks, "validators", ERR_OK, true,
-            "TRUSTED_VALIDATORS is not set: an RPC that is alone can invent ledgers that end leases");
+    const bool signatures = ingest_checks_signatures(
+        config_text(checks->config, "TRUSTED_VALIDATORS"), config_text(checks->config, "NETWORK_PASSPHRASE"));
+    say(checks, "validators", ERR_OK, !signatures,
+        signatures ? "the signatures of ledgers are checked"
+                   : "no list (TRUSTED_VALIDATORS): the RPC is believed, and one that is alone can invent "
+                     "ledgers that end leases");
     step(checks, STEP_KEY_PROCESS, "key process", "started with the secrets");
     if (checks->access.keyd == NULL || !step(checks, STEP_CONFINEMENT, "walls", "this process is confined")) {
         not_checked("database, RPC, keys, money, pool", "the key process or the walls");

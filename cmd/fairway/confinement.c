@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/process.h"
 #include "db/url_files.h"
+#include "ingest/ingest.h"
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 
@@ -34,14 +35,18 @@ static char *directory_of(const char *path)
 enum err confinement_enter(
     const struct config *config, int keyd_pidfd, enum log_level level, struct detail *detail)
 {
-    static const char *const reread[] = {"CLIENTS_FILE", "TRUSTED_VALIDATORS"};
+    const char *const reread[] = {
+        config_knows(config, "CLIENTS_FILE") ? config_text(config, "CLIENTS_FILE") : NULL,
+        config_knows(config, "TRUSTED_VALIDATORS")
+            ? ingest_validators_file(config_text(config, "TRUSTED_VALIDATORS"))
+            : NULL};
     char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
     struct confine_report report;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     size_t count = url != NULL ? url_files(url, files) : 0;
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
-        if (config_knows(config, reread[i]) && config_text(config, reread[i]) != NULL)
-            files[count++] = directory_of(config_text(config, reread[i]));
+        if (reread[i] != NULL)
+            files[count++] = directory_of(reread[i]);
     process_open();
     const bool abstract =
         (service_manager != NULL && service_manager[0] == '@') || (url != NULL && url_is_abstract(url));

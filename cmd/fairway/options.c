@@ -48,7 +48,8 @@ const struct option_row option_rows[] = {
         "(testnet)",
         WITH_POOL | FOR_TOKEN),
     OPTION(CONFIG_TEXT, "TRUSTED_VALIDATORS", NULL,
-        "file of the validators of whom one must have signed each ledger; read again when it changes",
+        "file of the validators whose signatures prove ledgers, read again when it changes; without it, the\n"
+        "      program's list for the public network and testnet; \"off\": none, so the RPC is believed",
         WITH_INGESTION | FOR_CHECK),
     DURATION("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 100, 60000, WITH_POOL | FOR_HOLD),
     SECTION("Keys"),

@@ -81,10 +81,9 @@ static void report(const struct config *config, const struct pool_access *access
     if (counted)
         compare_pool(config, counts.active);
     warn_of_rights(access->db);
-    if (config_text(config, "TRUSTED_VALIDATORS") == NULL)
-        log_warn("TRUSTED_VALIDATORS is not set: the signatures of ledgers are not checked, and an RPC that "
-                 "is alone can "
-                 "invent ledgers that end leases",
+    if (!ingest_checks_signatures(config_text(config, "TRUSTED_VALIDATORS"), access->passphrase))
+        log_warn("there is no list of validators (TRUSTED_VALIDATORS): the RPC is believed, and one that is "
+                 "alone can invent ledgers that end leases",
             NULL);
 }
 
@@ -134,6 +133,7 @@ static enum err start_http(const struct config *config, struct service *service,
         .synchronous_failover = access->synchronous_failover,
         .max_body = (size_t)config_number(config, "MAX_BODY"),
         .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
+        .signatures = ingest_checks_signatures(config_text(config, "TRUSTED_VALIDATORS"), access->passphrase),
         .ingest_ready = ingestion_ready,
         .network_checked = network_checked,
         .ingest_context = service->ingest};

@@ -35,6 +35,7 @@ struct api_settings {
     unsigned ledger_ms;                  /* expected between two ledgers */
     unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
     /* Whether ingestion works in this process; if not, why. */
+    bool signatures; /* ledgers are proved by those of validators; false: the RPC is believed */
     bool (*ingest_ready)(void *context, struct detail *why);
     /* Whether the RPC is known to be of the network: nothing is leased before. NULL: it is. */
     bool (*network_checked)(void *context);

@@ -80,12 +80,19 @@
 #define RPC_TIMEOUT_MS 15000        /* a call, unless its caller has less time */
 #define RPC_CONNECT_TIMEOUT_MS 5000 /* of it, to connect */
 #define RPC_ENTRIES_RETRIES_MS 2000 /* retries of getLedgerEntries while the RPC publishes a ledger */
-/* With several addresses in RPC_URL. An answer is waited for as long as a ledger takes (LEDGER_SECONDS). */
+/* With several addresses in RPC_URL. An answer to a read is waited for as long as a ledger takes
+ * (LEDGER_SECONDS). */
 #define RPCS_ALONE_MS 30000 /* what one RPC alone says, and no signature proves: then it is believed */
-#define RPCS_TIP_MS 500     /* an answer, when another RPC says that the ledger has not closed yet */
 #define RPCS_AGAIN_MS 1000  /* one that has failed, until it is asked again */
 
 /* ---- ingestion */
+/* With several addresses: one that does not answer is not waited for; nor is any, once another has answered
+ * that the ledger has not closed. What comes later counts in the next call. */
+#define FOLLOW_HANGS_MS 1000
+#define FOLLOW_TIP_MS 100
+/* One that was late, or served what is not the network's, is not waited for so long; doubled each time. */
+#define FOLLOW_AWAY_S 5
+#define FOLLOW_AWAY_MAX_S 60
 /* A leader that commits nothing for so long, and LEDGER_SECONDS, although a ledger is due, is replaced. Above
  * RPC_TIMEOUT_MS, and below GRANTS_CLOCK_SLACK_S: grants go on. */
 #define INGEST_STALE_SLACK_S 20

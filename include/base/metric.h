@@ -105,7 +105,10 @@ enum {
     X(RPC_SECONDS, SECONDS, "fairway_rpc_call_duration_seconds", RPC, METHOD, NONE,                          \
         "Duration of these calls.")                                                                          \
     X(RPC_REFUTED, COUNTER, "fairway_rpc_ledgers_refuted_total", RPC, NONE, NONE,                            \
-        "Ledgers of this RPC that did not prove themselves while another RPC's did: it changes ledgers.")
+        "Ledgers of this RPC that are not the network's, as another RPC's show: it changes ledgers.")        \
+    X(RPC_LEFT_OUT, COUNTER, "fairway_rpc_left_out_total", RPC, NONE, NONE,                                  \
+        "How often this RPC was not waited for any more: it hung, failed, was late, or served what is not "  \
+        "the network's.")
 
 enum metric {
 #define X(id, type, name, a, b, c, help) METRIC_##id,

@@ -27,7 +27,8 @@ struct ingest_settings {
     const char *database_url; /* copied */
     const char *rpc_url;      /* copied; with several addresses, their answers are compared */
     const struct feed *feed;  /* copied; for tests, instead of rpc_url; else NULL */
-    /* File of the validators whose signature each ledger must have; NULL: signatures are not checked. */
+    /* TRUSTED_VALIDATORS: a file; "off"; NULL, not set: the program's own list, if it has one of the network.
+     */
     const char *trusted_validators;
     struct network_id network;
     unsigned poll_ms;          /* between requests while no ledger is due */
@@ -43,6 +44,11 @@ struct ingest_settings {
     _Atomic uint32_t *seen_ledger;
     struct ingest_check check;
 };
+
+/* The file that this value of TRUSTED_VALIDATORS names; NULL: none. */
+const char *ingest_validators_file(const char *trusted_validators);
+/* Whether with this value the signatures of ledgers of this network are checked. */
+bool ingest_checks_signatures(const char *trusted_validators, const char *passphrase);
 
 /* Neither connects nor blocks. ERR_INTERNAL: a thread could not be started. ERR_CONFIG: the file of
  * validators is wrong. */

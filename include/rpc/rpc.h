@@ -78,14 +78,12 @@ struct rpc_ledger {
     uint32_t sequence;
     struct hash hash;
     struct bytes meta; /* LedgerCloseMeta, decoded from base64 */
-    unsigned rpc;      /* which address of RPC_URL returned it, from 1; set by rpc/feed.h */
 };
 struct rpc_ledgers {
     struct rpc_ledger *items;
     size_t count;
     uint32_t latest_ledger, oldest_ledger;
-    struct buf storage;        /* has the bytes of all meta */
-    struct rpc_ledgers *other; /* the same ledgers as another RPC returned them (rpc/rpcs.h); or NULL */
+    struct buf storage; /* has the bytes of all meta */
 };
 /*
  * Reads at most limit ledgers from start on; at least one on ERR_OK. The caller checks that they are the

@@ -1,10 +1,7 @@
 /*
  * The addresses of RPC_URL, asked at the same time, each by a thread of its own: one that hangs delays no
- * other. An RPC alone can invent accounts, and ledgers that nobody has signed; so what one says is used when
- * another one says the same.
- *
- * An RPC that has nothing while another one has the ledger is waited for once, for ledger_ms; then it is left
- * out. One that is left out is not waited for. It takes part again when it has the last ledger in time.
+ * other. Whose ledgers are the network's, ingest/follow.c judges by their signatures. Reads have none: there,
+ * what two addresses say counts.
  */
 #ifndef FAIRWAY_RPC_RPCS_H
 #define FAIRWAY_RPC_RPCS_H
@@ -15,11 +12,11 @@ struct rpcs;
 
 struct rpcs_settings {
     const char *url; /* copied; at most RPC_ADDRESSES_MAX addresses */
-    int ledger_ms;   /* the expected time between two ledgers: how long an RPC is waited for */
-    bool signatures; /* the caller uses no ledger that no trusted validator has signed */
+    int ledger_ms;   /* the expected time between two ledgers: how long an answer to a read is waited for */
 };
 
-/* Neither connects nor blocks. With one address, all answers are those of its RPC. */
+/* Neither connects nor blocks. With one address, all answers are those of its RPC, and the caller's thread
+ * waits for them. */
 struct rpcs *rpcs_start(const struct rpcs_settings *settings);
 /* The same with feeds in the place of addresses, for tests. They are called by other threads; several calls
  * of one feed never overlap. */
@@ -29,22 +26,38 @@ void rpcs_cancel(struct rpcs *rpcs);
 /* Cancels and frees. No call may be in progress. NULL is fine. */
 void rpcs_stop(struct rpcs *rpcs);
 
+size_t rpcs_count(const struct rpcs *rpcs);
+
+/* ---- ledgers, each address for itself. One thread uses this and the feed */
+
+/* What one address has answered to a question for ledgers. */
+struct rpcs_ledgers {
+    enum err e;
+    struct detail detail;
+    uint32_t start;             /* the question */
+    int64_t asked_ms;           /* clock_ms() when it was asked */
+    struct rpc_ledgers ledgers; /* freed by whoever takes the answer */
+};
+
+/* Asks an address (0 is the first one), unless it has not answered its last question yet, or has failed less
+ * than RPCS_AGAIN_MS ago. */
+void rpcs_ask_ledgers(struct rpcs *rpcs, size_t address, uint32_t start, uint32_t limit);
+/* Moves its answer, each once. False: there is none. */
+bool rpcs_take_ledgers(struct rpcs *rpcs, size_t address, struct rpcs_ledgers *out);
+/* Milliseconds since it was asked what it has not answered; -1: nothing. */
+int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address);
+/* Returns when an answer has come that nobody has taken, or at this clock_ms(). */
+void rpcs_wait(struct rpcs *rpcs, int64_t until_ms);
+
 /*
- * A feed that asks all RPCs; one thread uses it. Beyond the errors of an RPC:
+ * ---- reads: a feed without ledgers, which asks all addresses. Beyond the errors of an RPC:
  *
- * ledgers: those that two RPCs have with the same hashes; out->other has the answer of the second one. If one
- * alone has the ledger, it is used when each other one has had nothing for ledger_ms; one that says that the
- * ledger has not closed yet counts so only with signatures, else after RPCS_ALONE_MS. Until then,
- * ERR_LEDGER_AHEAD. ERR_LEDGER_MISMATCH: all that have the ledger have different hashes for it.
- * ERR_LEDGER_GAP: two have dropped the ledger, or one has for RPCS_ALONE_MS, and no other one says anything
- * about it. One that says that it has not closed yet contradicts that: ERR_RPC_UNAVAILABLE after that time.
+ * accounts, frozen: what two say, as of the earlier one of their ledgers, so that an RPC gains nothing by
+ * naming a later one. ERR_RPC_UNAVAILABLE: they differ, or only one has answered; when that has been so for
+ * RPCS_ALONE_MS, it is used alone.
  *
- * accounts, frozen: what two RPCs say, as of the earlier one of their ledgers, so that an RPC gains nothing
- * by naming a later one. ERR_RPC_UNAVAILABLE: they differ, or only one has answered; when that has been so
- * for RPCS_ALONE_MS, it is used alone.
- *
- * transaction: not found unless two find it in the same ledger with the same result; if all others are left
- * out, one is enough.
+ * transaction: not found unless two find it in the same ledger with the same result. Where one is used alone,
+ * it is enough.
  *
  * network: the first answer.
  */

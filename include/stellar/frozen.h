@@ -13,9 +13,6 @@ enum {
     CONFIG_SETTING_FROZEN_LEDGER_KEYS = 17,
 };
 
-/* No list exists before, and an RPC of an older protocol refuses its LedgerKey. */
-#define FROZEN_SINCE_PROTOCOL 26
-
 /* Sorted. {0} is empty. */
 struct frozen_accounts {
     struct public_key *keys;

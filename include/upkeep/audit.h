@@ -30,9 +30,8 @@ struct audit *audit_start(const struct audit_settings *settings);
 /* Waits for the thread. NULL is allowed. */
 void audit_join(struct audit *audit);
 
-/* This replica leads, and the last committed ledger has this protocol; 0: it does not lead. Any thread; does
- * not block. */
-void audit_lead(struct audit *audit, uint32_t protocol);
+/* Whether this replica leads. Any thread; does not block. */
+void audit_lead(struct audit *audit, bool leads);
 
 /* Begins a pass at once: this ledger has an upgrade that may have frozen accounts. Any thread; does not
  * block. */

@@ -149,9 +149,11 @@ static void answer_ledgers(struct screen *screen)
             : unsubmitted ? LEVEL_WARN
                           : LEVEL_OK,
             "Do leases end?",
-            "ledger %" PRIu32 " closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
+            "ledger %" PRIu32 "%s closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases%s",
-            pool->cursor_sequence, apart_s, pool->cursor_lag_s < 0 ? "after" : "before",
+            pool->cursor_sequence,
+            screen->settings->signatures ? "" : " (its RPC is believed, without signatures)", apart_s,
+            pool->cursor_lag_s < 0 ? "after" : "before",
             apart && screen->ingests && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
                 : "",

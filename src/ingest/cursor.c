@@ -40,20 +40,10 @@ static enum err check_number(
         due, received->sequence, ledger->sequence);
 }
 
-static enum err check_order(const struct cursor *cursor, const struct ledger *ledger, struct detail *detail)
-{
-    if (ledger->close_time_s < cursor->close_time_s)
-        return mismatch(detail, ledger, "it closed before the last committed one. " CURSOR_RESET);
-    if (ledger->protocol < cursor->protocol)
-        return mismatch(detail, ledger, "its protocol is older than the last committed one's. " CURSOR_RESET);
-    return ERR_OK;
-}
-
-enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *received,
+enum err cursor_check(const struct cursor *cursor, uint32_t due, const struct rpc_ledger *received,
     const struct ledger *ledger, struct detail *detail)
 {
-    enum err e =
-        check_number(cursor->known ? cursor->sequence + 1 : received->sequence, received, ledger, detail);
+    enum err e = check_number(due, received, ledger, detail);
     if (e == ERR_OK)
         e = check_hashes(received, ledger, detail);
     if (e != ERR_OK || !cursor->known)
@@ -61,18 +51,9 @@ enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *rece
     if (!hash_equal(&ledger->previous_hash, &cursor->hash))
         return mismatch(detail, ledger,
             "it does not follow from the last committed one: another network, or a reset one. " CURSOR_RESET);
-    return check_order(cursor, ledger, detail);
-}
-
-enum err cursor_check_after_gap(const struct cursor *cursor, uint32_t requested,
-    const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail)
-{
-    enum err e = check_number(requested, received, ledger, detail);
-    if (e == ERR_OK)
-        e = check_hashes(received, ledger, detail);
-    if (e == ERR_OK && ledger->sequence <= cursor->sequence)
-        return mismatch(detail, ledger, "it is not above the last committed one");
-    return e != ERR_OK ? e : check_order(cursor, ledger, detail);
+    if (ledger->close_time_s < cursor->close_time_s)
+        return mismatch(detail, ledger, "it closed before the last committed one. " CURSOR_RESET);
+    return ERR_OK;
 }
 
 enum err cursor_check_latest(const struct cursor *cursor, uint32_t latest, struct detail *detail)
@@ -90,8 +71,7 @@ struct cursor cursor_after(const struct ledger *ledger)
     return (struct cursor){.known = true,
         .sequence = ledger->sequence,
         .hash = ledger->hash,
-        .close_time_s = ledger->close_time_s,
-        .protocol = ledger->protocol};
+        .close_time_s = ledger->close_time_s};
 }
 
 static const char sql_snapshot[] =
@@ -120,5 +100,6 @@ bool cursor_went_back(const struct cursor_snapshot *seen, const struct cursor_sn
 {
     return seen->known && now->known &&
            (now->term < seen->term || now->sequence < seen->sequence ||
-               (now->sequence == seen->sequence && !hash_equal(&now->hash, &seen->hash)));
+               (now->sequence == seen->sequence && now->term == seen->term &&
+                   !hash_equal(&now->hash, &seen->hash)));
 }

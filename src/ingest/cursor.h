@@ -14,24 +14,18 @@ struct cursor {
     uint32_t sequence;
     struct hash hash;
     uint64_t close_time_s;
-    uint32_t protocol;
 };
 
 /* Appended to the text of errors that a reset network can cause. */
 #define CURSOR_RESET "A reset network needs a new database: fairway migrate, fairway ensure-accounts"
 
 /*
- * Checks that the ledger is the next one, that its header, transactions and results have the hashes that
- * they must have, and that number and hash are those of the RPC's answer. While the cursor is not known, any
- * number is accepted and no link is checked. ERR_LEDGER_MISMATCH: detail says what does not match.
+ * Checks that the ledger is number due, that its header, transactions and results have the hashes that they
+ * must have, that number and hash are those of the RPC's answer, and that it follows from the cursor. While
+ * the cursor is not known, no link is checked. ERR_LEDGER_MISMATCH: detail says what does not match.
  */
-MUST_CHECK enum err cursor_check(const struct cursor *cursor, const struct rpc_ledger *received,
+MUST_CHECK enum err cursor_check(const struct cursor *cursor, uint32_t due, const struct rpc_ledger *received,
     const struct ledger *ledger, struct detail *detail);
-
-/* The same after a gap: the ledger must be number `requested` and above the cursor. Its link to the ledger
- * before it cannot be checked. */
-MUST_CHECK enum err cursor_check_after_gap(const struct cursor *cursor, uint32_t requested,
-    const struct rpc_ledger *received, const struct ledger *ledger, struct detail *detail);
 
 /*
  * Checks the latest ledger of an RPC that does not have the next ledger yet. The nodes of one address may be
@@ -54,7 +48,7 @@ struct cursor_snapshot {
 MUST_CHECK enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct detail *detail);
 
 /* Whether what this replica reads now is older than what it has seen in the database before, or another
- * history: the database was set back. */
+ * history: the database was set back. A ledger that was corrected has a new term (refute.h). */
 bool cursor_went_back(const struct cursor_snapshot *seen, const struct cursor_snapshot *now);
 
 #endif

@@ -78,15 +78,19 @@ static void gap_snapshot_free(struct gap_snapshot *snapshot)
 
 /* ---- the network */
 
+/* Between two looks for the ledger that proves the new cursor. */
+#define PROOF_POLL_MS 50
+
 /* The evidence while it is read. */
 struct reading {
-    const struct feed *feed;
+    struct feed feed;
+    struct follow *follow;
     const struct network_id *network;
     const struct cursor *cursor;
-    struct trust *trust; /* NULL: signatures are not checked */
+    uint32_t above; /* what is read must be as of a later ledger: the last committed one; 0: that has a false
+                       number */
     struct gap_snapshot *snapshot;
     struct gap_evidence *out;
-    uint32_t protocol;
     uint32_t oldest;                  /* ledger as of which something was read; 0: nothing yet */
     struct account_snapshot *sources; /* of the submissions */
 };
@@ -97,18 +101,15 @@ static void gap_evidence_free(struct gap_evidence *evidence)
     free(evidence->reads.fates);
     submissions_pending_free(&evidence->submissions);
     frozen_accounts_free(&evidence->reads.frozen);
-    ledger_free(&evidence->ledger);
 }
 
 /* With no link to the last committed ledger, the passphrase alone identifies the network. */
 static enum err check_network(struct reading *reading, struct detail *detail)
 {
     struct rpc_network served CLEANUP(rpc_network_free) = {0};
-    enum err e = reading->feed->network(reading->feed->source, &served, detail);
+    enum err e = reading->feed.network(reading->feed.source, &served, detail);
     if (e != ERR_OK)
         return e;
-    reading->protocol =
-        served.protocol > reading->cursor->protocol ? served.protocol : reading->cursor->protocol;
     struct network_id id = network_id_of(served.passphrase);
     if (memcmp(id.bytes, reading->network->bytes, sizeof id.bytes) != 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
@@ -120,10 +121,10 @@ static enum err check_network(struct reading *reading, struct detail *detail)
 /* An answer as of the cursor or an older ledger would undo what later ledgers have written. */
 static enum err read_as_of(struct reading *reading, uint32_t ledger, struct detail *detail)
 {
-    if (ledger <= reading->cursor->sequence)
+    if (ledger <= reading->above)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "Stellar RPC answers as of ledger %u, which is not after the last committed one, %u", ledger,
-            reading->cursor->sequence);
+            reading->above);
     if (reading->oldest == 0 || ledger < reading->oldest)
         reading->oldest = ledger;
     return ERR_OK;
@@ -134,7 +135,7 @@ static enum err read_some(struct reading *reading, const struct public_key keys[
 {
     struct rpc_account answers[RPC_ENTRIES_MAX];
     uint32_t ledger;
-    enum err e = reading->feed->accounts(reading->feed->source, keys, count, answers, &ledger, detail);
+    enum err e = reading->feed.accounts(reading->feed.source, keys, count, answers, &ledger, detail);
     if (e == ERR_OK)
         e = read_as_of(reading, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
@@ -166,9 +167,7 @@ static enum err read_accounts(struct reading *reading, struct detail *detail)
 static enum err read_frozen(struct reading *reading, struct detail *detail)
 {
     uint32_t ledger;
-    if (reading->protocol < FROZEN_SINCE_PROTOCOL)
-        return ERR_OK;
-    enum err e = reading->feed->frozen(reading->feed->source, &reading->out->reads.frozen, &ledger, detail);
+    enum err e = reading->feed.frozen(reading->feed.source, &reading->out->reads.frozen, &ledger, detail);
     return e != ERR_OK ? e : read_as_of(reading, ledger, detail);
 }
 
@@ -188,23 +187,28 @@ static enum err check_not_reset(const struct reading *reading, struct detail *de
     return ERR_OK;
 }
 
+/* Waits for the signed ledger that proves the new cursor; nothing of its header is used before. */
 static enum err read_ledger(struct reading *reading, struct detail *detail)
 {
-    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
-    enum err e = reading->feed->ledgers(reading->feed->source, reading->oldest, 1, &ledgers, detail);
+    static const struct cursor unknown = {0};
+    const int64_t deadline_ms = clock_ms() + reading->follow->ledger_ms * FOLLOW_UNSIGNED_MAX;
+    struct follow_ledger found;
+    enum err e;
+    while ((e = follow_next(reading->follow, &unknown, reading->oldest, true, &found, detail)) ==
+               ERR_LEDGER_AHEAD &&
+           clock_left_ms(deadline_ms) > 0)
+        clock_sleep_ms(PROOF_POLL_MS);
     if (e == ERR_LEDGER_GAP || e == ERR_LEDGER_AHEAD)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "Stellar RPC answers as of ledger %u, which it does not have", reading->oldest);
-    if (e == ERR_OK)
-        e = ledger_decode(ledgers.items[0].meta, reading->network, &reading->out->ledger, detail);
+            "Stellar RPC answers as of ledger %u, which it does not have, or which nothing proves",
+            reading->oldest);
     if (e != ERR_OK)
         return e;
-    e = cursor_check_after_gap(
-        reading->cursor, reading->oldest, &ledgers.items[0], &reading->out->ledger, detail);
-    if (e != ERR_OK || reading->trust == NULL)
-        return e;
-    e = trust_check(reading->trust, reading->network, &reading->out->ledger, ledgers.items, 1, detail);
-    return e == ERR_LEDGER_AHEAD ? ERR_RPC_UNAVAILABLE : e; /* the accounts are read as of a later ledger */
+    reading->out->ledger = found.ledger;
+    if (found.ledger->close_time_s >= reading->cursor->close_time_s)
+        return ERR_OK;
+    return detail_set(detail, ERR_LEDGER_MISMATCH,
+        "ledger %u closed before the last committed one. " CURSOR_RESET, reading->oldest);
 }
 
 /* Whether each account of the submission is as its success would leave it. */
@@ -235,7 +239,7 @@ static enum err check_found(const struct reading *reading, const struct submissi
     const bool consumed = source->account.removed || found->ledger > source->ledger ||
                           !result_consumes_sequence(found->code) ||
                           source->account.sequence >= submission->sequence;
-    if (found->ledger > reading->cursor->sequence && consumed)
+    if (found->ledger > reading->above && consumed)
         return ERR_OK;
     return detail_set(detail, ERR_RPC_UNAVAILABLE,
         "Stellar RPC says that the provisioning transaction is in ledger %u, which contradicts %s",
@@ -250,7 +254,7 @@ static enum err judge_submissions(struct reading *reading, struct detail *detail
         struct submission *submission = &submissions->items[i];
         const struct account_snapshot *source = &reading->sources[i];
         struct rpc_transaction found;
-        if ((e = reading->feed->transaction(reading->feed->source, &submission->hash, &found, detail)) !=
+        if ((e = reading->feed.transaction(reading->feed.source, &submission->hash, &found, detail)) !=
                 ERR_OK ||
             (e = check_found(reading, submission, source, &found, detail)) != ERR_OK)
             return e;
@@ -259,7 +263,7 @@ static enum err judge_submissions(struct reading *reading, struct detail *detail
             .code = found.code,
             .source = &source->account,
             .done = submission_done(reading, submission)};
-        submission->fate = submission_judge_after_gap(submission, &snapshot, &reading->out->ledger);
+        submission->fate = submission_judge_after_gap(submission, &snapshot, reading->out->ledger);
     }
     reading->out->submissions = *submissions;
     *submissions = (struct submissions_pending){0};
@@ -273,11 +277,11 @@ static enum err read_fate(
 {
     struct gap_reads *reads = &reading->out->reads;
     struct rpc_transaction found;
-    enum err e = reading->feed->transaction(reading->feed->source, &account->lease, &found, detail);
+    enum err e = reading->feed.transaction(reading->feed.source, &account->lease, &found, detail);
     if (e == ERR_RPC_REFUSED || e == ERR_RPC_UNAVAILABLE)
         return ERR_OK;
-    if (e != ERR_OK || found.status == RPC_TRANSACTION_NOT_FOUND ||
-        found.ledger <= reading->cursor->sequence || found.ledger > as_of)
+    if (e != ERR_OK || found.status == RPC_TRANSACTION_NOT_FOUND || found.ledger <= reading->above ||
+        found.ledger > as_of)
         return e;
     reads->fates[reads->fate_count++] = (struct lease_fate){.hash = account->lease,
         .account = account->key,
@@ -306,15 +310,16 @@ static enum err read_fates(struct reading *reading, struct detail *detail)
 
 /* No transaction may be open. Everything read is as of ledgers above the cursor. Free the evidence also after
  * an error. */
-static enum err gap_evidence_read(const struct feed *feed, const struct lead *lead,
+static enum err gap_evidence_read(struct follow *follow, const struct lead *lead, bool renumbered,
     struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
 {
     struct account_snapshot *sources AUTO_FREE =
         NEW_ARRAY(snapshot->submissions.count, struct account_snapshot);
-    struct reading reading = {.feed = feed,
+    struct reading reading = {.feed = rpcs_feed(follow->rpcs),
+        .follow = follow,
         .network = &lead->network,
         .cursor = &lead->cursor,
-        .trust = lead->trust,
+        .above = renumbered ? 0 : lead->cursor.sequence,
         .snapshot = snapshot,
         .out = out,
         .sources = sources};
@@ -329,8 +334,8 @@ static enum err gap_evidence_read(const struct feed *feed, const struct lead *le
 
 /* ---- the recovery */
 
-enum err gap_recover(
-    struct lead *lead, const struct feed *feed, struct ledger_committed *out, struct detail *detail)
+enum err gap_recover(struct lead *lead, struct follow *follow, bool renumbered, struct ledger_committed *out,
+    struct detail *detail)
 {
     struct gap_snapshot snapshot CLEANUP(gap_snapshot_free) = {0};
     struct gap_evidence evidence CLEANUP(gap_evidence_free) = {0};
@@ -342,7 +347,7 @@ enum err gap_recover(
     if (e == ERR_OK)
         e = gap_snapshot_read(lead->db, &snapshot, detail);
     if (e == ERR_OK)
-        e = gap_evidence_read(feed, lead, &snapshot, &evidence, detail);
+        e = gap_evidence_read(follow, lead, renumbered, &snapshot, &evidence, detail);
     if (e == ERR_OK)
         e = ledger_commit_after_gap(lead, &evidence, out, detail);
     return e;

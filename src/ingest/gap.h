@@ -9,7 +9,7 @@
 
 #include "pool/settle.h"
 #include "pool/submission.h"
-#include "cursor.h"
+#include "follow.h"
 #include "upkeep/snapshot.h"
 #include "ledger_commit.h"
 
@@ -20,18 +20,19 @@
 struct gap_evidence {
     struct gap_reads reads;                 /* accounts[i] is the same account as snapshot->accounts[i] */
     struct submissions_pending submissions; /* those of the snapshot, with their fates */
-    /* The new cursor: the oldest ledger as of which something was read. Its hashes are checked; its link to
-     * the ledger before it cannot be. */
-    struct ledger ledger;
+    /* The new cursor: the oldest ledger as of which something was read. It has no link to the last committed
+     * one, so a signed one after it proves it (follow.h). */
+    const struct ledger *ledger;
 };
 
 /*
- * Moves lead->cursor. Blocks for as long as the RPC takes.
+ * Moves lead->cursor. Blocks for as long as the RPC takes. renumbered: the last committed ledger had a false
+ * number, above the network's, so what is read may be as of ledgers below it.
  *
  * ERR_LEDGER_MISMATCH: this is not the network of the database, or it was reset. ERR_RPC_*: the RPC is
  * unavailable, lags behind the cursor, or contradicts itself. Also the errors of ledger_commit_after_gap.
  */
-MUST_CHECK enum err gap_recover(
-    struct lead *lead, const struct feed *feed, struct ledger_committed *out, struct detail *detail);
+MUST_CHECK enum err gap_recover(struct lead *lead, struct follow *follow, bool renumbered,
+    struct ledger_committed *out, struct detail *detail);
 
 #endif

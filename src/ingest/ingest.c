@@ -17,7 +17,7 @@
 #include "retry.h"
 
 struct ingest {
-    /* Each thread needs its own; NULL: the feed is a test's. */
+    /* Each thread needs its own; of a test's feed, the first one alone. */
     struct rpcs *rpcs, *funds_rpcs, *audit_rpcs;
     struct ingester ingester;
     struct funds_watch funds;
@@ -25,7 +25,6 @@ struct ingest {
     struct audit *audit;
     struct status status;
     struct retry retry;
-    struct trust trust;
     struct stop stop;
     struct ingest_check check; /* before the first step */
     atomic_bool checked;
@@ -39,7 +38,7 @@ static void note_result(struct ingest *ingest, enum err e, const struct detail *
     case RETRY_CANCELLED:
         return;
     case RETRY_IDLE:
-        status_idle(&ingest->status, e);
+        status_idle(&ingest->status, e, detail);
         return;
     case RETRY_UNAVAILABLE:
         status_failed(&ingest->status, e, false, detail);
@@ -78,7 +77,7 @@ static void *run(void *context)
             lead_drop(lead);
         metric_set(METRIC_LEADS, 0, lead->leads);
         janitor_lead(ingest->janitor, lead->leads);
-        audit_lead(ingest->audit, lead->leads ? lead->cursor.protocol : 0);
+        audit_lead(ingest->audit, lead->leads);
     }
     return NULL;
 }
@@ -86,48 +85,39 @@ static void *run(void *context)
 static void ingest_free(struct ingest *ingest)
 {
     lead_free(&ingest->ingester.lead);
+    follow_close(&ingest->ingester.follow);
     rpcs_stop(ingest->rpcs);
     rpcs_stop(ingest->funds_rpcs);
     rpcs_stop(ingest->audit_rpcs);
-    trust_free(&ingest->trust);
     status_wipe(&ingest->status);
     stop_close(&ingest->stop);
     free(ingest);
-}
-
-static struct feed feed_of(const struct ingest *ingest, struct rpcs *rpcs)
-{
-    return rpcs != NULL ? rpcs_feed(rpcs) : ingest->ingester.feed;
 }
 
 static void start_threads(struct ingest *ingest, const struct ingest_settings *settings)
 {
     const struct janitor_settings janitor = {
         .database_url = settings->database_url, .retention_s = settings->retention_s, .stop = &ingest->stop};
-    const struct feed funds = feed_of(ingest, ingest->funds_rpcs);
+    const struct feed funds = rpcs_feed(ingest->funds_rpcs != NULL ? ingest->funds_rpcs : ingest->rpcs);
     ingest->janitor = janitor_start(&janitor);
     ingest->ingester.audit = ingest->audit =
         audit_start(&(struct audit_settings){.database_url = settings->database_url,
-            .feed = feed_of(ingest, ingest->audit_rpcs),
+            .feed = rpcs_feed(ingest->audit_rpcs != NULL ? ingest->audit_rpcs : ingest->rpcs),
             .stop = &ingest->stop});
     funds_watch_start(&ingest->funds, &funds, &settings->funds);
     thread_start(&ingest->thread, run, ingest);
 }
 
-/* What ingestion reads from. */
-static void set_feeds(struct ingest *ingest, const struct ingest_settings *settings)
+static void start_rpcs(struct ingest *ingest, const struct ingest_settings *settings)
 {
-    const struct rpcs_settings rpcs = {.url = settings->rpc_url,
-        .ledger_ms = (int)settings->ledger_ms,
-        .signatures = settings->trusted_validators != NULL};
+    const struct rpcs_settings rpcs = {.url = settings->rpc_url, .ledger_ms = (int)settings->ledger_ms};
     if (settings->feed != NULL) {
-        ingest->ingester.feed = *settings->feed;
+        ingest->rpcs = rpcs_start_feeds(settings->feed, 1, &rpcs);
         return;
     }
     ingest->rpcs = rpcs_start(&rpcs);
     ingest->funds_rpcs = rpcs_start(&rpcs);
     ingest->audit_rpcs = rpcs_start(&rpcs);
-    ingest->ingester.feed = rpcs_feed(ingest->rpcs);
 }
 
 static struct lead make_lead(const struct ingest_settings *settings)
@@ -144,11 +134,13 @@ static struct lead make_lead(const struct ingest_settings *settings)
 enum err ingest_start(const struct ingest_settings *settings, struct ingest **out, struct detail *detail)
 {
     struct ingest *ingest = NEW(struct ingest);
-    enum err e = trust_open(settings->trusted_validators, &ingest->trust, detail);
+    struct follow *follow = &ingest->ingester.follow;
+    struct trust trust;
+    enum err e = trust_open(settings->trusted_validators, &settings->network, &trust, detail);
     if (e == ERR_OK)
         e = stop_open(&ingest->stop, detail);
     if (e != ERR_OK) {
-        trust_free(&ingest->trust);
+        trust_free(&trust);
         free(ingest);
         return e;
     }
@@ -162,11 +154,11 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
         .funds = &ingest->funds,
         .status = &ingest->status,
         .seen_ledger = settings->seen_ledger,
-        .log = {.synchronous = settings->synchronous_failover},
-        .fetch_limit = INGESTER_FETCH_MAX};
-    if (settings->trusted_validators != NULL)
-        ingest->ingester.lead.trust = &ingest->trust;
-    set_feeds(ingest, settings);
+        .log = {.synchronous = settings->synchronous_failover}};
+    start_rpcs(ingest, settings);
+    *follow = (struct follow){
+        .rpcs = ingest->rpcs, .trust = trust, .network = settings->network, .ledger_ms = settings->ledger_ms};
+    follow_open(follow);
     start_threads(ingest, settings);
     *out = ingest;
     return ERR_OK;

@@ -12,19 +12,6 @@
 #include "gap.h"
 #include "refute.h"
 
-static enum err fetch(
-    struct ingester *ingester, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
-{
-    const int64_t asked_ms = clock_ms();
-    enum err e = ingester->feed.ledgers(ingester->feed.source, start, limit, out, detail);
-    if (e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_LEDGER_GAP) {
-        ingester->latest = out->latest_ledger;
-        ingester->fetched_us = clock_us();
-        pace_note(&ingester->pace, out->latest_ledger, asked_ms);
-    }
-    return e;
-}
-
 /* detail has the type and value that no ledger of a known protocol has. */
 static enum err upgrade_needed(uint32_t ledger, struct detail *detail)
 {
@@ -41,7 +28,7 @@ static void note_seen(struct ingester *ingester, const struct cursor_snapshot *n
         atomic_store(ingester->seen_ledger, now->sequence);
 }
 
-static void count_commit(const struct ingester *ingester, const struct ledger_committed *committed)
+static void count_commit(const struct ledger_committed *committed)
 {
     const struct settled *settled = &committed->settled;
     metric_add(METRIC_ENDS, METRIC_CONFIRMED, 0, (int64_t)settled->confirmed);
@@ -50,13 +37,12 @@ static void count_commit(const struct ingester *ingester, const struct ledger_co
     metric_add(METRIC_ENDS, METRIC_SUPERSEDED, 0, (int64_t)settled->superseded);
     metric_add(METRIC_ENDS, METRIC_CONSUMED, 0, (int64_t)settled->consumed);
     metric_observe(METRIC_LEDGER_DELAY, 0, 0, committed->lag_s > 0 ? committed->lag_s * 1000000 : 0);
-    metric_observe(METRIC_LEDGER_ANSWER, 0, 0, committed->told_us - ingester->fetched_us);
 }
 
 static void note_commit(struct ingester *ingester, const struct ledger_committed *committed)
 {
     const struct lead *lead = &ingester->lead;
-    count_commit(ingester, committed);
+    count_commit(committed);
     note_seen(ingester, &(struct cursor_snapshot){.known = true,
                             .sequence = lead->cursor.sequence,
                             .lag_s = committed->lag_s,
@@ -68,140 +54,146 @@ static void note_commit(struct ingester *ingester, const struct ledger_committed
     funds_watch_ledger(ingester->funds, &committed->funds);
 }
 
-static enum err commit(
-    struct ingester *ingester, const struct rpc_ledger received[], size_t count, struct detail *detail)
+/* Commits what follow_next has returned. */
+static enum err commit(struct ingester *ingester, const struct follow_ledger *found, struct detail *detail)
 {
     struct ledger_committed committed;
     struct account_snapshot distribution;
     const bool first = !ingester->lead.cursor.known, read = funds_watch_take(ingester->funds, &distribution);
+    pace_note(&ingester->pace, ingester->follow.latest, found->asked_ms);
     enum err e =
-        ledger_commit(&ingester->lead, received, count, read ? &distribution : NULL, &committed, detail);
-    if (committed.contradicts) {
-        ingester->contradicted = true;
-        ingester->named = committed.named;
-    }
-    if (e == ERR_XDR_UNKNOWN_ARM)
-        return upgrade_needed(received->sequence, detail);
+        ledger_commit(&ingester->lead, found->ledger, read ? &distribution : NULL, &committed, detail);
     if (e != ERR_OK && e != ERR_NOT_REPLICATED)
         return e;
+    metric_observe(METRIC_LEDGER_ANSWER, 0, 0, committed.told_us - found->got_us);
+    follow_committed(&ingester->follow, &ingester->lead.cursor);
     note_commit(ingester, &committed);
     commit_log_ledger(&ingester->log, &ingester->lead, first, &committed);
     return e;
 }
 
-/* An empty database begins with the RPC's latest ledger: the answer to a request for a number that cannot
- * exist yet names it. */
+static const struct cursor unknown = {0};
+
+/* An empty database begins with the latest ledger, or, where signatures prove ledgers, with the one before,
+ * which the latest proves. The answer to a request for a number that cannot exist yet names it. */
 static enum err commit_first(struct ingester *ingester, struct detail *detail)
 {
-    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0}, none CLEANUP(rpc_ledgers_free) = {0};
-    enum err e = fetch(ingester, UINT32_MAX, 1, &none, detail);
+    struct follow *follow = &ingester->follow;
+    struct follow_ledger found = {0};
+    enum err e;
+    if (ingester->first == 0) {
+        e = follow_next(follow, &unknown, UINT32_MAX, true, &found, detail);
+        if (e == ERR_OK)
+            return detail_set(detail, ERR_RPC_REFUSED,
+                "Stellar RPC returned ledger %u, which cannot exist yet", UINT32_MAX);
+        if (e != ERR_LEDGER_AHEAD || follow->pending || follow->latest < 2)
+            return e;
+        ingester->first = follow->signatures ? follow->latest - 1 : follow->latest;
+    }
+    e = follow_next(follow, &unknown, ingester->first, true, &found, detail);
     if (e == ERR_OK)
-        return detail_set(
-            detail, ERR_RPC_REFUSED, "Stellar RPC returned ledger %u, which cannot exist yet", UINT32_MAX);
-    if (e != ERR_LEDGER_AHEAD)
-        return e;
-    e = fetch(ingester, none.latest_ledger, 1, &ledgers, detail);
-    if (e == ERR_LEDGER_GAP) /* the network has closed no ledger, or the node has dropped it meanwhile */
-        return ERR_LEDGER_AHEAD;
-    return e != ERR_OK ? e : commit(ingester, &ledgers.items[0], 1, detail);
+        return commit(ingester, &found, detail);
+    if (e != ERR_LEDGER_AHEAD || follow->latest + 1 < ingester->first)
+        ingester->first = 0; /* looks again */
+    return e == ERR_LEDGER_GAP ? ERR_LEDGER_AHEAD
+                               : e; /* the network has closed no ledger, or it is dropped */
 }
 
 /* What the missing ledgers did is read from the accounts. */
-static enum err recover(struct ingester *ingester, uint32_t oldest, struct detail *detail)
+static enum err recover(struct ingester *ingester, bool renumbered, struct detail *detail)
 {
     struct ledger_committed committed;
     const uint32_t after = ingester->lead.cursor.sequence;
     if (ingester->logged_gap != after) /* logged once, however often the recovery is retried */
         log_warn("ledgers are missing: grants are suspended until all accounts have been read",
-            "after_ledger=%" PRIu32 " oldest_ledger=%" PRIu32, after, oldest);
+            "after_ledger=%" PRIu32, after);
     ingester->logged_gap = after;
-    enum err e = gap_recover(&ingester->lead, &ingester->feed, &committed, detail);
+    enum err e = gap_recover(&ingester->lead, &ingester->follow, renumbered, &committed, detail);
     if (e == ERR_XDR_UNKNOWN_ARM)
         return upgrade_needed(after + 1, detail);
     if (e != ERR_OK && e != ERR_NOT_REPLICATED)
         return e;
+    follow_committed(&ingester->follow, &ingester->lead.cursor);
     note_commit(ingester, &committed);
     commit_log_gap(&ingester->log, &ingester->lead, after, &committed);
     return e;
 }
 
-/* The RPC may return fewer ledgers at once, or in time, than we request. */
-static void adapt_fetch(struct ingester *ingester, enum err e, uint32_t requested)
+/* A signed ledger names another header in the place of the last committed one. Whether that is the network's,
+ * refute_ledger finds out; until then the addresses that have a ledger due are followed. */
+static enum err contradicted(struct ingester *ingester, struct detail *detail)
 {
-    if (e == ERR_OK && ingester->fetch_limit < INGESTER_FETCH_MAX)
-        ingester->fetch_limit++;
-    else if (e == ERR_RPC_UNAVAILABLE || e == ERR_RPC_REFUSED)
-        ingester->fetch_limit = requested > 1 ? requested / 2 : 1;
-}
-
-static bool does_not_prove_itself(enum err e)
-{
-    switch (e) {
-    case ERR_LEDGER_MISMATCH:
-    case ERR_XDR_TRUNCATED:
-    case ERR_XDR_TRAILING:
-    case ERR_XDR_INVALID:
-    case ERR_XDR_UNKNOWN_ARM:
-    case ERR_XDR_TOO_DEEP:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Another RPC, which named the same hash, may have the ledger with everything that proves it. */
-static enum err commit_fetched(
-    struct ingester *ingester, const struct rpc_ledgers *fetched, size_t i, struct detail *detail)
-{
+    const struct hash named = ingester->follow.named;
+    enum refute_outcome outcome;
     struct detail why = {""};
-    enum err e = commit(ingester, &fetched->items[i], fetched->count - i, detail);
-    if (!does_not_prove_itself(e) || fetched->other == NULL)
-        return e;
-    const enum err other = commit(ingester, &fetched->other->items[i], fetched->count - i, &why);
-    if (other == ERR_OK) {
-        metric_add(METRIC_RPC_REFUTED, fetched->items[i].rpc - 1, 0, 1);
-        log_warn("a ledger does not prove itself; another RPC's was used", "rpc=%u detail=\"%s\"",
-            fetched->items[i].rpc, detail->text);
-    }
-    return does_not_prove_itself(other) ? e : detail_set(detail, other, "%s", why.text);
+    enum err e =
+        refute_ledger(&ingester->lead, &ingester->follow, &named, &ingester->refuted, &outcome, &why);
+    if (e == ERR_RPC_UNAVAILABLE && rpcs_count(ingester->follow.rpcs) > 1)
+        return ERR_LEDGER_AHEAD;
+    if (e == ERR_RPC_UNAVAILABLE)
+        return ERR_LEDGER_MISMATCH;
+    if (e != ERR_OK)
+        return detail_set(detail, e, "%s", why.text);
+    follow_refuted(&ingester->follow);
+    if (outcome == REFUTE_CORRECTED)
+        note_seen(ingester, &(struct cursor_snapshot){.known = true,
+                                .sequence = ingester->lead.cursor.sequence,
+                                .hash = ingester->lead.cursor.hash,
+                                .term = ingester->lead.term});
+    return outcome == REFUTE_CORRECTED ? ERR_OK : recover(ingester, false, detail);
 }
 
-/* What the ledgers after a forged one did is read from the accounts, as after a gap. */
-static enum err refute(struct ingester *ingester, struct detail *detail)
+/* All RPCs are far below the cursor. If a proved ledger closed after it, the cursor's number is false: what
+ * the network did since is read from the accounts. */
+static enum err judge_number(struct ingester *ingester, struct detail *detail)
 {
-    bool refuted;
-    enum err e = refute_ledger(
-        &ingester->lead, &ingester->feed, &ingester->named, &ingester->refuted, &refuted, detail);
-    if (e != ERR_OK)
+    struct follow *follow = &ingester->follow;
+    const struct cursor *cursor = &ingester->lead.cursor;
+    struct follow_ledger found = {0};
+    struct detail why = {""};
+    enum err e = cursor_check_latest(cursor, follow->latest, detail);
+    if (e == ERR_OK || !follow->signatures || follow->latest < 2)
+        return e == ERR_OK ? ERR_LEDGER_AHEAD : e;
+    const bool is_later = follow_next(follow, &unknown, follow->latest - 1, true, &found, &why) == ERR_OK &&
+                          found.ledger->close_time_s > cursor->close_time_s;
+    if (!is_later)
         return e;
-    return refuted ? recover(ingester, ingester->lead.cursor.sequence + 1, detail) : ERR_LEDGER_MISMATCH;
+    log_error(
+        "the last committed ledger has a number that the network has not reached: an RPC has lied, find "
+        "out which",
+        "cursor=%" PRIu32 " latest_ledger=%" PRIu32, cursor->sequence, follow->latest);
+    return recover(ingester, true, detail);
 }
 
 static enum err commit_next(struct ingester *ingester, struct detail *detail)
 {
-    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
-    const uint32_t due = ingester->lead.cursor.sequence + 1;
-    const uint32_t behind = ingester->latest > due ? ingester->latest - due : 0;
-    const uint32_t limit = behind < ingester->fetch_limit ? behind + 1 : ingester->fetch_limit;
-    ingester->watch.led = due - 1;
-    ingester->contradicted = false;
-    enum err e = fetch(ingester, due, limit, &ledgers, detail);
-    adapt_fetch(ingester, e, limit);
+    const struct cursor *cursor = &ingester->lead.cursor;
+    struct follow *follow = &ingester->follow;
+    struct follow_ledger found = {0};
+    const int64_t asked_ms = clock_ms();
+    ingester->watch.led = cursor->sequence;
+    const enum err e = follow_next(follow, cursor, cursor->sequence + 1, false, &found, detail);
+    if (e == ERR_OK)
+        return commit(ingester, &found, detail);
+    if (e == ERR_LEDGER_MISMATCH && follow->contradicts)
+        return contradicted(ingester, detail);
     if (e == ERR_LEDGER_GAP)
-        return recover(ingester, ledgers.oldest_ledger, detail);
-    if (e == ERR_LEDGER_AHEAD &&
-        cursor_check_latest(&ingester->lead.cursor, ingester->latest, detail) != ERR_OK)
-        return ERR_LEDGER_MISMATCH;
-    for (size_t i = 0; e == ERR_OK && i < ledgers.count; i++)
-        e = commit_fetched(ingester, &ledgers, i, detail);
-    return e == ERR_LEDGER_MISMATCH && ingester->contradicted ? refute(ingester, detail) : e;
+        return recover(ingester, false, detail);
+    if (e == ERR_XDR_UNKNOWN_ARM)
+        return upgrade_needed(cursor->sequence + 1, detail);
+    if (e != ERR_LEDGER_AHEAD)
+        return e;
+    if (follow->pending)
+        return e;
+    pace_note(&ingester->pace, follow->latest, asked_ms);
+    return judge_number(ingester, detail);
 }
 
 /* Another session has the lock. */
 static enum err watch_leader(
     struct ingester *ingester, const struct cursor_snapshot *cursor, struct detail *detail)
 {
-    if (!leader_watch_stalled(&ingester->watch, cursor, &ingester->feed))
+    if (!leader_watch_stalled(&ingester->watch, cursor, &ingester->follow))
         return ERR_NOT_LEADER;
     enum err e = lead_take_over(&ingester->lead, detail);
     if (e == ERR_OK)
@@ -282,7 +274,7 @@ enum err ingester_step(struct ingester *ingester, struct detail *detail)
 unsigned ingester_pause_ms(const struct ingester *ingester, enum err e, unsigned poll_ms)
 {
     const uint32_t cursor = ingester->lead.cursor.sequence;
-    if (e == ERR_OK && ingester->latest > cursor)
+    if (e == ERR_OK && ingester->follow.latest > cursor)
         return 0;
     return pace_pause_ms(&ingester->pace, cursor, clock_ms(), poll_ms);
 }

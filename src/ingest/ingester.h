@@ -8,12 +8,13 @@
 #include "upkeep/audit.h"
 #include "upkeep/snapshot.h"
 #include "upkeep/funds_watch.h"
+#include "follow.h"
 #include "ledger_commit.h"
 #include "pace.h"
 #include "status.h"
 
 struct ingester {
-    struct feed feed;
+    struct follow follow;
     struct lead lead;
     struct leader_watch watch;
     struct funds_watch *funds; /* borrowed */
@@ -22,21 +23,14 @@ struct ingester {
     struct commit_log log;
     struct cursor_snapshot seen;   /* the last that this replica has read from the database, or committed */
     _Atomic uint32_t *seen_ledger; /* see ingest/ingest.h */
-    uint32_t latest;    /* the network's latest ledger, as of the RPC's last answer; 0: not known */
-    int64_t fetched_us; /* clock_us() of that answer */
     struct pace pace;
-    uint32_t fetch_limit; /* of ledgers in the next request; at first INGESTER_FETCH_MAX */
-    bool contradicted;    /* the last ledger that was not committed is signed, and follows from this one: */
-    struct hash named;
+    uint32_t first;      /* with which an empty database begins; 0: not known yet */
     uint32_t refuted;    /* the last ledger that was found to be forged; 0: none */
     uint32_t logged_gap; /* the ledger before the gap that was logged last */
 };
 
-/* Ledgers in one request; each may be megabytes. */
-#define INGESTER_FETCH_MAX 10
-
 /*
- * ERR_OK: at least one ledger was committed. ERR_LEDGER_AHEAD: none is due yet. ERR_NOT_LEADER: another
+ * ERR_OK: a ledger was committed. ERR_LEDGER_AHEAD: none is due yet. ERR_NOT_LEADER: another
  * replica leads. All others are failures; retry.h says what follows from each.
  */
 MUST_CHECK enum err ingester_step(struct ingester *ingester, struct detail *detail);

@@ -41,15 +41,13 @@ static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct
     lead->cursor.sequence = (uint32_t)db_i64(rows, 0, 0);
     memcpy(lead->cursor.hash.bytes, hash.data, hash.len);
     lead->cursor.close_time_s = (uint64_t)db_i64(rows, 0, 2);
-    lead->cursor.protocol = (uint32_t)db_i32(rows, 0, 3);
-    lead->term = db_i64(rows, 0, 4);
+    lead->term = db_i64(rows, 0, 3);
     return ERR_OK;
 }
 
 /* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
  * the row. */
-static const char sql_take[] =
-    "SELECT t.sequence, t.hash, t.close_time, t.protocol, t.term FROM fairway.take_lead() t";
+static const char sql_take[] = "SELECT t.sequence, t.hash, t.close_time, t.term FROM fairway.take_lead() t";
 
 static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
 {
@@ -197,12 +195,13 @@ bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t
 }
 
 bool leader_watch_stalled(
-    struct leader_watch *watch, const struct cursor_snapshot *cursor, const struct feed *feed)
+    struct leader_watch *watch, const struct cursor_snapshot *cursor, struct follow *follow)
 {
-    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    struct follow_ledger found;
     struct detail ignored;
+    const struct cursor after = {.known = true, .sequence = cursor->sequence, .hash = cursor->hash};
     if (!leader_watch_note(watch, cursor, clock_ms()))
         return false;
-    const enum err due = feed->ledgers(feed->source, cursor->sequence + 1, 1, &ledgers, &ignored);
+    const enum err due = follow_next(follow, &after, cursor->sequence + 1, false, &found, &ignored);
     return leader_watch_decide(watch, due, clock_ms());
 }

@@ -10,7 +10,7 @@
 #include "pool/lock_numbers.h"
 #include "pool/settle.h"
 #include "cursor.h"
-#include "trust.h"
+#include "follow.h"
 #include "upkeep/snapshot.h"
 
 struct lead {
@@ -19,7 +19,6 @@ struct lead {
     struct lock_numbers locks;
     bool synchronous;                    /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
     unsigned ledger_ms;                  /* expected between two ledgers */
-    struct trust *trust;                 /* borrowed; NULL: signatures are not checked */
     struct lease_ends_listener listener; /* of this process; not told after a gap */
     struct settle_notes unsure; /* not logged yet: the outcome of the COMMIT of unsure_ledger is unknown */
     uint32_t unsure_ledger;
@@ -65,15 +64,16 @@ struct leader_watch {
     uint32_t led;      /* this replica has led at this ledger, and did not commit the next one; 0: none */
 };
 
-/* Notes the cursor. If it has stood still for longer than the leader may take, asks the feed whether a ledger
- * is due: true means that it is, and that this replica has to take over. Blocks for the feed's answer. */
+/* Notes the cursor. If it has stood still for longer than the leader may take, looks whether a ledger is due:
+ * true means that it is, and that this replica holds what it needs to commit it, and has to take over. Blocks
+ * for answers of RPCs. */
 bool leader_watch_stalled(
-    struct leader_watch *watch, const struct cursor_snapshot *cursor, const struct feed *feed);
+    struct leader_watch *watch, const struct cursor_snapshot *cursor, struct follow *follow);
 
 /* The two steps of leader_watch_stalled, for tests. The first notes the cursor, and returns whether it has
  * stood still for stale_ms. */
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms);
-/* The second returns whether to take over; due is the feed's result for the next ledger. A leader that
+/* The second returns whether to take over; due is follow_next's result. A leader that
  * recovers from a gap commits nothing meanwhile, so it gets ten times stale_ms. One that stands where this
  * replica stood before gets three times stale_ms: probably neither can commit, and each change of the lead is
  * noise. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/server.h"
@@ -235,38 +236,15 @@ static void note_protocol(const struct ledger *ledger)
     protocol_note(ledger->value.upgrades_protocol, "an upgrade that the validators voted for");
 }
 
-/* Whether a ledger that does not follow from the cursor is signed: then the cursor's may be forged. */
-static bool contradicts(
-    const struct lead *lead, const struct ledger *ledger, const struct rpc_ledger received[], size_t count)
-{
-    const struct cursor *cursor = &lead->cursor;
-    struct detail ignored;
-    return lead->trust != NULL && cursor->known && ledger->hash_proved && ledger->set_proved &&
-           ledger->sequence == cursor->sequence + 1 && !hash_equal(&ledger->previous_hash, &cursor->hash) &&
-           trust_check(lead->trust, &lead->network, ledger, received, count, &ignored) == ERR_OK;
-}
-
-enum err ledger_commit(struct lead *lead, const struct rpc_ledger received[], size_t count,
+enum err ledger_commit(struct lead *lead, const struct ledger *ledger,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail)
 {
-    struct ledger ledger CLEANUP(ledger_free) = {0};
     *out = (struct ledger_committed){0};
-    enum err e = ledger_decode(received->meta, &lead->network, &ledger, detail);
-    if (e == ERR_OK)
-        e = cursor_check(&lead->cursor, received, &ledger, detail);
-    if (e == ERR_LEDGER_MISMATCH && contradicts(lead, &ledger, received, count)) {
-        out->contradicts = true;
-        out->named = ledger.previous_hash;
-    }
-    if (e == ERR_OK && lead->trust != NULL)
-        e = trust_check(lead->trust, &lead->network, &ledger, received, count, detail);
-    if (e == ERR_OK)
-        note_protocol(&ledger);
-    if (e == ERR_OK)
-        e = run(
-            &(struct ledger_tx){.lead = lead, .ledger = &ledger, .distribution = distribution, .out = out},
-            detail);
-    return e;
+    INVARIANT(!lead->cursor.known || (ledger->sequence == lead->cursor.sequence + 1 &&
+                                         hash_equal(&ledger->previous_hash, &lead->cursor.hash)));
+    note_protocol(ledger);
+    return run(&(struct ledger_tx){.lead = lead, .ledger = ledger, .distribution = distribution, .out = out},
+        detail);
 }
 
 enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
@@ -274,7 +252,7 @@ enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *e
 {
     *out = (struct ledger_committed){0};
     return run(
-        &(struct ledger_tx){.lead = lead, .ledger = &evidence->ledger, .gap = evidence, .out = out}, detail);
+        &(struct ledger_tx){.lead = lead, .ledger = evidence->ledger, .gap = evidence, .out = out}, detail);
 }
 
 /* ---- the log */

@@ -22,23 +22,18 @@ struct ledger_committed {
     bool standby_known;       /* false: the first ledger of a database does not read what follows */
     bool synchronous_standby; /* synchronous_standby_names is not empty */
     struct funds funds;       /* of the distribution account, after this ledger */
-    /* With ERR_LEDGER_MISMATCH: the ledger is signed, but follows from another one than the cursor's: this */
-    bool contradicts;
-    struct hash named;
 };
 
 /*
- * Decodes a ledger as the RPC returned it, checks that it follows from lead->cursor and is signed, commits
- * it, and moves lead->cursor. received is that ledger and those after it, together count (trust.h). While the
- * cursor is not known, the ledger is the first one of this database. distribution (NULL: not read) is the
- * distribution account as the RPC returned it.
+ * Commits the ledger, which the caller has checked (cursor_check), and moves lead->cursor. While the cursor
+ * is not known, it is the first one of this database. distribution (NULL: not read) is the distribution
+ * account as the RPC returned it.
  *
- * ERR_LEDGER_MISMATCH and the errors of xdr/xdr.h: the ledger is not the one that is due, or has something
- * unknown. ERR_NOT_LEADER: another replica has taken over. Nothing was written in these cases.
- * ERR_NOT_REPLICATED: the ledger is committed, but the synchronous standby may lack it; *out is set.
- * ERR_OUTCOME_UNKNOWN: the ledger may be committed: call lead_drop and lead_take, which reads the cursor.
+ * ERR_NOT_LEADER: another replica has taken over; nothing was written. ERR_NOT_REPLICATED: the ledger is
+ * committed, but the synchronous standby may lack it; *out is set. ERR_OUTCOME_UNKNOWN: the ledger may be
+ * committed: call lead_drop and lead_take, which reads the cursor.
  */
-MUST_CHECK enum err ledger_commit(struct lead *lead, const struct rpc_ledger received[], size_t count,
+MUST_CHECK enum err ledger_commit(struct lead *lead, const struct ledger *ledger,
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail);
 
 /* The same for the first ledger after a gap, with what was read from the network. ERR_NOT_YET: meanwhile an

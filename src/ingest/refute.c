@@ -6,21 +6,45 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
+#include "pool/settle_evidence.h"
+#include "stellar/return_value.h"
 
 #define REASON "a ledger that ended its lease was not the network's"
 
-/* The signed ledger does not name a number. Its predecessor, which has the hash that it names, does. */
-static enum err has_predecessor(const struct lead *lead, const struct feed *feed, const struct hash *named,
-    bool *has, struct detail *detail)
+static const char sql_correct[] =
+    "SELECT fairway.correct_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+
+/* *corrected: -1: the ledgers differ in more than results. */
+static enum err correct(
+    struct lead *lead, const struct ledger *ledger, int64_t *corrected, struct detail *detail)
 {
-    struct rpc_ledgers fetched CLEANUP(rpc_ledgers_free) = {0};
-    struct ledger ledger CLEANUP(ledger_free) = {0};
-    enum err e = feed->ledgers(feed->source, lead->cursor.sequence, 1, &fetched, detail);
-    if (e == ERR_OK)
-        e = ledger_decode(fetched.items[0].meta, &lead->network, &ledger, detail);
-    *has = e == ERR_OK && ledger.hash_proved && ledger.sequence == lead->cursor.sequence &&
-           hash_equal(&ledger.hash, named);
-    return e;
+    struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_ledger(ledger, NULL);
+    const size_t count = evidence.transaction_count;
+    struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes),
+                         *outer AUTO_FREE = NEW_ARRAY(count, struct bytes),
+                         *xdrs AUTO_FREE = NEW_ARRAY(count, struct bytes),
+                         *values AUTO_FREE = NEW_ARRAY(count, struct bytes);
+    const char **codes AUTO_FREE = NEW_ARRAY(count, const char *);
+    int64_t *fees AUTO_FREE = NEW_ARRAY(count, int64_t);
+    for (size_t i = 0; i < count; i++) {
+        const struct ledger_transaction *found = evidence.transactions[i].found;
+        hashes[i] = BYTES_OF(evidence.transactions[i].hash.bytes);
+        outer[i] = BYTES_OF(found->hash.bytes);
+        xdrs[i] = found->result;
+        values[i] = return_value(found->result, found->meta);
+        codes[i] = evidence.transactions[i].code;
+        fees[i] = result_fee_charged(found->result);
+    }
+    AUTO_ROWS rows = NULL;
+    enum err e = db_query(lead->db,
+        DB_SQL(sql_correct, DB_I64(lead->term), DB_I64(ledger->sequence),
+            DB_BYTEA(BYTES_OF(ledger->hash.bytes)), DB_I64((int64_t)ledger->close_time_s),
+            DB_I32((int32_t)ledger->protocol), DB_I32((int32_t)ledger->transaction_count),
+            DB_BYTEAS(hashes, count), DB_TEXTS(codes, count), DB_BYTEAS(outer, count), DB_I64S(fees, count),
+            DB_BYTEAS(xdrs, count), DB_BYTEAS(values, count)),
+        &rows, detail);
+    *corrected = e == ERR_OK && !db_is_null(rows, 0, 0) ? db_i64(rows, 0, 0) : -1;
+    return e == ERR_OK && db_is_null(rows, 0, 0) ? ERR_NOT_LEADER : e;
 }
 
 static const char sql_refute[] = "SELECT cardinality(fairway.refute_ledger($1, $2, $3))";
@@ -39,16 +63,31 @@ static enum err hold_and_quarantine(
     return e;
 }
 
-enum err refute_ledger(struct lead *lead, const struct feed *feed, const struct hash *named, uint32_t *logged,
-    bool *refuted, struct detail *detail)
+enum err refute_ledger(struct lead *lead, struct follow *follow, const struct hash *named, uint32_t *logged,
+    enum refute_outcome *outcome, struct detail *detail)
 {
-    int64_t until_s, accounts;
-    struct detail why = {""};
-    *refuted = *logged == lead->cursor.sequence;
-    if (*refuted || has_predecessor(lead, feed, named, refuted, &why) != ERR_OK || !*refuted)
+    struct rpc_ledgers answer CLEANUP(rpc_ledgers_free) = {0};
+    struct ledger ledger CLEANUP(ledger_free) = {0};
+    int64_t until_s, accounts, corrected;
+    *outcome = REFUTE_HELD;
+    if (*logged == lead->cursor.sequence)
         return ERR_OK;
-    enum err e = hold_and_quarantine(lead, &until_s, &accounts, detail);
+    enum err e = follow_fetch(follow, lead->cursor.sequence, named, &answer, &ledger, detail);
+    if (e == ERR_OK)
+        e = correct(lead, &ledger, &corrected, detail);
     if (e != ERR_OK)
+        return e;
+    if (corrected >= 0) {
+        lead->cursor = cursor_after(&ledger);
+        lead->term++;
+        *outcome = REFUTE_CORRECTED;
+        log_error(
+            "the last committed ledger had false results: an RPC has lied, find out which; the ends that it "
+            "gave are corrected, and clients get them again",
+            "ledger=%" PRIu32 " ends=%" PRId64, lead->cursor.sequence, corrected);
+        return ERR_OK;
+    }
+    if ((e = hold_and_quarantine(lead, &until_s, &accounts, detail)) != ERR_OK)
         return e;
     log_error(
         "a trusted validator's ledger contradicts the last committed one: an RPC has lied, find out which; "

@@ -61,12 +61,13 @@ void status_committed(struct status *status, const struct cursor_snapshot *curso
 }
 
 /* What is down stays down: an RPC that answers, or a lead that was lost, has committed nothing. */
-void status_idle(struct status *status, enum err e)
+void status_idle(struct status *status, enum err e, const struct detail *detail)
 {
     pthread_mutex_lock(&status->mutex);
     if (!is_down(status))
         status->failures = 0;
     status->idle = e;
+    status->waits = *detail;
     pthread_mutex_unlock(&status->mutex);
 }
 
@@ -97,8 +98,9 @@ static const char *standstill(const struct status *status)
 {
     if (status->failures > 0)
         return status->problem.text;
-    return status->idle == ERR_NOT_LEADER ? "another process leads ingestion, and its log says why"
-                                          : "Stellar RPC has returned no later one";
+    if (status->idle == ERR_NOT_LEADER)
+        return "another process leads ingestion, and its log says why";
+    return status->waits.text[0] != '\0' ? status->waits.text : "Stellar RPC has returned no later one";
 }
 
 /* A replica that does not lead is ready by the cursor alone: as long as another one moves it. */

@@ -18,7 +18,8 @@ struct status {
     bool stopped;                  /* an operator has to act */
     enum err error;                /* of the last failure */
     struct detail problem;
-    enum err idle;        /* why the last step without a failure had nothing to commit */
+    enum err idle;        /* why the last step without a failure had nothing to commit, */
+    struct detail waits;  /* and for what */
     int64_t log_again_ms; /* when the same problem is logged again */
 };
 
@@ -30,8 +31,9 @@ void status_cursor(struct status *status, const struct cursor_snapshot *cursor);
 /* Notes a ledger that this replica has committed. Both log the recovery if ingestion was not ready: nothing
  * but a committed ledger shows one. */
 void status_committed(struct status *status, const struct cursor_snapshot *cursor);
-/* Notes a step without a failure that had nothing to commit: ERR_LEDGER_AHEAD or ERR_NOT_LEADER. */
-void status_idle(struct status *status, enum err e);
+/* Notes a step without a failure that had nothing to commit: ERR_LEDGER_AHEAD, with what is waited for if it
+ * is not the network, or ERR_NOT_LEADER. */
+void status_idle(struct status *status, enum err e, const struct detail *detail);
 /* Notes a step that failed. stopped: ingestion commits nothing until an operator has acted. Logs a new
  * problem at once, and the same one every minute. Texts that differ only in digits are the same problem: the
  * numbers may be of this attempt, as in "timed out after 5001 ms". */

@@ -1,35 +1,35 @@
 /*
- * Whether a ledger is signed by a validator that the operator trusts (TRUSTED_VALIDATORS). The signature of a
- * ledger binds its transaction set and close time, and through the set all ledgers before. Results are bound
- * by the next ledger's.
+ * The validators whose signatures prove ledgers: those of the file that TRUSTED_VALIDATORS names, or for the
+ * public network and testnet those that this program has from docker/validators-*.txt.
  */
 #ifndef FAIRWAY_INGEST_TRUST_H
 #define FAIRWAY_INGEST_TRUST_H
 
 #include "base/watched_file.h"
-#include "rpc/rpc.h"
 #include "stellar/ledger.h"
 #include "stellar/validators.h"
 
 struct trust {
     struct watched_file file;
     struct validators validators;
+    struct network_id network;
 };
 
-/* Reads the file, if there is one (path is not NULL). ERR_CONFIG. The caller frees *out, also after an error.
- */
-MUST_CHECK enum err trust_open(const char *path, struct trust *out, struct detail *detail);
+/* option: of TRUSTED_VALIDATORS; NULL: the program's own list, if it has one of this network; "off": none.
+ * ERR_CONFIG: the file is wrong. The caller frees *out, also after an error. */
+MUST_CHECK enum err trust_open(
+    const char *option, const struct network_id *network, struct trust *out, struct detail *detail);
 void trust_free(struct trust *trust);
 
+/* False: no list, so what an RPC says is believed. Reads the file again if it has changed; one that cannot be
+ * read leaves the validators as they are. */
+bool trust_is_on(struct trust *trust);
+
 /*
- * Checks that a trusted validator has signed the ledger, and that its set names the ledger before. Reads the
- * file again if it has changed; one that cannot be read leaves the validators as they are. received is the
- * answer that has the ledger, followed by the ledgers after it: together count.
- *
- * ERR_LEDGER_MISMATCH: detail names the RPC and the node. ERR_LEDGER_AHEAD: the signature of a ledger whose
- * set was dropped (CAP-83) does not bind it; the next ledger that has a set does, and is not there yet.
+ * Whether a validator of the list has signed the value of the ledger, and the value comes with a set, which
+ * names the ledger before it. Nothing else binds a ledger: the signature of a value whose set was dropped
+ * (CAP-83) is over another set and fits any ledger. The ledger's proofs (hash, set) are the caller's.
  */
-MUST_CHECK enum err trust_check(struct trust *trust, const struct network_id *network,
-    const struct ledger *ledger, const struct rpc_ledger received[], size_t count, struct detail *detail);
+bool trust_signed(const struct trust *trust, const struct ledger *ledger);
 
 #endif

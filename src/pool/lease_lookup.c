@@ -145,6 +145,7 @@ static const char sql_list[] =
     STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at FROM fairway.lease_results e WHERE e.client = $1"
            " AND (e.ended_ledger, e.place) > (CASE $2 WHEN 0 THEN " DROPPED " ELSE $2 >> 31 END,"
            "   CASE $2 WHEN 0 THEN 2147483647 ELSE ($2 & 2147483647)::int4 END)"
+           " AND e.ended_ledger <= (SELECT c.sequence FROM fairway.cursor c)"
            " ORDER BY e.ended_ledger, e.place LIMIT $3") " ORDER BY r.ended_ledger, r.place";
 
 /* A failover may have lost the last ledgers, which are committed again within seconds: a cursor that this

@@ -4,10 +4,7 @@
 static enum err ledgers(
     void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
-    enum err e = rpc_ledgers(source, start, limit, out, detail);
-    for (size_t i = 0; i < out->count; i++)
-        out->items[i].rpc = rpc_address(source);
-    return e;
+    return rpc_ledgers(source, start, limit, out, detail);
 }
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)

@@ -144,9 +144,6 @@ enum err rpc_ledgers(
 
 void rpc_ledgers_free(struct rpc_ledgers *ledgers)
 {
-    if (ledgers->other != NULL)
-        rpc_ledgers_free(ledgers->other);
-    free(ledgers->other);
     free(ledgers->items);
     buf_free(&ledgers->storage);
     *ledgers = (struct rpc_ledgers){0};

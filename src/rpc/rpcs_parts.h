@@ -1,4 +1,4 @@
-/* Inside rpcs: the questions, the RPCs that are asked, and the judgement of what they answer. */
+/* Inside rpcs: the questions, and the addresses that are asked. */
 #ifndef FAIRWAY_RPC_RPCS_PARTS_H
 #define FAIRWAY_RPC_RPCS_PARTS_H
 
@@ -14,8 +14,9 @@ enum rpcs_question_kind {
     RPCS_ASK_TRANSACTION
 };
 
-/* Each RPC gets a copy: one that hangs may still read it when the caller has gone on. */
+/* Each address gets a copy: one that hangs may still read it when the caller has gone on. */
 struct rpcs_question {
+    uint64_t id; /* 0: for ledgers; else another one for each read */
     enum rpcs_question_kind kind;
     uint32_t start, limit; /* of ledgers */
     struct public_key keys[RPC_ENTRIES_MAX];
@@ -33,6 +34,7 @@ struct rpcs_answer {
     struct frozen_accounts frozen;
     struct rpc_transaction transaction;
 };
+void rpcs_answer_free(struct rpcs_answer *answer);
 
 struct rpcs_source {
     struct rpcs *rpcs;
@@ -40,62 +42,29 @@ struct rpcs_source {
     struct feed feed;
     unsigned number; /* its place in RPC_URL, from 1 */
     pthread_t thread;
-    uint64_t asked, answered; /* numbers of questions; answer is to the second one */
+    bool asked, answered; /* it has a question; answer is to the last one */
+    int64_t asked_ms;     /* clock_ms() when it was asked */
+    int64_t again_ms;     /* it has failed: not asked before */
+    struct rpcs_question question;
     struct rpcs_answer answer;
-    int64_t asked_ms; /* clock_ms() when it was asked what it has not answered yet; 0: nothing */
-    int64_t again_ms; /* it has failed: not asked before */
-    bool left_out;
-};
-
-/* What one RPC alone says: since when. */
-struct rpcs_claim {
-    uint32_t ledger; /* about which; 0: reads */
-    int64_t since_ms, seen_ms;
 };
 
 struct rpcs {
     struct rpcs_source sources[RPC_ADDRESSES_MAX];
     size_t count;
-    int ledger_ms, tip_ms; /* how long an answer is waited for; RPCS_TIP_MS */
-    bool signatures;
+    int ledger_ms;
     int stop_fd;           /* an eventfd that cancels calls */
     pthread_mutex_t mutex; /* of what follows, and of the sources */
     pthread_cond_t asked, answered;
-    bool stopping, open; /* open: the question is being asked */
-    struct rpcs_question question;
-    uint64_t number; /* of the question */
-    int64_t begun_ms;
-    bool all_left_out; /* when it began */
-    struct rpcs_claim ledger, read;
+    bool stopping;
+    uint64_t reads; /* so far */
+    /* One address alone answers reads: since when, and the last time. 0: not so */
+    int64_t alone_since_ms, alone_seen_ms;
 };
 
-/* The answer to the question, from this RPC; NULL: it has not answered, or with an error. */
-static inline struct rpcs_answer *rpcs_source_answer(struct rpcs_source *source)
-{
-    const bool has = source->answered == source->rpcs->number && source->answer.e == ERR_OK;
-    return has ? &source->answer : NULL;
-}
-
-/* Whether it has answered the question with this error. */
-static inline bool rpcs_source_says(const struct rpcs_source *source, enum err e)
-{
-    return source->answered == source->rpcs->number && source->answer.e == e;
-}
-
-void rpcs_source_leave_out(struct rpcs_source *source);
-
-/* Whether it says that the ledger has not closed yet, and has all ledgers before. */
-bool rpcs_source_is_up_to_date(const struct rpcs_source *source);
-
-/* How many ledgers at the beginning of both are the same. */
-size_t rpcs_same_ledgers(const struct rpcs_answer *a, const struct rpcs_answer *b);
-
-/*
- * What the answers come to, with the mutex of rpcs locked: ERR_OK, and the RPC whose answer counts, and a
- * second one that says the same, or NULL; ERR_NOT_YET if more answers are waited for (waits) and may decide;
- * or an error of rpcs_feed. *range (may be NULL) is the RPC whose oldest and latest ledgers are returned.
- */
-MUST_CHECK enum err rpcs_judge(struct rpcs *rpcs, bool waits, struct rpcs_source **first,
-    struct rpcs_source **second, const struct rpcs_source **range, struct detail *detail);
+/* False: it is busy, or has just failed. */
+bool rpcs_ask(struct rpcs_source *source, const struct rpcs_question *question);
+/* Moves the answer to the question with this id; one to another question is dropped. */
+bool rpcs_take(struct rpcs_source *source, uint64_t id, struct rpcs_answer *out);
 
 #endif

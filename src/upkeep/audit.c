@@ -83,8 +83,9 @@ struct audit {
     char after[ADDRESS_SIZE];                       /* the pass has compared the accounts up to this one */
     struct account_snapshot reads[RPC_ENTRIES_MAX]; /* not compared yet */
     size_t count;
-    bool leads;                          /* as of the last step */
-    _Atomic uint32_t protocol, upgraded; /* as audit_lead and audit_upgraded have set them */
+    bool led;                  /* as of the last step */
+    atomic_bool leads;         /* as audit_lead has set it */
+    _Atomic uint32_t upgraded; /* as audit_upgraded has set it */
     int64_t log_again_ms;
     const struct stop *stop;
     pthread_t thread;
@@ -148,8 +149,6 @@ static enum err read_frozen(struct audit *audit, struct detail *detail)
 {
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t ledger;
-    if (atomic_load(&audit->protocol) < FROZEN_SINCE_PROTOCOL)
-        return ERR_OK;
     enum err e = audit->feed.frozen(audit->feed.source, &frozen, &ledger, detail);
     if (e != ERR_OK)
         return e;
@@ -248,12 +247,12 @@ static void *run(void *context)
     struct audit *audit = context;
     const unsigned tick_ms = audit->plan.pause_ms < TICK_MS ? audit->plan.pause_ms : TICK_MS;
     while (stop_wait(audit->stop, tick_ms)) {
-        const bool leads = atomic_load(&audit->protocol) != 0;
+        const bool leads = atomic_load(&audit->leads);
         const uint32_t upgraded = atomic_exchange(&audit->upgraded, 0);
-        if (upgraded != 0 || !audit->leads)
+        if (upgraded != 0 || !audit->led)
             begin(
                 audit, upgraded != 0 ? upgraded : 1, clock_ms() + (upgraded != 0 ? 0 : audit->plan.pause_ms));
-        audit->leads = leads;
+        audit->led = leads;
         if (leads)
             work(audit);
         else
@@ -283,9 +282,9 @@ void audit_join(struct audit *audit)
     free(audit);
 }
 
-void audit_lead(struct audit *audit, uint32_t protocol)
+void audit_lead(struct audit *audit, bool leads)
 {
-    atomic_store(&audit->protocol, protocol);
+    atomic_store(&audit->leads, leads);
 }
 
 void audit_upgraded(struct audit *audit, uint32_t ledger)

@@ -330,7 +330,7 @@ To see a payment from lease to confirmation, run this in a second terminal:
 Ctrl-C stops everything.
 END
 while :; do
-    sleep 0.5 9>&- & # of a signal that ends a sleep in the foreground the shell would tell the terminal, which may be gone
+    setsid sleep 0.5 9>&- & # in a session of its own, else the shell would tell the terminal, which may be gone, of the signal that ended it
     wait $! || :
     check_alive
 done

@@ -1,4 +1,5 @@
 // What an RPC may say instead of the truth. Each is a function of the true answer and the call, for a proxy in front of an honest RPC.
+import crypto from 'node:crypto';
 import { StrKey } from '@stellar/stellar-sdk';
 import { decode, encode } from '../localnet/xdr.mjs';
 
@@ -31,6 +32,14 @@ export const eachMeta = change => eachLedger(ledger => {
   change(meta.v2, ledger);
   ledger.metadataXdr = encode('LedgerCloseMeta', meta).toString('base64');
 });
+
+/** Changes the decoded first ledger of each answer, the only one that is told then, so that the hashes of header and ledger fit. */
+export const forged = change => answer => eachMeta((meta, ledger) => {
+  const { header } = meta.ledgerHeader;
+  change(meta, header, ledger);
+  meta.ledgerHeader.hash = crypto.createHash('sha256').update(encode('LedgerHeader', header)).digest();
+  ledger.hash = meta.ledgerHeader.hash.toString('hex');
+})(eachLedger((ledger, i, all) => all.splice(1))(answer));
 
 const ACCOUNT = 0, UPDATED = 1, REMOVED = 2; // LedgerEntryType, LedgerEntryChangeType
 const keyOf = address => ({ type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) });

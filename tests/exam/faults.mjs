@@ -125,7 +125,7 @@ for (const [place, liar] of [['first', 0], ['second', 1]])
         return call.method === 'getLedgers' && i === liar ? flip(400)(answer) : answer;
       },
       names: { [PART]: new RegExp(`^RPC ${liar + 1}: \\d+ of its ledgers are not the network's`) },
-      alerts: ['FairwayRpcLies'], log: new RegExp(`another RPC's was used.*rpc=${liar + 1}`),
+      alerts: ['FairwayRpcLies'], log: new RegExp(`is not waited for.*rpc=${liar + 1}`),
     }));
   });
 
@@ -135,8 +135,8 @@ patient('two RPCs', { rpcs: 2 }, fault => {
       const answer = await forward();
       return call.method === 'getLedgers' && i === 1 ? eachLedger(ledger => (ledger.hash = 'ab'.repeat(32)))(answer) : answer;
     },
-    names: { [PART]: /RPC 2|rpc 2|differ|contradict/i },
-    alerts: ['FairwayReplicaNotIngesting'], log: /rpc=2|RPC 2|differ/i,
+    names: { [PART]: /^RPC 2: \d+ of its ledgers are not the network's/ },
+    alerts: ['FairwayRpcLies'], log: /is not waited for.*rpc=2/,
     end: () => one.rpc = null,
   }));
 });

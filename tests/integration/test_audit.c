@@ -56,12 +56,11 @@ static int tear_down(void **state)
     return ingest_world_tear_down(state);
 }
 
-static void start(struct ingest_world *world, uint32_t protocol)
+static void start(struct ingest_world *world)
 {
-    ledger_feed_protocol(world->feed, protocol);
     audit = audit_start(&(struct audit_settings){
         .database_url = world->db.serve_url, .feed = world->source, .pause_ms = 1, .stop = &stop});
-    audit_lead(audit, protocol);
+    audit_lead(audit, true);
 }
 
 static void commit_up_to(struct ingest_world *world, unsigned ledger)
@@ -95,7 +94,7 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
     close_ledgers(world, LATEST - FIRST - 1);
     const struct public_key frozen[] = {built_key(FROZEN), built_key(9999)};
     ledger_feed_close(world->feed, &(struct built_ledger){.frozen = frozen, .frozen_count = 2});
-    start(world, BUILT_PROTOCOL);
+    start(world);
     await_number(world, QUARANTINED, 2); /* frozen is frozen, whatever is committed */
     assert_true(quarantined(world, FROZEN, "froze"));
     clock_sleep_ms(3000);
@@ -119,18 +118,6 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
         1);
 }
 
-/* An RPC of such a protocol refuses the request. */
-static void before_there_is_a_list_of_frozen_keys_it_is_not_read(void **state)
-{
-    struct ingest_world *world = *state;
-    ledger_row(&world->db, 1);
-    account_row(&world->db, MISSING, "active");
-    close_ledgers(world, 1);
-    commit_up_to(world, FIRST + 1);
-    start(world, FROZEN_SINCE_PROTOCOL - 1);
-    await_number(world, QUARANTINED, 1);
-}
-
 /* Long before the first pass of a new leader, which begins after 15 s. */
 static void an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once(void **state)
 {
@@ -152,8 +139,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger_is_committed, set_up,
             tear_down),
-        cmocka_unit_test_setup_teardown(
-            before_there_is_a_list_of_frozen_keys_it_is_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once, set_up, tear_down),
     };

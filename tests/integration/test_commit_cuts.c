@@ -67,7 +67,7 @@ static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t seq
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(feed, sequence);
-    return ledger_commit(lead, &named, 1, NULL, &committed, &detail);
+    return commit_received(lead, &named, &committed, &detail);
 }
 
 /* Opens a new session, which reads the cursor, as ingestion does after any error. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
+#include "support/take_lead.h"
 #include "slowness.h"
 
 #define TX_SUCCESS 0
@@ -53,7 +54,7 @@ static void refused(struct gap_world *world, const struct rpc_ledger *named, con
     struct ledger_committed committed;
     struct detail detail = {0};
     int64_t before = gap_fingerprint(world);
-    enum err e = ledger_commit(&world->lead, named, 1, NULL, &committed, &detail);
+    enum err e = commit_received(&world->lead, named, &committed, &detail);
     if (e != ERR_LEDGER_MISMATCH || strstr(detail.text, word) == NULL)
         fail_msg("%s: \"%s\" does not contain \"%s\"", err_code(e), detail.text, word);
     assert_true(gap_fingerprint(world) == before);
@@ -63,7 +64,7 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
 {
     struct ledger_committed committed;
     struct detail detail = {0};
-    if (ledger_commit(&world->lead, named, 1, NULL, &committed, &detail) != ERR_OK)
+    if (commit_received(&world->lead, named, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -141,13 +142,12 @@ static void DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to
     const struct cursor at = world->lead.cursor;
     const struct built_ledger good = {
         .meta_version = 2, .sequence = 101, .previous_hash = at.hash, .close_time_s = at.close_time_s + 5};
-    struct built_ledger other = good, low = good, early = good, old = good;
+    struct built_ledger other = good, low = good, early = good;
     other.previous_hash = built_hash(5);
     low.sequence = 7;
     early.close_time_s = at.close_time_s - 1;
-    old.protocol = 20;
     static const char what_to_do[] = "new database: fairway migrate, fairway ensure-accounts";
-    const struct built_ledger *const cases[] = {&other, &low, &early, &old};
+    const struct built_ledger *const cases[] = {&other, &low, &early};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct forged forged CLEANUP(forged_free) = forge(cases[i]);
         refused(world, &forged.named, what_to_do);

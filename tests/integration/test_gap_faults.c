@@ -92,23 +92,6 @@ static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_
     assert_int_equal(gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL"), 2);
 }
 
-static void DR5_an_rpc_of_a_protocol_without_frozen_keys_is_not_asked_for_them(void **state)
-{
-    struct gap_world *world = *state;
-    ledger_feed_protocol(world->feed, 25);
-    world->lead.cursor.protocol = 25;
-    recovers(world);
-}
-
-/* Otherwise an account that was frozen in the gap would be leased. */
-static void DR4_an_rpc_that_names_an_older_protocol_than_the_last_ledgers_is_asked_for_frozen_keys(
-    void **state)
-{
-    struct gap_world *world = *state;
-    ledger_feed_protocol(world->feed, 25);
-    recovery_fails(world, ERR_RPC_REFUSED, "the feed says");
-}
-
 static void DR4_answers_as_of_the_cursor_or_before_change_nothing(void **state)
 {
     struct gap_world *world = *state;
@@ -333,8 +316,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing),
         TEST(DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery),
-        TEST(DR5_an_rpc_of_a_protocol_without_frozen_keys_is_not_asked_for_them),
-        TEST(DR4_an_rpc_that_names_an_older_protocol_than_the_last_ledgers_is_asked_for_frozen_keys),
         TEST(DR4_answers_as_of_the_cursor_or_before_change_nothing),
         TEST(DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing),
         TEST(DR4_another_network_is_refused_after_a_gap_too),

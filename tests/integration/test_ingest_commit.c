@@ -42,7 +42,7 @@ static enum err commit(struct world *world, uint32_t sequence)
     struct ledger_committed committed;
     struct detail detail = {0};
     struct rpc_ledger named = ledger_feed_ledger(world->feed, sequence);
-    return ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail);
+    return commit_received(&world->lead, &named, &committed, &detail);
 }
 
 static int set_up(void **state)
@@ -276,17 +276,17 @@ static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **sta
     assert_int_equal(commit(world, FIRST + 2), ERR_LEDGER_MISMATCH); /* not the next one */
     for (size_t i = 0; i < HASHED_BYTES; i++) {
         meta->data[i] ^= 0x40;
-        if (ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail) == ERR_OK)
+        if (commit_received(&world->lead, &named, &committed, &detail) == ERR_OK)
             fail_msg("a change of byte %zu is not noticed", i);
         meta->data[i] ^= 0x40;
     }
     for (size_t cut = 1; cut < meta->len; cut += 7) {
         struct rpc_ledger part = named;
         part.meta.len -= cut;
-        assert_int_not_equal(ledger_commit(&world->lead, &part, 1, NULL, &committed, &detail), ERR_OK);
+        assert_int_not_equal(commit_received(&world->lead, &part, &committed, &detail), ERR_OK);
     }
     named.hash.bytes[0] ^= 1;
-    assert_int_equal(ledger_commit(&world->lead, &named, 1, NULL, &committed, &detail), ERR_LEDGER_MISMATCH);
+    assert_int_equal(commit_received(&world->lead, &named, &committed, &detail), ERR_LEDGER_MISMATCH);
     assert_int_equal(cursor(world), FIRST);
     assert_int_equal(leased(world), 1);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);

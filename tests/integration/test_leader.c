@@ -43,7 +43,7 @@ static struct lead stopped_leader(struct ingest_world *world)
     struct ledger_committed committed;
     struct rpc_ledger first = ledger_feed_ledger(world->feed, FIRST);
     take_lead(&lead);
-    assert_int_equal(ledger_commit(&lead, &first, 1, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(commit_received(&lead, &first, &committed, NULL), ERR_OK);
     return lead;
 }
 
@@ -80,7 +80,7 @@ static void H14_a_stopped_leader_is_replaced_and_its_session_is_ended(void **sta
     await_number(world, LEADERS("fairway ingest"), 1);
     struct ledger_committed committed;
     struct rpc_ledger late = ledger_feed_ledger(world->feed, FIRST + 1);
-    enum err e = ledger_commit(&stopped, &late, 1, NULL, &committed, NULL);
+    enum err e = commit_received(&stopped, &late, &committed, NULL);
     assert_true(e == ERR_NOT_LEADER || e == ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(lead_take(&stopped, NULL), ERR_NOT_LEADER);
     close_ledgers(world, 2);
@@ -136,14 +136,14 @@ static void H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_
     assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* of the stopped leader */
     close_ledgers(world, 2);
     struct rpc_ledger next = ledger_feed_ledger(world->feed, FIRST + 1);
-    assert_int_equal(ledger_commit(&successor, &next, 1, NULL, &committed, NULL), ERR_OK);
-    assert_int_equal(ledger_commit(&stopped, &next, 1, NULL, &committed, NULL), ERR_NOT_LEADER);
+    assert_int_equal(commit_received(&successor, &next, &committed, NULL), ERR_OK);
+    assert_int_equal(commit_received(&stopped, &next, &committed, NULL), ERR_NOT_LEADER);
     lead_drop(&successor);
     /* when it goes on, it still has the lock and leads by a newer term */
     take_lead(&stopped);
     assert_int_equal(stopped.term, 2);
     next = ledger_feed_ledger(world->feed, FIRST + 2);
-    assert_int_equal(ledger_commit(&stopped, &next, 1, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(commit_received(&stopped, &next, &committed, NULL), ERR_OK);
     free_lead(&stopped);
     free_lead(&successor);
     drop_another_role(world);

@@ -1,6 +1,6 @@
 /*
- * TRUSTED_VALIDATORS: no ledger is committed that no trusted validator has signed; what a signed ledger
- * contradicts is held and quarantined; the file is read again.
+ * TRUSTED_VALIDATORS: whose signatures count; the file is read again. What a signed ledger contradicts is
+ * corrected, or held and quarantined. (What proves a ledger: test_follow.c.)
  */
 #include "check.h"
 
@@ -10,7 +10,12 @@
 #include <unistd.h>
 
 #include "../../src/ingest/refute.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "ingest/ingest.h"
+#include "pool/lease_lookup.h"
+#include "support/take_lead.h"
+#include "slowness.h"
 #include "support/gap.h"
 
 #define LEASED 1
@@ -19,10 +24,9 @@
 struct world {
     struct gap_world *gap;
     char path[32];
-    struct trust trust;
     struct built_ledger next; /* after the cursor */
     struct buf meta;
-    struct rpc_ledger received[2];
+    struct rpc_ledger received;
     struct ledger_committed committed;
     struct detail detail;
 };
@@ -47,9 +51,9 @@ static int set_up(void **state)
     world->gap = gap_world_new();
     gap_leased(world->gap, LEASED);
     gap_account(world->gap, IDLE, "active");
-    if (trust_open(world->path, &world->trust, &detail) != ERR_OK)
+    struct trust *trust = &world->gap->follow.trust;
+    if (trust_open(world->path, &world->gap->network, trust, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
-    world->gap->lead.trust = &world->trust;
     world->gap->lead.ledger_ms = 1000;
     const struct cursor *cursor = &world->gap->lead.cursor;
     world->next = (struct built_ledger){.meta_version = 1,
@@ -63,7 +67,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    trust_free(&world->trust);
     gap_world_free(world->gap);
     buf_free(&world->meta);
     unlink(world->path);
@@ -75,51 +78,21 @@ static enum err commit(struct world *world)
 {
     buf_clear(&world->meta);
     world->detail = (struct detail){0};
-    world->received[0] = (struct rpc_ledger){.sequence = world->next.sequence, .rpc = 2};
-    ledger_build(&world->next, &world->meta, &world->received[0].hash);
-    world->received[0].meta = buf_bytes(&world->meta);
-    return ledger_commit(&world->gap->lead, world->received, 1, NULL, &world->committed, &world->detail);
+    world->received = (struct rpc_ledger){.sequence = world->next.sequence};
+    ledger_build(&world->next, &world->meta, &world->received.hash);
+    world->received.meta = buf_bytes(&world->meta);
+    return commit_received(&world->gap->lead, &world->received, &world->committed, &world->detail);
 }
 
-static void assert_refused(struct world *world, const char *word)
+static bool is_signed(struct world *world)
 {
-    char address[ADDRESS_SIZE];
-    const struct public_key node = built_validator();
-    address_encode(&node, address);
-    assert_int_equal(commit(world), ERR_LEDGER_MISMATCH);
-    if (strstr(world->detail.text, word) == NULL)
-        fail_msg("%s", world->detail.text);
-    assert_non_null(strstr(world->detail.text, "of RPC 2 of RPC_URL"));
-    assert_non_null(strstr(world->detail.text, world->next.value_unsigned ? "nobody" : address));
-    assert_int_equal(gap_cursor(world->gap), GAP_CURSOR);
-}
-
-static void a_signed_ledger_is_committed(void **state)
-{
-    struct world *world = *state;
-    for (int ms = 0; ms < 2; ms++) {
-        world->next.close_ms = ms ? 600 : 0;
-        assert_int_equal(commit(world), ERR_OK);
-        world->next.sequence++;
-        world->next.previous_hash = world->received[0].hash;
-    }
-}
-
-static void DR4_a_ledger_that_no_trusted_validator_has_signed_is_refused(void **state)
-{
-    struct world *world = *state;
-    world->next.value_unsigned = true;
-    assert_refused(world, "not in TRUSTED_VALIDATORS");
-    world->next.value_unsigned = false;
-    world->next.badly_signed = true;
-    assert_refused(world, "the signature is not valid");
-    world->next.badly_signed = false;
-    world->next.set_previous = &(struct hash){{9}};
-    assert_refused(world, "its transaction set is not for the ledger before it");
-    world->next.set_previous = NULL;
-    world->gap->lead.trust = NULL;
-    world->next.value_unsigned = true;
-    assert_int_equal(commit(world), ERR_OK); /* nothing is checked */
+    struct ledger ledger CLEANUP(ledger_free) = {0};
+    struct trust *trust = &world->gap->follow.trust;
+    buf_clear(&world->meta);
+    ledger_build(&world->next, &world->meta, &world->received.hash);
+    assert_int_equal(
+        ledger_decode(buf_bytes(&world->meta), &world->gap->network, &ledger, &world->detail), ERR_OK);
+    return trust_is_on(trust) && trust_signed(trust, &ledger);
 }
 
 static void the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(void **state)
@@ -129,74 +102,122 @@ static void the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(voi
     struct public_key other;
     assert_int_equal(
         address_decode("GCM6QMP3DLRPTAZW2UZPCPX2LF3SXWXKPMP3GKFZBDSF3QZGV2G5QSTK", &other), ERR_OK);
+    assert_true(is_signed(world));
+    world->next.close_ms = 600;
+    assert_true(is_signed(world));
     write_file(world, &other);
-    assert_refused(world, "not in TRUSTED_VALIDATORS");
+    assert_false(is_signed(world));
     unlink(world->path);
-    assert_refused(world, "not in TRUSTED_VALIDATORS");
+    assert_false(is_signed(world));
     write_file(world, &node);
-    assert_int_equal(commit(world), ERR_OK);
+    assert_true(is_signed(world));
     unlink(world->path);
-    world->next.sequence++;
-    world->next.previous_hash = world->received[0].hash;
-    assert_int_equal(commit(world), ERR_OK);
+    assert_true(is_signed(world));
 }
 
-/* Whoever has a signed value can put its signature into an empty ledger. */
-static void DR4_a_ledger_whose_set_was_dropped_waits_for_the_next_one(void **state)
+static void the_public_networks_have_lists_of_their_own_and_others_none(void **state)
 {
-    struct world *world = *state;
-    struct buf after CLEANUP(buf_free) = {0};
-    world->next.set_dropped = true;
-    assert_int_equal(commit(world), ERR_LEDGER_AHEAD);
-    struct built_ledger next = {.meta_version = 1,
-        .sequence = world->next.sequence + 1,
-        .previous_hash = {{7}},
-        .close_time_s = world->next.close_time_s + 1};
-    for (int follows = 0; follows < 3; follows++) {
-        if (follows)
-            next.previous_hash = world->received[0].hash;
-        next.set_replaced = follows == 1; /* anybody can name that ledger in a set of his own */
-        buf_clear(&after);
-        ledger_build(&next, &after, &world->received[1].hash);
-        world->received[1].meta = buf_bytes(&after);
-        world->received[1].rpc = 2;
-        assert_int_equal(
-            ledger_commit(&world->gap->lead, world->received, 2, NULL, &world->committed, &world->detail),
-            follows == 2 ? ERR_OK : ERR_LEDGER_MISMATCH);
+    static const struct {
+        const char *option, *passphrase;
+        bool on;
+    } cases[] = {
+        {NULL, "Public Global Stellar Network ; September 2015", true},
+        {NULL, "Test SDF Network ; September 2015", true},
+        {"off", "Test SDF Network ; September 2015", false},
+        {NULL, "Standalone Network ; February 2017", false},
+        {"off", "Standalone Network ; February 2017", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct network_id network = network_id_of(cases[i].passphrase);
+        struct trust trust;
+        assert_int_equal(trust_open(cases[i].option, &network, &trust, NULL), ERR_OK);
+        assert_int_equal(trust_is_on(&trust), cases[i].on);
+        assert_int_equal(ingest_checks_signatures(cases[i].option, cases[i].passphrase), cases[i].on);
+        trust_free(&trust);
     }
+    struct trust trust;
+    struct public_key node;
+    assert_int_equal(
+        address_decode("GAAV2GCVFLNN522ORUYFV33E76VPC22E72S75AQ6MBR5V45Z5DWVPWEU", &node), ERR_OK);
+    const struct network_id network = network_id_of(cases[0].passphrase);
+    assert_int_equal(trust_open(NULL, &network, &trust, NULL), ERR_OK);
+    assert_int_equal(trust.validators.count, 21);
+    assert_non_null(validators_find(&trust.validators, &node));
+    trust_free(&trust);
 }
 
-/* The RPC forges the results of a ledger with a real set: only the next one's set names the real one. */
-static void DR4_a_committed_ledger_that_a_signed_one_contradicts_is_refuted(void **state)
+/* The RPC forges the results of a ledger with a real set, and then has the real one: only the next signed set
+ * names that. */
+static void commit_forged(struct world *world, int32_t code)
 {
-    struct world *world = *state;
-    struct gap_world *gap = world->gap;
-    const struct feed feed = ledger_feed_source(gap->feed);
-    const struct built_transaction ours = {.hash = built_hash(LEASED)};
-    bool refuted;
-    uint32_t logged = 0;
+    const struct built_transaction ours = {.hash = built_hash(LEASED), .code = code};
     world->next.transactions = &ours;
     world->next.transaction_count = 1;
     assert_int_equal(commit(world), ERR_OK);
-    assert_int_equal(world->committed.settled.confirmed, 1);
-    gap_close_ledger(gap, LEASED, 51, -1); /* the real one: it failed */
-    ledger_feed_close(gap->feed, NULL);
-    for (int signature = 0; signature < 2; signature++) {
-        struct rpc_ledger next = ledger_feed_ledger(gap->feed, gap->lead.cursor.sequence + 1);
-        gap->lead.trust = signature ? &world->trust : NULL;
-        assert_int_equal(ledger_commit(&gap->lead, &next, 1, NULL, &world->committed, &world->detail),
-            ERR_LEDGER_MISMATCH);
-        assert_int_equal(world->committed.contradicts, signature);
-    }
+}
+
+static enum refute_outcome refute(struct world *world, uint32_t *logged)
+{
+    struct gap_world *gap = world->gap;
+    enum refute_outcome outcome;
+    const struct hash named = ledger_feed_ledger(gap->feed, gap->lead.cursor.sequence).hash;
+    if (refute_ledger(&gap->lead, &gap->follow, &named, logged, &outcome, &world->detail) != ERR_OK)
+        fail_msg("%s", world->detail.text);
+    return outcome;
+}
+
+static void DR4_false_results_of_the_last_ledger_are_corrected_and_given_again(void **state)
+{
+    struct world *world = *state;
+    struct gap_world *gap = world->gap;
+    uint32_t logged = 0;
+    struct lease_list list;
+    struct db *db = test_db_open(&gap->db);
+    commit_forged(world, -1);
+    assert_int_equal(world->committed.settled.failed, 1);
+    assert_int_equal(lease_list_read(db, "", 0, 10, &list, &world->detail), ERR_OK);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.items[0].status, "failed");
+    const int64_t read_up_to = list.next;
+    lease_list_free(&list);
+    const struct built_transaction ours = {.hash = built_hash(LEASED)};
+    ledger_feed_close(gap->feed,
+        &(struct built_ledger){
+            .transactions = &ours, .transaction_count = 1, .close_time_s = world->next.close_time_s});
+    assert_int_equal(refute(world, &logged), REFUTE_CORRECTED);
+    const struct rpc_ledger real = ledger_feed_ledger(gap->feed, gap->lead.cursor.sequence);
+    assert_true(hash_equal(&gap->lead.cursor.hash, &real.hash));
     assert_int_equal(
-        refute_ledger(&gap->lead, &feed, &(struct hash){{5}}, &logged, &refuted, &world->detail), ERR_OK);
-    assert_false(refuted); /* the RPC has no such ledger: a signed one of another time */
+        gap_count(gap, "l.result = 'confirmed' AND l.result_code = 'txSUCCESS' AND a.state = 'active'"), 1);
+    assert_int_equal(lease_list_read(db, "", read_up_to, 10, &list, &world->detail), ERR_OK);
+    assert_int_equal(list.count, 0); /* with the next ledger, after its own */
+    lease_list_free(&list);
+    ledger_feed_close(gap->feed, NULL);
+    assert_int_equal(gap_world_follow(gap), ERR_OK);
+    assert_int_equal(lease_list_read(db, "", read_up_to, 10, &list, &world->detail), ERR_OK);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.items[0].status, "confirmed");
+    lease_list_free(&list);
+    db_free(db);
+    assert_true(gap_grants_allowed(gap));
+    assert_int_equal(logged, 0);
+}
+
+/* It had another set, or a lease in it that should have ended. */
+static void DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted(void **state)
+{
+    struct world *world = *state;
+    struct gap_world *gap = world->gap;
+    uint32_t logged = 0;
+    enum refute_outcome outcome;
+    commit_forged(world, 0);
+    gap_close_ledger(gap, LEASED, 51, BY_NOBODY);
+    assert_int_equal(
+        refute_ledger(&gap->lead, &gap->follow, &(struct hash){{5}}, &logged, &outcome, &world->detail),
+        ERR_RPC_UNAVAILABLE); /* no RPC has such a ledger: a signed one of another time */
     assert_int_equal(gap_count(gap, "a.state = 'quarantined'"), 0);
     for (int again = 0; again < 2; again++) {
-        if (refute_ledger(&gap->lead, &feed, &world->committed.named, &logged, &refuted, &world->detail) !=
-            ERR_OK)
-            fail_msg("%s", world->detail.text);
-        assert_true(refuted);
+        assert_int_equal(refute(world, &logged), REFUTE_HELD);
         assert_int_equal(gap_count(gap, "a.state = 'quarantined' AND a.slot = 1"), 1);
         assert_int_equal(gap_count(gap, "a.state = 'active'"), 1);
     }
@@ -205,15 +226,49 @@ static void DR4_a_committed_ledger_that_a_signed_one_contradicts_is_refuted(void
         test_db_number(&gap->db, "SELECT count(*) FROM fairway.cursor WHERE held_until IS NOT NULL"), 1);
 }
 
+/* An RPC that lied in a gap had left such a number, and every true ledger was refused. */
+static void DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself(void **state)
+{
+    struct world *world = *state;
+    struct gap_world *gap = world->gap;
+    const struct feed feed = ledger_feed_source(gap->feed);
+    struct ingest *ingest;
+    gap_close_ledger(gap, LEASED, 51, 0);
+    ledger_feed_keep_transactions(gap->feed);
+    gap_drop_ledgers(gap, 5, 4);
+    test_db_execf(&gap->db,
+        "BEGIN; UPDATE fairway.ledgers SET sequence = 900000; UPDATE fairway.cursor SET sequence = 900000;"
+        " UPDATE fairway.channel_accounts SET sequence_ledger = 900000; COMMIT");
+    lead_drop(&gap->lead);
+    const struct ingest_settings settings = {.database_url = gap->db.serve_url,
+        .feed = &feed,
+        .trusted_validators = world->path,
+        .network = gap->network,
+        .poll_ms = 20,
+        .ledger_ms = 1000,
+        .retention_s = 3600};
+    assert_int_equal(ingest_start(&settings, &ingest, NULL), ERR_OK);
+    const int64_t until_ms = clock_ms() + slower(20000);
+    for (; gap_cursor(gap) == 900000 && clock_left_ms(until_ms) > 0; clock_sleep_ms(50))
+        ledger_feed_close(gap->feed, NULL); /* proves the one before */
+    ingest_stop(ingest);
+    assert_in_range(gap_cursor(gap), GAP_CURSOR + 5, ledger_feed_latest(gap->feed));
+    assert_int_equal(
+        gap_count(gap, "l.result = 'confirmed' AND a.sequence = 51 AND a.sequence_ledger < 900000"), 1);
+    assert_int_equal(
+        test_db_number(&gap->db, "SELECT count(*) FROM fairway.ledgers WHERE sequence = 900000"), 0);
+    assert_true(gap_grants_allowed(gap));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_signed_ledger_is_committed),
-        TEST(DR4_a_ledger_that_no_trusted_validator_has_signed_is_refused),
         TEST(the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong),
-        TEST(DR4_a_ledger_whose_set_was_dropped_waits_for_the_next_one),
-        TEST(DR4_a_committed_ledger_that_a_signed_one_contradicts_is_refuted),
+        TEST(the_public_networks_have_lists_of_their_own_and_others_none),
+        TEST(DR4_false_results_of_the_last_ledger_are_corrected_and_given_again),
+        TEST(DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted),
+        TEST(DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself),
     };
     return cmocka_run_group_tests_name("ingest, trusted validators", tests, test_pg_start, test_pg_stop);
 }

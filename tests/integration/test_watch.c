@@ -383,17 +383,17 @@ static void without_waits_no_query_is_sent(void **state)
 }
 
 /* What commits the ledgers of the next test. */
-struct chain {
+struct ledger_chain {
     struct ledger_feed *feed;
     struct lead lead;
     uint32_t sequence;
 };
 
-static void commit_next(struct chain *chain)
+static void commit_next(struct ledger_chain *chain)
 {
     struct ledger_committed committed;
     struct rpc_ledger ledger = ledger_feed_ledger(chain->feed, chain->sequence++);
-    if (ledger_commit(&chain->lead, &ledger, 1, NULL, &committed, &detail) != ERR_OK)
+    if (commit_received(&chain->lead, &ledger, &committed, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 
@@ -403,10 +403,10 @@ static int compare_i64(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static struct chain chain_new(void)
+static struct ledger_chain chain_new(void)
 {
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    struct chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
+    struct ledger_chain chain = {.feed = ledger_feed_new(POOL_ROWS_LEDGER, 0), .sequence = POOL_ROWS_LEDGER};
     chain.lead =
         (struct lead){.db = test_db_open(&database), .network = network, .locks = lock_numbers_of(&network)};
     take_lead(&chain.lead);
@@ -414,7 +414,7 @@ static struct chain chain_new(void)
     return chain;
 }
 
-static void chain_free(struct chain *chain)
+static void ledger_chain_free(struct ledger_chain *chain)
 {
     lead_free(&chain->lead);
     ledger_feed_free(chain->feed);
@@ -425,7 +425,7 @@ static void chain_free(struct chain *chain)
 /* Measures from the return of the ledger's COMMIT to the end of the wait. */
 static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
 {
-    struct chain chain = chain_new();
+    struct ledger_chain chain = chain_new();
     int64_t took_us[ROUNDS];
     for (unsigned i = 0; i < ROUNDS; i++) {
         const struct built_transaction transaction = {.hash = built_hash(10 + i)};
@@ -451,7 +451,7 @@ static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state
     print_message("commit to answer: median %.2f ms, slowest %.2f ms\n", (double)took_us[ROUNDS / 2] / 1000,
         (double)took_us[ROUNDS - 1] / 1000);
     assert_true(took_us[ROUNDS / 2] < slower(50) * 1000);
-    chain_free(&chain);
+    ledger_chain_free(&chain);
 }
 
 #define CROWD 1000
@@ -510,7 +510,7 @@ static pid_t freeze_watch(void)
 /* Each lease of the ledger has a client that waits. told: by the ledger transaction, and by nobody else. */
 static void answer_a_crowd(bool told)
 {
-    struct chain chain = chain_new();
+    struct ledger_chain chain = chain_new();
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(CROWD, struct waiter);
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(CROWD, struct built_transaction);
     struct built_account *accounts AUTO_FREE = NEW_ARRAY(CROWD, struct built_account);
@@ -554,7 +554,7 @@ static void answer_a_crowd(bool told)
     print_message(
         "%d waits, commit to last answer: %.2f ms\n", CROWD, (double)(last_us - committed_us) / 1000);
     assert_true(last_us - committed_us < slower(100) * 1000);
-    chain_free(&chain);
+    ledger_chain_free(&chain);
 }
 
 static void the_process_that_commits_a_ledger_answers_its_waits_after_the_commit(void **state)

@@ -17,8 +17,12 @@ struct gap_world *gap_world_new(void)
     world->lead = (struct lead){
         .db = test_db_open(&world->db), .network = world->network, .locks = lock_numbers_of(&world->network)};
     struct rpc_ledger first = ledger_feed_ledger(world->feed, GAP_CURSOR);
+    const struct feed feed = ledger_feed_source(world->feed);
+    world->rpcs = rpcs_start_feeds(&feed, 1, &(struct rpcs_settings){.ledger_ms = 1000});
+    world->follow = (struct follow){.rpcs = world->rpcs, .network = world->network, .ledger_ms = 1000};
+    follow_open(&world->follow);
     take_lead(&world->lead);
-    assert_int_equal(ledger_commit(&world->lead, &first, 1, NULL, &committed, NULL), ERR_OK);
+    assert_int_equal(commit_received(&world->lead, &first, &committed, NULL), ERR_OK);
     return world;
 }
 
@@ -26,6 +30,8 @@ void gap_world_free(struct gap_world *world)
 {
     settle_notes_free(&world->lead.unsure);
     lead_free(&world->lead);
+    follow_close(&world->follow);
+    rpcs_stop(world->rpcs);
     ledger_feed_free(world->feed);
     test_db_drop(&world->db);
     free(world);
@@ -99,9 +105,8 @@ void gap_drop_ledgers(struct gap_world *world, unsigned ledgers, unsigned keep)
 enum err gap_world_recover(struct gap_world *world)
 {
     struct ledger_committed committed;
-    const struct feed feed = ledger_feed_source(world->feed);
     world->detail = (struct detail){0};
-    enum err e = gap_recover(&world->lead, &feed, &committed, &world->detail);
+    enum err e = gap_recover(&world->lead, &world->follow, false, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }
@@ -110,7 +115,7 @@ enum err gap_world_follow(struct gap_world *world)
 {
     struct ledger_committed committed;
     struct rpc_ledger next = ledger_feed_ledger(world->feed, world->lead.cursor.sequence + 1);
-    enum err e = ledger_commit(&world->lead, &next, 1, NULL, &committed, &world->detail);
+    enum err e = commit_received(&world->lead, &next, &committed, &world->detail);
     world->settled = committed.settled;
     return e;
 }

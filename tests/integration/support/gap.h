@@ -16,6 +16,8 @@ struct gap_world {
     struct test_db db;
     struct ledger_feed *feed;
     struct network_id network;
+    struct rpcs *rpcs; /* the feed, alone */
+    struct follow follow;
     struct lead lead;       /* has committed GAP_CURSOR */
     struct settled settled; /* what the last recovery or ledger settled */
     struct detail detail;

@@ -45,7 +45,6 @@ struct ledger_feed {
     unsigned reads;
     bool keeps_transactions;
     const char *passphrase;
-    uint32_t protocol;
     uint32_t most; /* ledgers at once; 0: any number */
     void (*hook)(void *context);
     void *hook_context;
@@ -58,7 +57,6 @@ struct ledger_feed *ledger_feed_new(uint32_t first, unsigned age_s)
     pthread_mutex_init(&feed->mutex, NULL);
     feed->first = feed->oldest = first;
     feed->passphrase = BUILT_PASSPHRASE;
-    feed->protocol = BUILT_PROTOCOL;
     feed->close_time_s = (uint64_t)time(NULL) - age_s - 1;
     ledger_feed_close(feed, NULL);
     return feed;
@@ -128,7 +126,7 @@ struct buf *ledger_feed_meta(struct ledger_feed *feed, uint32_t sequence)
 struct rpc_ledger ledger_feed_ledger(struct ledger_feed *feed, uint32_t sequence)
 {
     const struct kept *kept = &feed->kept[sequence - feed->first];
-    return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta), 1};
+    return (struct rpc_ledger){sequence, kept->hash, buf_bytes(&kept->meta)};
 }
 
 static uint32_t latest_of(const struct ledger_feed *feed)
@@ -196,7 +194,7 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     enum err e = next_result(feed);
     if (e == ERR_OK) {
         out->passphrase = mem_copy_text(feed->passphrase);
-        out->protocol = feed->protocol;
+        out->protocol = BUILT_PROTOCOL;
     }
     pthread_mutex_unlock(&feed->mutex);
     return with_detail(detail, e);
@@ -250,8 +248,6 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
     *out = (struct frozen_accounts){0};
     pthread_mutex_lock(&feed->mutex);
     enum err e = next_result(feed);
-    if (e == ERR_OK && feed->protocol < 26)
-        e = ERR_RPC_REFUSED;
     *ledger = read_ledger(feed);
     for (size_t i = 0; i < feed->frozen_count; i++)
         if (feed->frozen_from[i] <= *ledger)
@@ -374,13 +370,6 @@ uint32_t ledger_feed_latest(struct ledger_feed *feed)
     uint32_t latest = latest_of(feed);
     pthread_mutex_unlock(&feed->mutex);
     return latest;
-}
-
-void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol)
-{
-    pthread_mutex_lock(&feed->mutex);
-    feed->protocol = protocol;
-    pthread_mutex_unlock(&feed->mutex);
 }
 
 void ledger_feed_limit(struct ledger_feed *feed, uint32_t most)

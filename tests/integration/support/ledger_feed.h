@@ -45,8 +45,6 @@ void ledger_feed_lag(struct ledger_feed *feed, const unsigned lags[], size_t cou
 void ledger_feed_keep_transactions(struct ledger_feed *feed);
 /* Changes the network that it serves, at first BUILT_PASSPHRASE. passphrase is borrowed. */
 void ledger_feed_passphrase(struct ledger_feed *feed, const char *passphrase);
-/* Changes the protocol that it reports; below 26 it refuses requests for frozen keys. */
-void ledger_feed_protocol(struct ledger_feed *feed, uint32_t protocol);
 /* From now on requests for more ledgers than this are refused. */
 void ledger_feed_limit(struct ledger_feed *feed, uint32_t most);
 /* Each request for accounts fails with this until e is ERR_OK again. */

@@ -2,10 +2,15 @@
 #ifndef FAIRWAY_TESTS_TAKE_LEAD_H
 #define FAIRWAY_TESTS_TAKE_LEAD_H
 
-#include "../../../src/ingest/lead.h"
+#include "../../../src/ingest/ledger_commit.h"
 
 /* As lead_take, which must succeed. Retries for some seconds, because a session keeps its locks until the
  * server has ended it. */
 void take_lead(struct lead *lead);
+
+/* Commits a ledger as an RPC has returned it, when it is the next one after the cursor, or while that is not
+ * known; else returns the error of cursor_check or ledger_decode. */
+enum err commit_received(struct lead *lead, const struct rpc_ledger *received, struct ledger_committed *out,
+    struct detail *detail);
 
 #endif

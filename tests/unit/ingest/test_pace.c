@@ -157,7 +157,7 @@ static void ledgers_that_come_together_are_no_interval(void **state)
 static void after_a_commit_the_next_ledger_that_is_there_follows_at_once(void **state)
 {
     const struct simulation network = start(5000);
-    struct ingester ingester = {.latest = network.closed, .pace = network.pace};
+    struct ingester ingester = {.follow.latest = network.closed, .pace = network.pace};
     ingester.lead.cursor.sequence = network.closed - 1;
     assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), 0);
     assert_in_range(ingester_pause_ms(&ingester, ERR_LEDGER_AHEAD, POLL_MS), PACE_SHORT_MS, POLL_MS);

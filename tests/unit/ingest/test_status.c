@@ -31,7 +31,7 @@ static void it_is_not_ready_before_the_first_ledger(void **state)
     assert_not_ready(&status, "has not read the database");
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
     assert_not_ready(&status, "connection refused");
-    status_idle(&status, ERR_NOT_LEADER);
+    status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
     status_cursor(&status, &(struct cursor_snapshot){.known = false, .sequence = 0, .lag_s = 0});
     assert_not_ready(&status, "no ledger");
     status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7});
@@ -54,7 +54,7 @@ static void a_cursor_that_stands_still_has_its_reason(void **state)
 {
     struct status status = status_at(36);
     assert_not_ready(&status, "Stellar RPC has returned no later one");
-    status_idle(&status, ERR_NOT_LEADER);
+    status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
     assert_not_ready(&status, "another process leads");
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
     assert_not_ready(&status, "7, closed 36 s ago: connection refused");
@@ -81,7 +81,7 @@ static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger(v
         status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
         assert_true(status_ready(&status, NULL));
     }
-    status_idle(&status, ERR_LEDGER_AHEAD); /* they were no outage */
+    status_idle(&status, ERR_LEDGER_AHEAD, &(struct detail){""}); /* they were no outage */
     for (int i = 0; i < 2; i++)
         status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
     assert_true(status_ready(&status, NULL));
@@ -98,8 +98,8 @@ static void nothing_but_a_ledger_makes_it_ready_again(void **state)
     struct status status = status_at(0);
     for (int i = 0; i < 3; i++)
         status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
-    status_idle(&status, ERR_NOT_LEADER);
-    status_idle(&status, ERR_LEDGER_AHEAD);
+    status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
+    status_idle(&status, ERR_LEDGER_AHEAD, &(struct detail){""});
     status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
     assert_not_ready(&status, "disk full");
     status_cursor(

@@ -1,0 +1,36 @@
+-- Replaces the last committed ledger by one with the same transactions and other results, which the network has in its place, and what it said of
+-- the leases that it ended (hashes: of the transactions that consumed a sequence number; fee 0: none). Readers of ends get the corrected ones again
+-- with the next ledger, after its own. Begins a new term of the caller. Returns how many were wrong; -1 when more than results differ, and nothing is changed then: another set or
+-- close time, a lease that should have ended or not, one that was superseded, or a transaction of ensure-accounts. NULL: the term is over.
+CREATE OR REPLACE FUNCTION fairway.correct_ledger(my_term bigint, refuted bigint, true_hash bytea, closed bigint, true_protocol integer, transactions integer,
+    hashes bytea[], codes text[], ledger_hashes bytea[], fees bigint[], result_xdrs bytea[], return_values bytea[]) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    corrected bigint;
+    since timestamptz; -- no lease lives for an hour
+BEGIN
+    SELECT least(clock_timestamp(), to_timestamp(c.close_time)) - interval '1 hour' INTO since FROM fairway.cursor c
+        WHERE c.term = my_term AND c.sequence = refuted FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF EXISTS (SELECT FROM fairway.ledgers g WHERE g.sequence = refuted AND (g.close_time, g.transaction_count) <> (closed, transactions))
+            OR EXISTS (SELECT FROM fairway.lease_results r WHERE r.granted_at > since AND r.ledger = refuted
+                AND (r.result = 'superseded' OR (r.result = 'expired') = (r.hash = ANY (hashes))))
+            OR EXISTS (SELECT FROM fairway.channel_accounts a WHERE a.lease_hash = ANY (hashes))
+            OR EXISTS (SELECT FROM fairway.provisioning p WHERE p.ledger = refuted) THEN
+        RETURN -1;
+    END IF;
+    UPDATE fairway.ledgers g SET hash = true_hash, protocol = true_protocol WHERE g.sequence = refuted;
+    UPDATE fairway.cursor SET hash = true_hash, term = term + 1; -- by which other replicas tell it from a database that was set back
+    PERFORM set_config('fairway.correcting', 'on', true); -- for keep_history()
+    UPDATE fairway.lease_results r SET result = CASE n.code WHEN 'txSUCCESS' THEN 'confirmed' ELSE 'failed' END, result_code = n.code,
+        ledger_hash = n.ledger_hash, fee_charged = nullif(n.fee, 0), result_xdr = n.result_xdr, return_value = n.return_value,
+        ended_ledger = refuted + 1, place = r.place | 1073741824
+        FROM unnest(hashes, codes, ledger_hashes, fees, result_xdrs, return_values) n (hash, code, ledger_hash, fee, result_xdr, return_value)
+        WHERE r.hash = n.hash AND r.granted_at > since AND r.ledger = refuted AND (r.result_code, r.ledger_hash, r.fee_charged, r.result_xdr)
+            IS DISTINCT FROM (n.code, n.ledger_hash, nullif(n.fee, 0), n.result_xdr);
+    GET DIAGNOSTICS corrected = ROW_COUNT;
+    PERFORM set_config('fairway.correcting', 'off', true);
+    RETURN corrected;
+END $$;
