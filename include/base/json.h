@@ -13,9 +13,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define JSON_READ_DEPTH 8       /* levels of arrays and objects */
-#define JSON_READ_VALUES 64     /* members and elements at all levels */
-#define JSON_READ_NUMBER_MAX 64 /* characters of a number */
+#define JSON_READ_DEPTH 8   /* levels of arrays and objects */
+#define JSON_READ_VALUES 64 /* members and elements at all levels */
 
 /*
  * ERR_INVALID_JSON unless text is one JSON object (RFC 8259) in UTF-8 and nothing else: no member twice, no
@@ -24,9 +23,6 @@
  * caller json_decrefs *out (or declares it AUTO_JSON); otherwise *out is NULL.
  */
 MUST_CHECK enum err json_read_object(struct bytes text, json_t **out, struct detail *detail);
-
-/* Any value in such text, or NULL with the reason in detail. */
-json_t *json_parse(struct bytes text, struct detail *detail);
 
 /*
  * ERR_INVALID_REQUEST for the first member whose name is not among names: a misspelt optional member must not

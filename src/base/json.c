@@ -1,5 +1,5 @@
-/* Reads members of a request's object, and says of each what is wrong. The text is read by json_parse.c;
- * nothing is written here. */
+/* Reads a request's object and its members, and says of each what is wrong. jansson parses the text; nothing
+ * is written here. */
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -8,14 +8,74 @@
 
 #include "base/text.h"
 
+/* Counts levels and values before jansson allocates memory for them. A text that is not JSON may be refused
+ * here or by jansson. */
+static enum err check_limits(struct bytes text, struct detail *detail)
+{
+    size_t depth = 0, values = 1;
+    bool in_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        const uint8_t c = text.data[i];
+        if (c == '"')
+            in_string = !in_string;
+        else if (c == '\\')
+            i++; /* outside of strings jansson refuses it */
+        else if (!in_string) {
+            const bool opens = c == '{' || c == '[';
+            depth += opens;
+            depth -= (c == '}' || c == ']') && depth > 0;
+            values += opens || c == ',';
+        }
+        if (depth > JSON_READ_DEPTH)
+            return detail_set(
+                detail, ERR_INVALID_JSON, "The body is nested more than %d levels deep.", JSON_READ_DEPTH);
+        if (values > JSON_READ_VALUES)
+            return detail_set(
+                detail, ERR_INVALID_JSON, "The body has more than %d values.", JSON_READ_VALUES);
+    }
+    return ERR_OK;
+}
+
+/* Without the part of the body that jansson's own text quotes. */
+static const char *why_refused(const json_error_t *error)
+{
+    switch (json_error_code(error)) {
+    case json_error_premature_end_of_input:
+        return "it ends early";
+    case json_error_end_of_input_expected:
+        return "something follows its end";
+    case json_error_duplicate_key:
+        return "a member occurs twice";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "a string contains a NUL";
+    case json_error_invalid_utf8:
+        return "a string is not UTF-8";
+    case json_error_numeric_overflow:
+        return "a number is too large";
+    default:
+        return "a syntax error";
+    }
+}
+
 enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
 {
+    json_error_t error;
     *out = NULL;
     if (text.len == 0)
         return detail_set(detail, ERR_INVALID_JSON, "The body is empty; it must be a JSON object.");
-    json_t *value = json_parse(text, detail);
+    const uint8_t *nul = memchr(text.data, 0, text.len); /* jansson takes one after a number */
+    if (nul != NULL)
+        return detail_set(
+            detail, ERR_INVALID_JSON, "The body is not JSON: a NUL at byte %td.", nul - text.data + 1);
+    enum err e = check_limits(text, detail);
+    if (e != ERR_OK)
+        return e;
+    json_t *value =
+        json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (value == NULL)
-        return ERR_INVALID_JSON;
+        return detail_set(detail, ERR_INVALID_JSON, "The body is not JSON: %s at byte %d.",
+            why_refused(&error), error.position);
     if (!json_is_object(value)) {
         json_decref(value);
         return detail_set(detail, ERR_INVALID_JSON, "The body is JSON, but not an object.");
