@@ -37,29 +37,7 @@ void audit_lead(struct audit *audit, bool leads);
  * block. */
 void audit_upgraded(struct audit *audit, uint32_t ledger);
 
-/* ---- inside: pure functions, for tests */
-
-enum audit_step {
-    AUDIT_WAIT,
-    AUDIT_READ_FROZEN, /* the list of frozen keys: a pass begins with it */
-    AUDIT_READ,        /* some accounts */
-    AUDIT_COMPARE      /* these with their rows */
-};
-
-struct audit_plan {
-    unsigned pause_ms;
-    int64_t next_ms;      /* clock_ms(): no step before */
-    uint32_t frozen_from; /* the frozen keys are due, as of this ledger or a later one; 0: they are not */
-    uint32_t read_ledger; /* as of which accounts were read that are not compared yet; 0: none */
-    int64_t read_ms;      /* when */
-};
-
-enum audit_step audit_plan_next(const struct audit_plan *plan, int64_t now_ms);
-
-/* Notes the result of a step. ledger: of AUDIT_READ, as of which. ERR_NOT_YET of AUDIT_COMPARE: that ledger
- * is not committed yet. complete: the accounts that were compared are the last of the pass. */
-void audit_plan_note(struct audit_plan *plan, enum audit_step step, enum err e, uint32_t ledger,
-    bool complete, int64_t now_ms);
+/* ---- inside: a pure function, for tests */
 
 /* Why the account has to be quarantined, a constant; NULL: no reason. All ledgers up to the read's are
  * committed. */

@@ -21,39 +21,7 @@
 #define REACH_MS 60000 /* a ledger is not committed for so long: its accounts are read again */
 #define LOG_AGAIN_MS 600000
 
-/* ---- what is next, and what a read means */
-
-enum audit_step audit_plan_next(const struct audit_plan *plan, int64_t now_ms)
-{
-    if (now_ms < plan->next_ms)
-        return AUDIT_WAIT;
-    if (plan->read_ledger != 0)
-        return AUDIT_COMPARE;
-    return plan->frozen_from != 0 ? AUDIT_READ_FROZEN : AUDIT_READ;
-}
-
-void audit_plan_note(
-    struct audit_plan *plan, enum audit_step step, enum err e, uint32_t ledger, bool complete, int64_t now_ms)
-{
-    if (step == AUDIT_WAIT)
-        return;
-    if (step == AUDIT_COMPARE && e == ERR_NOT_YET && now_ms - plan->read_ms < REACH_MS) {
-        plan->next_ms = now_ms + TICK_MS;
-        return;
-    }
-    plan->read_ledger = 0;
-    plan->next_ms = now_ms + plan->pause_ms;
-    if (e != ERR_OK)
-        return;
-    if (step == AUDIT_READ_FROZEN) {
-        plan->frozen_from = 0;
-    } else if (step == AUDIT_READ && ledger != 0) {
-        plan->read_ledger = ledger;
-        plan->read_ms = plan->next_ms = now_ms;
-    } else if (complete) {
-        plan->frozen_from = 1;
-    }
-}
+/* ---- what a read means */
 
 /* As after a gap: the read has the account as of a ledger that is later than the row. */
 const char *audit_judge(const struct account_row *row, const struct account_snapshot *read)
@@ -79,11 +47,7 @@ static const char *judge_frozen(const struct account_row *row, const struct acco
 struct audit {
     struct db *db;
     struct feed feed;
-    struct audit_plan plan;
-    char after[ADDRESS_SIZE];                       /* the pass has compared the accounts up to this one */
-    struct account_snapshot reads[RPC_ENTRIES_MAX]; /* not compared yet */
-    size_t count;
-    bool led;                  /* as of the last step */
+    unsigned pause_ms;
     atomic_bool leads;         /* as audit_lead has set it */
     _Atomic uint32_t upgraded; /* as audit_upgraded has set it */
     int64_t log_again_ms;
@@ -143,19 +107,36 @@ static enum err check(struct audit *audit, const struct account_snapshot reads[]
     return e;
 }
 
-/* ---- the steps */
+/* ---- a pass */
 
-static enum err read_frozen(struct audit *audit, struct detail *detail)
+static bool leads(struct audit *audit)
+{
+    return atomic_load(&audit->leads);
+}
+
+/* Waits. Returns false when the pass is over: at the stop, without the lead, and after an upgrade. */
+static bool wait_in_pass(struct audit *audit, unsigned ms)
+{
+    const int64_t end_ms = clock_ms() + ms;
+    bool goes_on = true;
+    while (goes_on && clock_left_ms(end_ms) > 0)
+        goes_on = stop_wait(audit->stop, ms < TICK_MS ? ms : TICK_MS) && leads(audit) &&
+                  atomic_load(&audit->upgraded) == 0;
+    return goes_on;
+}
+
+/* Quarantines what was frozen by ledger `since` at the latest. */
+static enum err check_frozen(struct audit *audit, uint32_t since, struct detail *detail)
 {
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t ledger;
     enum err e = audit->feed.frozen(audit->feed.source, &frozen, &ledger, detail);
     if (e != ERR_OK)
         return e;
-    if (ledger < audit->plan.frozen_from)
+    if (ledger < since)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "Stellar RPC answers as of ledger %" PRIu32 ", but ledger %" PRIu32 " has an upgrade", ledger,
-            audit->plan.frozen_from);
+            since);
     for (size_t i = 0; e == ERR_OK && i < frozen.count; i++)
         e = check(
             audit, &(struct account_snapshot){.account.key = frozen.keys[i]}, 1, 0, judge_frozen, detail);
@@ -166,97 +147,78 @@ static enum err read_frozen(struct audit *audit, struct detail *detail)
 static const char sql_page[] = "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.public_key > $1"
                                " AND a.state IN ('active', 'retiring') ORDER BY a.public_key LIMIT $2";
 
-static enum err read_page(struct audit *audit, struct public_key keys[], size_t *count, struct detail *detail)
+static enum err read_page(
+    struct audit *audit, const char *after, struct public_key keys[], size_t *count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e =
-        db_query(audit->db, DB_SQL(sql_page, DB_TEXT(audit->after), DB_I64(RPC_ENTRIES_MAX)), &rows, detail);
+        db_query(audit->db, DB_SQL(sql_page, DB_TEXT(after), DB_I64(RPC_ENTRIES_MAX)), &rows, detail);
     for (*count = 0; e == ERR_OK && *count < db_count_at_most(rows, RPC_ENTRIES_MAX); (*count)++)
         if (address_decode(db_text(rows, *count, 0), &keys[*count]) != ERR_OK)
             return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, *count, 0));
     return e;
 }
 
-/* Sets *ledger to 0 when there is none. */
-static enum err read_accounts(struct audit *audit, uint32_t *ledger, struct detail *detail)
+/* Checks the accounts that follow `after`, which becomes the last of them. *complete: none follows. */
+static enum err check_page(
+    struct audit *audit, char after[static ADDRESS_SIZE], bool *complete, struct detail *detail)
 {
     struct public_key keys[RPC_ENTRIES_MAX];
     struct rpc_account answers[RPC_ENTRIES_MAX];
-    enum err e = read_page(audit, keys, &audit->count, detail);
-    *ledger = 0;
-    if (e == ERR_OK && audit->count > 0)
-        e = audit->feed.accounts(audit->feed.source, keys, audit->count, answers, ledger, detail);
-    for (size_t i = 0; e == ERR_OK && i < audit->count; i++)
-        audit->reads[i] = snapshot_of(&keys[i], &answers[i], *ledger);
+    struct account_snapshot reads[RPC_ENTRIES_MAX];
+    size_t count;
+    uint32_t ledger = 0;
+    enum err e = read_page(audit, after, keys, &count, detail);
+    if (e == ERR_OK && count > 0)
+        e = audit->feed.accounts(audit->feed.source, keys, count, answers, &ledger, detail);
+    if (e != ERR_OK)
+        return e;
+    for (size_t i = 0; i < count; i++)
+        reads[i] = snapshot_of(&keys[i], &answers[i], ledger);
+    const int64_t end_ms = clock_ms() + REACH_MS;
+    while ((e = check(audit, reads, count, ledger, audit_judge, detail)) == ERR_NOT_YET &&
+           clock_left_ms(end_ms) > 0)
+        if (!wait_in_pass(audit, TICK_MS))
+            return ERR_CANCELLED;
+    *complete = e == ERR_OK && count < RPC_ENTRIES_MAX;
+    if (e == ERR_OK && count > 0)
+        address_encode(&keys[count - 1], after);
     return e;
-}
-
-static enum err run_step(struct audit *audit, enum audit_step step, uint32_t *ledger, struct detail *detail)
-{
-    switch (step) {
-    case AUDIT_READ_FROZEN:
-        return read_frozen(audit, detail);
-    case AUDIT_READ:
-        return read_accounts(audit, ledger, detail);
-    case AUDIT_COMPARE:
-        return check(audit, audit->reads, audit->count, audit->plan.read_ledger, audit_judge, detail);
-    case AUDIT_WAIT:
-        break;
-    }
-    return ERR_OK;
 }
 
 static void log_failure(struct audit *audit, enum err e, const struct detail *detail)
 {
-    const bool waits = e == ERR_NOT_YET && audit->plan.read_ledger != 0;
-    if (e == ERR_OK || e == ERR_CANCELLED || waits || clock_left_ms(audit->log_again_ms) > 0)
+    if (e == ERR_OK || e == ERR_CANCELLED || clock_left_ms(audit->log_again_ms) > 0)
         return;
     log_warn("cannot compare the channel accounts with the network; retrying", "error=%s detail=\"%s\"",
         err_code(e), detail->text);
     audit->log_again_ms = clock_ms() + LOG_AGAIN_MS;
 }
 
-static void work(struct audit *audit)
+/* Checks the frozen keys, as of ledger `since` or a later one, and then all accounts. Repeats what failed. */
+static void pass(struct audit *audit, uint32_t since)
 {
-    struct detail detail = {0};
-    uint32_t ledger = 0;
-    const enum audit_step step = audit_plan_next(&audit->plan, clock_ms());
-    enum err e = run_step(audit, step, &ledger, &detail);
-    const bool complete = audit->count < RPC_ENTRIES_MAX;
-    if (step == AUDIT_COMPARE && e == ERR_OK) {
-        audit->after[0] = '\0';
-        if (!complete)
-            address_encode(&audit->reads[audit->count - 1].account.key, audit->after);
-    }
-    if (step == AUDIT_READ && e == ERR_OK && ledger == 0) /* the last page was full */
-        audit->after[0] = '\0';
-    audit_plan_note(&audit->plan, step, e, ledger, complete, clock_ms());
-    log_failure(audit, e, &detail);
+    char after[ADDRESS_SIZE] = "";
+    bool frozen_checked = false, complete = false;
+    do {
+        struct detail detail = {0};
+        const enum err e = frozen_checked ? check_page(audit, after, &complete, &detail)
+                                          : check_frozen(audit, since, &detail);
+        frozen_checked |= e == ERR_OK;
+        log_failure(audit, e, &detail);
+    } while (!complete && wait_in_pass(audit, audit->pause_ms));
 }
 
 /* A new leader begins a pass too: the one before may have ended before it had used an upgrade. */
-static void begin(struct audit *audit, uint32_t frozen_from, int64_t at_ms)
-{
-    audit->plan =
-        (struct audit_plan){.pause_ms = audit->plan.pause_ms, .next_ms = at_ms, .frozen_from = frozen_from};
-    audit->after[0] = '\0';
-}
-
 static void *run(void *context)
 {
     struct audit *audit = context;
-    const unsigned tick_ms = audit->plan.pause_ms < TICK_MS ? audit->plan.pause_ms : TICK_MS;
-    while (stop_wait(audit->stop, tick_ms)) {
-        const bool leads = atomic_load(&audit->leads);
+    while (stop_wait(audit->stop, audit->pause_ms < TICK_MS ? audit->pause_ms : TICK_MS)) {
         const uint32_t upgraded = atomic_exchange(&audit->upgraded, 0);
-        if (upgraded != 0 || !audit->led)
-            begin(
-                audit, upgraded != 0 ? upgraded : 1, clock_ms() + (upgraded != 0 ? 0 : audit->plan.pause_ms));
-        audit->led = leads;
-        if (leads)
-            work(audit);
-        else
+        if (!leads(audit))
             db_disconnect(audit->db);
+        else if (upgraded != 0 || wait_in_pass(audit, audit->pause_ms))
+            pass(audit, upgraded != 0 ? upgraded : 1);
     }
     return NULL;
 }
@@ -267,7 +229,7 @@ struct audit *audit_start(const struct audit_settings *settings)
     *audit = (struct audit){
         .db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway audit"}),
         .feed = settings->feed,
-        .plan = {.pause_ms = settings->pause_ms != 0 ? settings->pause_ms : PAUSE_MS},
+        .pause_ms = settings->pause_ms != 0 ? settings->pause_ms : PAUSE_MS,
         .stop = settings->stop};
     thread_start(&audit->thread, run, audit);
     return audit;

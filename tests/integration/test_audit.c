@@ -94,6 +94,8 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
     close_ledgers(world, LATEST - FIRST - 1);
     const struct public_key frozen[] = {built_key(FROZEN), built_key(9999)};
     ledger_feed_close(world->feed, &(struct built_ledger){.frozen = frozen, .frozen_count = 2});
+    ledger_feed_fail_once(
+        world->feed, 2, ERR_RPC_UNAVAILABLE); /* the first read of accounts; it is repeated */
     start(world);
     await_number(world, QUARANTINED, 2); /* frozen is frozen, whatever is committed */
     assert_true(quarantined(world, FROZEN, "froze"));
