@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/mem.h"
 
 /* Polls when there is a deadline. Without one the caller blocks in recv or send: the sandbox forbids poll. */
 static bool wait_for(int fd, short events, int64_t deadline_ms)
@@ -85,31 +86,18 @@ enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t dea
     return read_all(fd, frame->data, &frame->len, len, frame->len > 0, deadline_ms);
 }
 
-/* Drops the first count bytes of both parts. An empty part may be NULL, to which nothing may be added. */
-static void skip(struct iovec parts[static 2], size_t count)
+/* The sandbox allows no other call that sends than sendmsg. */
+enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms)
 {
-    for (size_t i = 0; i < 2 && count > 0; i++) {
-        size_t n = count < parts[i].iov_len ? count : parts[i].iov_len;
-        parts[i].iov_base = (uint8_t *)parts[i].iov_base + n;
-        parts[i].iov_len -= n;
-        count -= n;
-    }
-}
-
-/* Sends both parts, and adds their bytes to *sent. */
-static enum wire_result write_all(int fd, struct iovec parts[static 2], size_t *sent, int64_t deadline_ms)
-{
-    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    for (bool room = true; parts[0].iov_len + parts[1].iov_len > 0; room = false) {
+    for (bool room = true; *sent < frame.len; room = false) {
+        struct iovec rest = {(void *)(frame.data + *sent), frame.len - *sent};
+        const struct msghdr message = {.msg_iov = &rest, .msg_iovlen = 1};
         if (!room && !wait_for(fd, POLLOUT, deadline_ms))
             return WIRE_TIMEOUT;
         ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL | blocking_flag(deadline_ms));
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return WIRE_CLOSED;
-        if (n > 0) {
-            skip(parts, (size_t)n);
-            *sent += (size_t)n;
-        }
+        *sent += n > 0 ? (size_t)n : 0;
     }
     return WIRE_DONE;
 }
@@ -118,18 +106,12 @@ static enum wire_result write_all(int fd, struct iovec parts[static 2], size_t *
  * would fail although the frame was read. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms)
 {
-    uint8_t header[WIRE_HEADER_SIZE];
-    wire_put_header(header, &(struct wire_header){(uint32_t)payload.len, type});
-    struct iovec parts[] = {{header, sizeof header}, {(void *)payload.data, payload.len}};
+    struct buf frame CLEANUP(buf_free) = {0};
     size_t sent = 0;
-    return write_all(fd, parts, &sent, deadline_ms) == WIRE_DONE;
-}
-
-enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms)
-{
-    struct iovec parts[] = {{(void *)frame.data, frame.len}, {0}};
-    skip(parts, *sent);
-    return write_all(fd, parts, sent, deadline_ms);
+    buf_add_u32(&frame, (uint32_t)payload.len);
+    buf_add_u32(&frame, type);
+    buf_add_bytes(&frame, payload);
+    return wire_send(fd, buf_bytes(&frame), &sent, deadline_ms) == WIRE_DONE;
 }
 
 void wire_put_bytes(struct buf *out, struct bytes bytes)
