@@ -17,7 +17,7 @@
 #define SEAL_SIZE 72   /* nonce 24, ciphertext 32, tag 16 */
 #define KEY_ID_SIZE 17 /* 16 hexadecimal digits and the terminator */
 #define KDF_SALT_SIZE 16
-#define SIGN_BATCH_MAX 256 /* items of one message; longer arrays take several messages */
+#define SIGN_BATCH_MAX 256 /* items of one message; keyd_sign_... take several for longer arrays */
 #define MASTER_KEY_ROWS_MAX 6
 #define KEYD_TRANSACTION_MAX (1u << 20) /* bytes; the limit of the network is an eighth of that */
 
@@ -97,7 +97,7 @@ struct generated_key {
     struct public_key public_key;
     struct sealed_seed sealed;
 };
-/* Generates count keys. */
+/* Generates count keys, at most SIGN_BATCH_MAX. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
 
 #define KEYD_SEEDS_MAX 10000  /* that one key process takes */
@@ -112,8 +112,8 @@ struct imported_key {
 MUST_CHECK enum err keyd_import(
     struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count);
 
-/* Seals the seeds of these accounts again, under the current key, in place. Each new sealed seed has opened
- * and signed. results[i]: ERR_SEAL_BROKEN: it does not open, and is unchanged. */
+/* Seals the seeds of these accounts, at most SIGN_BATCH_MAX, again, under the current key, in place. Each new
+ * sealed seed has opened and signed. results[i]: ERR_SEAL_BROKEN: it does not open, and is unchanged. */
 MUST_CHECK enum err keyd_reseal(
     struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count);
 

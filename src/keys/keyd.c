@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "client.h"
@@ -130,8 +131,9 @@ static enum err read_key(struct xdr_reader *answer, struct generated_key *out)
     return e != ERR_OK ? e : wire_get_sealed(answer, &out->sealed);
 }
 
-static enum err generate(struct keyd *keyd, size_t count, struct generated_key out[])
+enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[])
 {
+    INVARIANT(count <= SIGN_BATCH_MAX);
     struct xdr_reader answer;
     struct buf *request;
     enum err e = client_begin(keyd, 0, &request);
@@ -142,16 +144,6 @@ static enum err generate(struct keyd *keyd, size_t count, struct generated_key o
     for (size_t i = 0; e == ERR_OK && i < count; i++)
         e = read_key(&answer, &out[i]);
     return client_end(keyd, e, &answer);
-}
-
-enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[])
-{
-    enum err e = ERR_OK;
-    for (size_t n; e == ERR_OK && count > 0; count -= n, out += n) {
-        n = count < SIGN_BATCH_MAX ? count : SIGN_BATCH_MAX;
-        e = generate(keyd, n, out);
-    }
-    return e;
 }
 
 enum err keyd_import(struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count)
@@ -173,8 +165,9 @@ enum err keyd_import(struct keyd *keyd, struct imported_key out[static KEYD_IMPO
     return client_end(keyd, e, &answer);
 }
 
-static enum err reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
+enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
 {
+    INVARIANT(count <= SIGN_BATCH_MAX);
     struct xdr_reader answer;
     struct buf *request;
     enum err e = client_begin(keyd, 0, &request);
@@ -191,16 +184,6 @@ static enum err reseal(struct keyd *keyd, struct generated_key accounts[], enum 
             (e = wire_get_sealed(&answer, &accounts[i].sealed)) == ERR_OK && results[i] == ERR_INTERNAL)
             e = ERR_INTERNAL; /* keyd computed it wrong, and has logged it */
     return client_end(keyd, e, &answer);
-}
-
-enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
-{
-    enum err e = ERR_OK;
-    for (size_t n; e == ERR_OK && count > 0; count -= n, accounts += n, results += n) {
-        n = count < SIGN_BATCH_MAX ? count : SIGN_BATCH_MAX;
-        e = reseal(keyd, accounts, results, n);
-    }
-    return e;
 }
 
 /* Of a message that signs; kind: of METRIC_KIND. */

@@ -191,9 +191,6 @@ static void a_batch_larger_than_one_message_is_signed(void **state)
     sign(items, count);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(items[i].result, ERR_OK);
-    AUTO_FREE struct generated_key *keys = NEW_ARRAY(count, struct generated_key);
-    assert_int_equal(keyd_generate(provisioning, count, keys), ERR_OK);
-    assert_memory_not_equal(&keys[0], &keys[count - 1], sizeof keys[0]);
     buf_free(&transaction);
 }
 
