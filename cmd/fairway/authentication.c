@@ -35,8 +35,7 @@ enum err authentication_open(const struct config *config, struct auth **out, str
     if (!has_clients)
         return detail_set(detail, ERR_CONFIG,
             "no client may send requests: set CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE (fairway keygen "
-            "--client "
-            "makes a key), or AUTH=none to serve everyone who reaches the port");
+            "--client makes a key), or AUTH=none to serve everyone who reaches the port");
     const enum err e = auth_open(&settings, out, detail);
     if (e == ERR_OK)
         log_info("clients read", "keys=%zu", auth_key_count(*out));

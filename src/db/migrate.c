@@ -267,8 +267,7 @@ enum err migrate_check_schema(struct db *db, const struct embedded_schema *schem
     if (e == ERR_OK && db_count(functions) > 0)
         return detail_set(detail, ERR_REFUSED,
             "the database's function %s is not that of this fairway: run fairway migrate of the newest "
-            "version "
-            "that uses this database",
+            "version that uses this database",
             schema->functions[db_ordinal(functions, 0, 0, schema->function_count)].name);
     return e;
 }
