@@ -57,9 +57,8 @@ const char *config_argument(const struct config *config, size_t i); /* NULL when
 
 /*
  * The option that an environment variable of this name was probably meant for: one letter is wrong, missing,
- * too many, or two are exchanged, or the first two of at least three words are the option's. NULL: none, or
- * it is an option's variable, also NAME_FILE. Names of five letters and less have too many neighbours; they
- * are not compared.
+ * too many, or two are exchanged. NULL: none, or it is an option's variable, also NAME_FILE. Names of five
+ * letters and less have too many neighbours; they are not compared.
  */
 const char *config_likely(const struct config_option options[], size_t option_count, const char *variable);
 

@@ -291,21 +291,10 @@ static bool one_edit_apart(const char *a, const char *b)
            (a[0] == b[1] && a[1] == b[0] && text_equal(a + 2, b + 2));
 }
 
-/* Bytes that both begin with, or 0 unless these have two whole words: MAX_RESOURCE_ */
-static size_t shared_words(const char *a, const char *b)
-{
-    size_t len = 0, words = 0;
-    for (; a[len] != '\0' && a[len] == b[len]; len++)
-        words += a[len] == '_';
-    return words >= 2 ? len : 0;
-}
-
 const char *config_likely(const struct config_option options[], size_t option_count, const char *variable)
 {
     const size_t whole = strlen(variable), len = text_ends(variable, "_FILE") ? whole - 5 : whole;
     AUTO_FREE char *name = mem_format("%.*s", (int)len, variable);
-    const char *likely = NULL;
-    size_t longest = 0;
     for (size_t i = 0; i < option_count; i++)
         if (has_variable(&options[i]) && (text_equal(options[i].name, variable) ||
                                              (!has_flag(&options[i]) && text_equal(options[i].name, name))))
@@ -316,13 +305,8 @@ const char *config_likely(const struct config_option options[], size_t option_co
             continue;
         if (one_edit_apart(option, variable) || (!has_flag(&options[i]) && one_edit_apart(option, name)))
             return option;
-        const size_t shared = shared_words(option, variable);
-        if (shared > longest) {
-            longest = shared;
-            likely = option;
-        }
     }
-    return likely;
+    return NULL;
 }
 
 char *config_changes(const struct config *config)

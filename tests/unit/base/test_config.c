@@ -216,8 +216,6 @@ static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
         {"DATABASE_URL", CONFIG_URL, NULL, "", 0, 0},
         {"MASTER_KEY_FILE", CONFIG_SECRET, NULL, "", 0, 0},
         {"OLD_MASTER_KEY_FILE", CONFIG_SECRET, NULL, "", 0, 0},
-        {"KEYD_MAX_FEES_PER_HOUR", CONFIG_NUMBER, NULL, "", 0, 1},
-        {"KEYD_MAX_SIGNATURES_PER_SECOND", CONFIG_NUMBER, NULL, "", 0, 1},
         {"AUDIENCE", CONFIG_FLAG, NULL, "", 0, 0},
     };
     static const char *const cases[][2] = {
@@ -230,9 +228,6 @@ static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
         {"DATABASE_URI", "DATABASE_URL"},
         {"DATABSE_URL_FILE", "DATABASE_URL"},
         {"MASTER_KEY_FIEL", "MASTER_KEY_FILE"},
-        {"MASTER_KEY_PATH", "MASTER_KEY_FILE"},
-        {"KEYD_MAX_SIGNATURES", "KEYD_MAX_SIGNATURES_PER_SECOND"},
-        {"KEYD_MAX_FEES_PER_DAY", "KEYD_MAX_FEES_PER_HOUR"},
         {"LOG_LEVEL", NULL},
         {"DATABASE_URL", NULL},
         {"DATABASE_URL_FILE", NULL},
@@ -245,7 +240,6 @@ static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
         {"SORT", NULL},
         {"PATH", NULL},
         {"AUDIENCES", NULL},
-        {"KEYD_MAX", NULL},
         {"PGHOST", NULL},
         {"PGPASSFILE", NULL},
         {"HTTP_PROXY", NULL},
