@@ -25,6 +25,13 @@
 MUST_CHECK enum err json_read_object(struct bytes text, json_t **out, struct detail *detail);
 
 /*
+ * Whether a text has no more levels of arrays and objects than this, and no more values at all levels; why
+ * says what it has more of. Counts the bytes without reading the values: a tree of JSON values takes up to
+ * fifty times their size. Whether the text is JSON is not checked.
+ */
+bool json_is_within(struct bytes text, unsigned depth_max, size_t values_max, struct detail *why);
+
+/*
  * ERR_INVALID_REQUEST for the first member whose name is not among names: a misspelt optional member must not
  * be ignored.
  */

@@ -8,9 +8,7 @@
 
 #include "base/text.h"
 
-/* Counts levels and values before jansson allocates memory for them. A text that is not JSON may be refused
- * here or by jansson. */
-static enum err check_limits(struct bytes text, struct detail *detail)
+bool json_is_within(struct bytes text, unsigned depth_max, size_t values_max, struct detail *why)
 {
     size_t depth = 0, values = 1;
     bool in_string = false;
@@ -19,21 +17,22 @@ static enum err check_limits(struct bytes text, struct detail *detail)
         if (c == '"')
             in_string = !in_string;
         else if (c == '\\')
-            i++; /* outside of strings jansson refuses it */
+            i++; /* outside of strings it is no JSON */
         else if (!in_string) {
             const bool opens = c == '{' || c == '[';
             depth += opens;
             depth -= (c == '}' || c == ']') && depth > 0;
             values += opens || c == ',';
         }
-        if (depth > JSON_READ_DEPTH)
-            return detail_set(
-                detail, ERR_INVALID_JSON, "The body is nested more than %d levels deep.", JSON_READ_DEPTH);
-        if (values > JSON_READ_VALUES)
-            return detail_set(
-                detail, ERR_INVALID_JSON, "The body has more than %d values.", JSON_READ_VALUES);
+        if (depth > depth_max)
+            detail_write(why, "is nested more than %u levels deep", depth_max);
+        else if (values > values_max)
+            detail_write(why, "has more than %zu values", values_max);
+        else
+            continue;
+        return false;
     }
-    return ERR_OK;
+    return true;
 }
 
 /* Without the part of the body that jansson's own text quotes. */
@@ -61,6 +60,7 @@ static const char *why_refused(const json_error_t *error)
 enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
 {
     json_error_t error;
+    struct detail why;
     *out = NULL;
     if (text.len == 0)
         return detail_set(detail, ERR_INVALID_JSON, "The body is empty; it must be a JSON object.");
@@ -68,9 +68,8 @@ enum err json_read_object(struct bytes text, json_t **out, struct detail *detail
     if (nul != NULL)
         return detail_set(
             detail, ERR_INVALID_JSON, "The body is not JSON: a NUL at byte %td.", nul - text.data + 1);
-    enum err e = check_limits(text, detail);
-    if (e != ERR_OK)
-        return e;
+    if (!json_is_within(text, JSON_READ_DEPTH, JSON_READ_VALUES, &why))
+        return detail_set(detail, ERR_INVALID_JSON, "The body %s.", why.text);
     json_t *value =
         json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (value == NULL)

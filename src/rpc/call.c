@@ -71,9 +71,9 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     json_t **result, struct call_error *error, struct detail *detail)
 {
     json_error_t fault;
-    struct detail why = {""};
-    if (limits_check(limits_of(method), body, &why) != ERR_OK)
-        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: %s", method, why.text);
+    struct detail why;
+    if (!json_is_within(body, limits_of(method)->depth, limits_of(method)->values, &why))
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the response %s", method, why.text);
     bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
     AUTO_JSON json_t *answer =
         readable ? json_loadb((const char *)body.data, body.len, JSON_REJECT_DUPLICATES, &fault) : NULL;

@@ -1,4 +1,4 @@
-/* Counts what a response has before it is parsed. Nothing is decoded here. */
+/* What a response may have. Nothing is counted here. */
 #include "limits.h"
 
 #include <string.h>
@@ -30,48 +30,4 @@ const struct limits *limits_of(const char *method)
         if (strcmp(table[i].method, method) == 0)
             return &table[i];
     return &others;
-}
-
-/* Returns the position after the string that begins before at. */
-static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end)
-{
-    for (; at < end && *at != '"'; at++)
-        if (*at == '\\' && at + 1 < end)
-            at++;
-    return at < end ? at + 1 : end;
-}
-
-/* Every value but the first one of an array or object comes after a comma or a colon. */
-enum err limits_check(const struct limits *limits, struct bytes json, struct detail *detail)
-{
-    size_t values = 1, depth = 0;
-    const uint8_t *at = json.data,
-                  *end = json.len == 0 ? at : at + json.len; /* without bytes, data is NULL */
-    while (at < end) {
-        switch (*at++) {
-        case '"':
-            at = skip_string(at, end);
-            break;
-        case '[':
-        case '{':
-            depth++;
-            values++;
-            break;
-        case ']':
-        case '}':
-            depth -= depth > 0;
-            break;
-        case ',':
-        case ':':
-            values++;
-            break;
-        }
-        if (depth > limits->depth)
-            return detail_set(detail, ERR_RPC_UNAVAILABLE, "the response is nested more than %u levels deep",
-                limits->depth);
-        if (values > limits->values)
-            return detail_set(
-                detail, ERR_RPC_UNAVAILABLE, "the response has more than %zu values", limits->values);
-    }
-    return ERR_OK;
 }

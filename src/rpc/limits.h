@@ -1,9 +1,8 @@
-/* Limits of a response, checked on its bytes: a tree of JSON values takes up to fifty times their size. */
+/* Limits of a response, before it is parsed (json_is_within). */
 #ifndef FAIRWAY_RPC_LIMITS_H
 #define FAIRWAY_RPC_LIMITS_H
 
-#include "base/bytes.h"
-#include "base/err.h"
+#include <stddef.h>
 
 struct limits {
     const char *method;
@@ -14,9 +13,5 @@ struct limits {
 
 /* Of a method, or of methods that are not in the table. */
 const struct limits *limits_of(const char *method);
-
-/* Counts without reading the values, in one pass and without memory. ERR_RPC_UNAVAILABLE, with detail: too
- * many values, or too deep. Whether the text is JSON is not checked. */
-MUST_CHECK enum err limits_check(const struct limits *limits, struct bytes json, struct detail *detail);
 
 #endif

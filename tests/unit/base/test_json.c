@@ -151,6 +151,39 @@ static void DX3_malicious_sizes_are_refused_in_little_time_and_memory(void **sta
     json_set_alloc_funcs(malloc, free);
 }
 
+static bool within(const char *json, size_t values, unsigned depth)
+{
+    struct detail why = {0};
+    const bool is_within =
+        json_is_within((struct bytes){(const uint8_t *)json, strlen(json)}, depth, values, &why);
+    assert_int_equal(why.text[0] == '\0', is_within);
+    return is_within;
+}
+
+static void values_are_counted_outside_strings(void **state)
+{
+    static const struct {
+        const char *json;
+        size_t values;
+    } cases[] = {
+        {"1", 1}, {"[[],[],[]]", 7}, {"{\"a\":1,\"b\":[2,3]}", 5}, {"{\"a\":\"[,:{}]\\\",,,\\\\\"}", 2},
+        {"[\"a,b", 2},   /* ends in a string */
+        {"[\"a,b\\", 2}, /* and in an escape */
+        {"]]]]],,,", 4}, /* no JSON */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_true(within(cases[i].json, cases[i].values, 9));
+        assert_false(within(cases[i].json, cases[i].values - 1, 9));
+    }
+}
+
+static void depth_is_that_of_the_deepest_value(void **state)
+{
+    assert_true(within("[[{\"a\":\"[[[[\"}],[]]", 99, 3));
+    assert_false(within("[[{\"a\":\"[[[[\"}],[]]", 99, 2));
+    assert_true(within("]]]][[", 99, 2)); /* no JSON */
+}
+
 static void a_body_may_have_as_many_values_as_are_allowed(void **state)
 {
     char text[1000] = "{\"a\":[0";
@@ -248,6 +281,8 @@ int main(void)
         cmocka_unit_test(DX4_a_NUL_anywhere_is_refused),
         cmocka_unit_test(brackets_inside_strings_are_not_depth),
         cmocka_unit_test(DX3_malicious_sizes_are_refused_in_little_time_and_memory),
+        cmocka_unit_test(values_are_counted_outside_strings),
+        cmocka_unit_test(depth_is_that_of_the_deepest_value),
         cmocka_unit_test(a_body_may_have_as_many_values_as_are_allowed),
         cmocka_unit_test(unknown_members_are_refused_by_name),
         cmocka_unit_test(null_counts_as_absent),
