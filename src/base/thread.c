@@ -1,4 +1,4 @@
-/* Starts threads. A thread that does not start ends the process. */
+/* Starts threads. */
 #include "base/thread.h"
 
 #include <signal.h>
@@ -7,13 +7,19 @@
 
 #include "base/log.h"
 
-void thread_start(pthread_t *out, void *(*run)(void *), void *context)
+int thread_try(pthread_t *out, void *(*run)(void *), void *context)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = pthread_create(out, NULL, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+void thread_start(pthread_t *out, void *(*run)(void *), void *context)
+{
+    const int failure = thread_try(out, run, context);
     if (failure != 0)
         log_fatal(EX_OSERR, "cannot create a thread", "reason=\"%s\"", strerror(failure));
 }

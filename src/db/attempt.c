@@ -2,7 +2,7 @@
 #include "attempt.h"
 
 #include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -15,39 +15,36 @@ struct attempt {
     pthread_cond_t ended;
     bool has_ended, abandoned;
     PGconn *conn;
-    size_t count;
-    char **names, **values; /* count of each, then NULL */
+    char *url, *name;
+    int timeout_s;
 };
-
-static char **copy_texts(const char *const texts[], size_t count)
-{
-    char **copies = NEW_ARRAY(count + 1, char *);
-    for (size_t i = 0; i < count; i++)
-        copies[i] = texts[i] == NULL ? NULL : mem_copy_text(texts[i]);
-    return copies;
-}
-
-static void free_texts(char **texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(texts[i]);
-    free(texts);
-}
 
 static void attempt_free(struct attempt *attempt)
 {
-    free_texts(attempt->names, attempt->count);
-    free_texts(attempt->values, attempt->count);
+    free(attempt->url);
+    free(attempt->name);
     pthread_cond_destroy(&attempt->ended);
     pthread_mutex_destroy(&attempt->mutex);
     free(attempt);
 }
 
+/* What follows dbname overrides the URL, so no URL can change the timeouts. */
+static PGconn *connect_now(const struct attempt *attempt)
+{
+    char seconds[12];
+    snprintf(seconds, sizeof seconds, "%d", attempt->timeout_s);
+    const char *const names[] = {"dbname", "application_name", "connect_timeout", "client_encoding",
+        "target_session_attrs", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "tcp_user_timeout", NULL};
+    const char *const values[] = {
+        attempt->url, attempt->name, seconds, "UTF8", "read-write", "1", "10", "5", "3", "15000", NULL};
+    return PQconnectdbParams(names, values, 1);
+}
+
 static void *run(void *context)
 {
     struct attempt *attempt = context;
-    PGconn *conn =
-        PQconnectdbParams((const char *const *)attempt->names, (const char *const *)attempt->values, 1);
+    PGconn *conn = connect_now(attempt);
     pthread_mutex_lock(&attempt->mutex);
     attempt->conn = conn;
     attempt->has_ended = true;
@@ -61,27 +58,16 @@ static void *run(void *context)
     return NULL;
 }
 
-/* All signals are blocked in the thread: the program's own threads handle them. */
-static bool start_detached(struct attempt *attempt)
+struct attempt *attempt_start(const char *url, const char *name, int timeout_s)
 {
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&thread, NULL, run, attempt) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started && pthread_detach(thread) == 0;
-}
-
-struct attempt *attempt_start(const char *const names[], const char *const values[], size_t count)
-{
     struct attempt *attempt = NEW(struct attempt);
     pthread_mutex_init(&attempt->mutex, NULL);
     thread_cond_init(&attempt->ended);
-    attempt->count = count;
-    attempt->names = copy_texts(names, count);
-    attempt->values = copy_texts(values, count);
-    if (start_detached(attempt))
+    attempt->url = mem_copy_text(url);
+    attempt->name = mem_copy_text(name);
+    attempt->timeout_s = timeout_s;
+    if (thread_try(&thread, run, attempt) == 0 && pthread_detach(thread) == 0)
         return attempt;
     attempt_free(attempt);
     return NULL;

@@ -8,18 +8,16 @@
 
 #include <libpq-fe.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct attempt;
 
-/* Starts PQconnectdbParams(names, values, 1). Both have count strings, which are copied. NULL: no thread
- * could be created. */
-struct attempt *attempt_start(const char *const names[], const char *const values[], size_t count);
+/* Connects to url, copied as name is. NULL: no thread could be created. */
+struct attempt *attempt_start(const char *url, const char *name, int timeout_s);
 
 /*
  * Waits until the attempt ends or deadline_ms (clock_ms) passes. False: it has not ended; the attempt
- * continues. True: *conn is the result of PQconnectdbParams, which the caller finishes, and the attempt is
+ * continues. True: *conn is libpq's result, which the caller finishes, and the attempt is
  * freed.
  */
 bool attempt_wait(struct attempt *attempt, int64_t deadline_ms, PGconn **conn);

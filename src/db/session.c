@@ -2,7 +2,6 @@
  * has other settings, and none through a pooler. */
 #include "session.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static const char sql_session[] =
     " pg_catalog.set_config('synchronous_commit', 'on', false), pg_catalog.set_config('jit', 'off', false),"
     " pg_catalog.set_config('timezone', 'UTC', false),"
     " pg_catalog.set_config('default_transaction_isolation', 'read committed', false),"
-    /* the server's side of the keepalives in start(): locks of a dead host are released in half a minute */
+    /* the server's side of the keepalives in attempt.c: locks of a dead host are released in half a minute */
     " pg_catalog.set_config('tcp_keepalives_idle', '10', false),"
     " pg_catalog.set_config('tcp_keepalives_interval', '5', false),"
     " pg_catalog.set_config('tcp_keepalives_count', '3', false),"
@@ -50,36 +49,11 @@ static void receive_notice(void *context, const PGresult *result)
     log_debug("database notice", "message=\"%s\"", PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
 }
 
-/* The parameters after dbname override the URL, so no URL can change the timeouts. */
-static struct attempt *start(const struct db *db)
-{
-    char seconds[12];
-    snprintf(seconds, sizeof seconds, "%d", db->connect_timeout_s);
-    const char *const parameters[][2] = {
-        {"dbname", db->url},
-        {"application_name", db->name},
-        {"connect_timeout", seconds},
-        {"client_encoding", "UTF8"},
-        {"target_session_attrs", "read-write"},
-        {"keepalives", "1"},
-        {"keepalives_idle", "10"},
-        {"keepalives_interval", "5"},
-        {"keepalives_count", "3"},
-        {"tcp_user_timeout", "15000"},
-    };
-    const char *names[ARRAY_LEN(parameters)], *values[ARRAY_LEN(parameters)];
-    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
-        names[i] = parameters[i][0];
-        values[i] = parameters[i][1];
-    }
-    return attempt_start(names, values, ARRAY_LEN(parameters));
-}
-
 /* Waits for the running attempt to connect, or for a new one. */
 static enum err connect(struct db *db, struct detail *detail)
 {
     if (db->attempt == NULL)
-        db->attempt = start(db);
+        db->attempt = attempt_start(db->url, db->name, db->connect_timeout_s);
     if (db->attempt == NULL)
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "cannot create a thread to connect");
     if (!attempt_wait(db->attempt, connection_deadline_ms(db, DB_CONNECT_MAX_MS), &db->conn))
