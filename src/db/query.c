@@ -1,8 +1,8 @@
 /* Statements and transactions of db.h, on top of the pipeline. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/mem.h"
@@ -13,6 +13,7 @@
 
 #define TRANSACTION_TRIES 5
 #define TRANSACTION_PAUSE_MS 20
+#define TRANSACTION_PAUSE_MAX_MS 80
 
 /* Overrides the role's defaults. With READ WRITE, BEGIN fails at once on a server that is a standby. */
 const char db_sql_begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE";
@@ -148,14 +149,6 @@ void db_rollback(struct db *db)
     db->in_transaction = false;
 }
 
-static void pause_randomly(int tries)
-{
-    uint8_t random = 0;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != 1)
-        random = (uint8_t)clock_us();
-    clock_sleep_ms(1 + random % (TRANSACTION_PAUSE_MS * tries));
-}
-
 static enum err try_transaction(struct db *db, db_work work, void *context, struct detail *detail)
 {
     enum err e = db_begin(db, detail);
@@ -170,11 +163,12 @@ static enum err try_transaction(struct db *db, db_work work, void *context, stru
 
 enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail)
 {
+    struct backoff pause = {0};
     for (int tries = 1;; tries++) {
         enum err e = try_transaction(db, work, context, detail);
         INVARIANT(!db->in_transaction);
         if (e != ERR_SERIALIZATION || tries == TRANSACTION_TRIES)
             return e;
-        pause_randomly(tries);
+        clock_sleep_ms((int)backoff_next(&pause, TRANSACTION_PAUSE_MS, TRANSACTION_PAUSE_MAX_MS));
     }
 }
