@@ -1,46 +1,30 @@
 /* getLedgers. The metadata is lifted from the response and never in a tree. Whether these are ledgers of the
  * network, ingest/cursor.c checks. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/invariant.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "call.h"
 #include "field.h"
 
-/* Parts of the message that stellar-rpc sends when start is below or above its range. The beginning differs:
- * some handlers put the error code first, and the message about a cursor has other words. So only these parts
- * are searched for. */
+/* What stellar-rpc says when start is below or above its range. The beginning differs: some handlers put the
+ * error code first, and the message about a cursor has other words. So only this part is searched for. */
 static const char range_text[] = "between the oldest ledger: ";
-static const char range_middle[] = "and the latest ledger: ";
-
-/* Reads the number that *text begins with and moves *text past it. */
-static bool take_number(const char **text, uint32_t *out)
-{
-    char *end;
-    if (**text < '0' || **text > '9')
-        return false;
-    unsigned long long number = strtoull(*text, &end, 10);
-    *text = end;
-    *out = (uint32_t)number;
-    return number <= UINT32_MAX;
-}
 
 static bool parse_range(const char *message, uint32_t *oldest, uint32_t *latest)
 {
+    uint64_t from, to;
     const char *at = strstr(message, range_text);
-    if (at == NULL)
+    if (at == NULL ||
+        sscanf(at + strlen(range_text), "%" SCNu64 " and the latest ledger: %" SCNu64, &from, &to) != 2 ||
+        from > UINT32_MAX || to > UINT32_MAX)
         return false;
-    at += strlen(range_text);
-    if (!take_number(&at, oldest))
-        return false;
-    at += strspn(at, " ");
-    if (!text_starts(at, range_middle))
-        return false;
-    at += strlen(range_middle);
-    return take_number(&at, latest);
+    *oldest = (uint32_t)from;
+    *latest = (uint32_t)to;
+    return true;
 }
 
 /* Maps a refusal that is about the range to ERR_LEDGER_AHEAD or ERR_LEDGER_GAP. */

@@ -2,6 +2,8 @@
 #include "rpc/rpc.h"
 
 #include <curl/curl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,16 +180,15 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
  * "stellar-core 28.0.1 (dedd7ce)". */
 uint32_t rpc_node_protocol(struct rpc *rpc)
 {
-    static const char node[] = "stellar-core ";
     const char *version;
-    uint32_t protocol = 0;
+    uint32_t protocol;
+    char dot;
     AUTO_JSON json_t *result = NULL;
     if (call(rpc, "getVersionInfo", NULL, &result, NULL, NULL) != ERR_OK ||
-        field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK || !text_starts(version, node))
+        field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK ||
+        sscanf(version, "stellar-core %4" SCNu32 "%c", &protocol, &dot) != 2 || dot != '.')
         return 0;
-    for (version += strlen(node); *version >= '0' && *version <= '9' && protocol < 1000; version++)
-        protocol = 10 * protocol + (uint32_t)(*version - '0');
-    return *version == '.' ? protocol : 0;
+    return protocol;
 }
 
 void rpc_network_free(struct rpc_network *network)
