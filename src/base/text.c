@@ -1,7 +1,9 @@
 /* Hexadecimal, base64, decimal numbers and UTF-8. Each value has one spelling; nothing else is decoded. */
 #include "base/text.h"
 
+#include <errno.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -86,20 +88,19 @@ enum err base64_url_decode(const char *text, size_t text_len, struct buf *out)
 
 /* ---- numbers and text */
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 enum err text_to_u64(const char *text, uint64_t max, uint64_t *out)
 {
-    if (text == NULL || text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
+    char *end;
+    if (text == NULL || !is_digit(text[0]) || (text[0] == '0' && text[1] != '\0'))
         return ERR_MALFORMED;
-    uint64_t value = 0;
-    for (; *text != '\0'; text++) {
-        if (*text < '0' || *text > '9')
-            return ERR_MALFORMED;
-        uint64_t digit = (uint64_t)(*text - '0');
-        if (value > (UINT64_MAX - digit) / 10)
-            return ERR_MALFORMED;
-        value = value * 10 + digit;
-    }
-    if (value > max)
+    errno = 0;
+    const uint64_t value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || value > max)
         return ERR_MALFORMED;
     *out = value;
     return ERR_OK;
@@ -121,11 +122,6 @@ enum err text_to_i64(const char *text, int64_t *out)
 bool text_equal(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 bool text_equal_but_digits(const char *a, const char *b)
