@@ -359,18 +359,13 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
 /* The mutex is held. */
 static void remove_ticket(struct watch *watch, struct watch_ticket *ticket)
 {
-    size_t low = 0;
+    size_t at = 0;
     INVARIANT_LOCKED(&watch->mutex);
-    for (size_t high = watch->count; low < high;) {
-        const size_t middle = low + (high - low) / 2;
-        if (watch->tickets[middle]->number < ticket->number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    INVARIANT(low < watch->count && watch->tickets[low] == ticket);
+    while (at < watch->count && watch->tickets[at] != ticket)
+        at++;
+    INVARIANT(at < watch->count);
     watch->count--;
-    memmove(&watch->tickets[low], &watch->tickets[low + 1], (watch->count - low) * sizeof watch->tickets[0]);
+    memmove(&watch->tickets[at], &watch->tickets[at + 1], (watch->count - at) * sizeof watch->tickets[0]);
     ticket->waits = false;
 }
 
