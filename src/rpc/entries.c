@@ -21,7 +21,8 @@ static enum err call_with_retries(
     struct rpc *rpc, json_t *params, json_t **result, struct call_error *error, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
-    for (int pause_ms = PAUSE_MIN_MS;; pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
+    for (unsigned pause_ms = PAUSE_MIN_MS;;
+         pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
         enum err e =
             call_each(rpc, "getLedgerEntries", json_incref(params), NULL, result, error, true, detail);
         if (e != ERR_RPC_UNAVAILABLE || error->code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)

@@ -2,7 +2,6 @@
 #include "transport.h"
 
 #include <curl/curl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/text.h"
 
 #define RECEIVE_BYTES (256 * 1024L) /* at once */
@@ -37,15 +37,6 @@ static void initialize(void)
         log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
 }
 
-/* A ledger has megabytes: growing step by step would copy them several times. */
-static void reserve_announced(struct transport *transport)
-{
-    curl_off_t announced = -1;
-    curl_easy_getinfo(transport->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
-    if (announced > 0 && (uint64_t)announced <= transport->limit)
-        buf_reserve(&transport->body, (size_t)announced);
-}
-
 /* Returning fewer bytes than were given ends the transfer. */
 static size_t receive(char *data, size_t size, size_t count, void *context)
 {
@@ -53,8 +44,6 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
     size_t len = size * count;
     if (len > transport->limit - transport->body.len)
         return 0;
-    if (transport->body.len == 0)
-        reserve_announced(transport);
     buf_add(&transport->body, data, len);
     return len;
 }
@@ -217,13 +206,7 @@ struct buf transport_take(struct transport *transport)
     return body;
 }
 
-enum err transport_pause(const struct transport *transport, int ms)
+enum err transport_pause(const struct transport *transport, unsigned ms)
 {
-    const int64_t deadline_ms = clock_ms() + ms;
-    /* a negative descriptor is ignored; a signal may end poll early */
-    struct pollfd cancel = {.fd = transport->cancel_fd, .events = POLLIN};
-    for (int left_ms; (left_ms = clock_left_ms(deadline_ms)) > 0;)
-        if (poll(&cancel, 1, left_ms) > 0)
-            return ERR_CANCELLED;
-    return ERR_OK;
+    return stop_wait(&(struct stop){transport->cancel_fd}, ms) ? ERR_OK : ERR_CANCELLED;
 }

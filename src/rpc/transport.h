@@ -31,6 +31,6 @@ void transport_set_request_id(struct transport *transport, const char *id);
 struct buf transport_take(struct transport *transport);
 
 /* Sleeps for ms milliseconds. Returns ERR_CANCELLED as soon as cancel_fd is readable. */
-MUST_CHECK enum err transport_pause(const struct transport *transport, int ms);
+MUST_CHECK enum err transport_pause(const struct transport *transport, unsigned ms);
 
 #endif

@@ -42,7 +42,7 @@ void transport_set_request_id(struct transport *transport, const char *id)
     (void)id;
 }
 
-enum err transport_pause(const struct transport *transport, int ms)
+enum err transport_pause(const struct transport *transport, unsigned ms)
 {
     (void)transport, (void)ms;
     return ERR_CANCELLED;
