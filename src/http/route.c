@@ -6,17 +6,6 @@
 #include "base/mem.h"
 #include "target.h"
 
-bool route_valid(const struct http_route *route)
-{
-    const char *open = strchr(route->path, '{'), *close = strchr(route->path, '}');
-    if (route->path[0] != '/' || route->handler == NULL || strlen(route->method) > 7)
-        return false;
-    if (open == NULL || close == NULL)
-        return open == close;
-    return open[-1] == '/' && close > open && (close[1] == '/' || close[1] == '\0') &&
-           strpbrk(close + 1, "{}") == NULL;
-}
-
 /* The segment that stands for {parameter} goes to value (NULL: none). */
 static bool path_fits(const char *pattern, const char *path, struct bytes *value)
 {

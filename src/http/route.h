@@ -19,7 +19,4 @@ struct route_match {
 MUST_CHECK enum err route_find(const struct http_route *routes, size_t count, const char *method,
     const char *path, struct route_match *match, struct detail *detail);
 
-/* Whether the route can be served: an absolute path with at most one {parameter}. */
-bool route_valid(const struct http_route *route);
-
 #endif

@@ -120,9 +120,6 @@ enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail)
 {
     uint64_t random[2];
-    for (size_t i = 0; i < settings->route_count; i++)
-        if (!route_valid(&settings->routes[i]))
-            return detail_set(detail, ERR_INTERNAL, "route %s cannot be served", settings->routes[i].path);
     if (getentropy(random, sizeof random) != 0)
         return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
     struct address_sockets sockets;
