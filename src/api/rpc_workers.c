@@ -1,18 +1,15 @@
 /* Threads that ask the RPC for requests. Queues, waits and calls are bounded. */
 #include "rpc_workers.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/thread.h"
 
 #define THREADS_DEFAULT 8
@@ -36,7 +33,7 @@ struct rpc_workers {
     struct queue queues[RPC_WORK_KINDS];
     size_t last; /* the kind that began last */
     bool stopping;
-    int stop_fd;                 /* an eventfd that cancels running calls */
+    struct stop stop;            /* cancels running calls */
     unsigned count, running_max; /* of one kind */
     struct worker *threads;
 };
@@ -91,23 +88,23 @@ static void *run(void *context)
 struct rpc_workers *rpc_workers_start(const char *url, unsigned count)
 {
     struct rpc_workers *workers = NEW(struct rpc_workers);
+    struct detail detail;
     pthread_mutex_init(&workers->mutex, NULL);
     pthread_cond_init(&workers->arrived, NULL);
-    workers->stop_fd = eventfd(0, EFD_CLOEXEC);
     workers->count = count != 0 ? count : THREADS_DEFAULT;
     workers->threads = NEW_ARRAY(workers->count, struct worker);
     workers->running_max = workers->count > 1 ? workers->count - (workers->count + 3) / 4 : workers->count;
     for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
         workers->queues[kind].waiting.max = RPC_WORKERS_QUEUE_MAX;
-    if (workers->stop_fd < 0)
-        log_fatal(EX_OSERR, "cannot create an eventfd", "reason=\"%s\"", strerror(errno));
+    if (stop_open(&workers->stop, &detail) != ERR_OK)
+        log_fatal(EX_OSERR, "cannot start the RPC threads", "reason=\"%s\"", detail.text);
     for (unsigned i = 0; i < workers->count; i++) {
         struct worker *worker = &workers->threads[i];
         worker->workers = workers;
         worker->rpc = rpc_new(&(struct rpc_settings){.url = url,
             .timeout_ms = RPC_WORKERS_CALL_MS,
             .max_body = ANSWER_MAX,
-            .cancel_fd = workers->stop_fd});
+            .cancel_fd = workers->stop.fd});
         thread_start(&worker->thread, run, worker);
     }
     return workers;
@@ -131,8 +128,7 @@ void rpc_workers_stop(struct rpc_workers *workers)
     workers->stopping = true;
     pthread_cond_broadcast(&workers->arrived);
     pthread_mutex_unlock(&workers->mutex);
-    if (eventfd_write(workers->stop_fd, 1) != 0)
-        log_error("cannot cancel running RPC calls; waiting for them", NULL);
+    stop_tell(&workers->stop);
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->threads[i].thread, NULL);
         rpc_free(workers->threads[i].rpc);
@@ -144,7 +140,7 @@ void rpc_workers_stop(struct rpc_workers *workers)
             next = item->next;
             work->run(work, ERR_SHUTTING_DOWN, NULL);
         }
-    close(workers->stop_fd);
+    stop_close(&workers->stop);
     pthread_cond_destroy(&workers->arrived);
     pthread_mutex_destroy(&workers->mutex);
     free(workers->threads);

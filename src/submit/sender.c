@@ -2,17 +2,14 @@
  * callers have seen that. What the answers mean is in answer.c. */
 #include "sender.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/stop.h"
 #include "base/thread.h"
 
 /* Of each address. A call waits for the whole way to the RPC and back: at 50 ms these send 320 a second. */
@@ -33,7 +30,7 @@ struct sender {
     void (*answered)(void *context, const struct sender_item *sending);
     void *context;
     char *rpc_url;
-    int stop_fd;
+    struct stop stop;
     pthread_mutex_t mutex; /* guards what follows, and the sendings */
     bool stopping;
     struct address *addresses;
@@ -104,7 +101,7 @@ static void *run(void *context)
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = sender->rpc_url,
         .only = address->number,
         .timeout_ms = SUBMIT_CALL_MS,
-        .cancel_fd = sender->stop_fd});
+        .cancel_fd = sender->stop.fd});
     pthread_mutex_lock(&sender->mutex);
     for (struct sender_item *sending; (sending = take(address)) != NULL;) {
         const bool late = clock_ms() - sending->queued_ms > SUBMIT_QUEUE_MS;
@@ -132,13 +129,13 @@ struct sender *sender_start(
     const char *rpc_url, void (*answered)(void *context, const struct sender_item *sending), void *context)
 {
     struct sender *sender = NEW(struct sender);
+    struct detail detail;
     const size_t given = rpc_address_count(rpc_url);
     sender->answered = answered;
     sender->context = context;
     sender->rpc_url = mem_copy_text(rpc_url);
-    sender->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (sender->stop_fd < 0)
-        log_fatal(EX_OSERR, "cannot create an eventfd", "reason=\"%s\"", strerror(errno));
+    if (stop_open(&sender->stop, &detail) != ERR_OK)
+        log_fatal(EX_OSERR, "cannot start the sender", "reason=\"%s\"", detail.text);
     pthread_mutex_init(&sender->mutex, NULL);
     sender->count = given < RPC_ADDRESSES_MAX ? given : RPC_ADDRESSES_MAX;
     sender->addresses = NEW_ARRAY(sender->count, struct address);
@@ -195,8 +192,7 @@ void sender_stop(struct sender *sender)
     for (size_t i = 0; i < sender->count; i++)
         pthread_cond_broadcast(&sender->addresses[i].arrived);
     pthread_mutex_unlock(&sender->mutex);
-    if (eventfd_write(sender->stop_fd, 1) != 0)
-        log_error("cannot cancel running RPC calls; waiting for them", NULL);
+    stop_tell(&sender->stop);
     for (size_t i = 0; i < sender->count; i++)
         for (size_t t = 0; t < THREADS; t++)
             pthread_join(sender->addresses[i].threads[t], NULL);
@@ -210,7 +206,7 @@ void sender_stop(struct sender *sender)
         pthread_cond_destroy(&address->arrived);
     }
     pthread_mutex_destroy(&sender->mutex);
-    close(sender->stop_fd);
+    stop_close(&sender->stop);
     free(sender->addresses);
     free(sender->rpc_url);
     free(sender);
