@@ -43,13 +43,13 @@ enum err confinement_enter(
     char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
     struct confine_report report;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
-    size_t count = url != NULL ? url_files(url, files) : 0;
+    bool abstract = false;
+    size_t count = url != NULL ? url_files(url, files, &abstract) : 0;
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
         if (reread[i] != NULL)
             files[count++] = directory_of(reread[i]);
     process_open();
-    const bool abstract =
-        (service_manager != NULL && service_manager[0] == '@') || (url != NULL && url_is_abstract(url));
+    abstract |= service_manager != NULL && service_manager[0] == '@';
     const struct confine_settings settings = {.files = (const char *const *)files,
         .file_count = count,
         .secrets = secrets_files(),

@@ -40,23 +40,14 @@ static bool has_abstract_host(const char *hosts)
     return hosts != NULL && (hosts[0] == '@' || strstr(hosts, ",@") != NULL);
 }
 
-bool url_is_abstract(const char *url)
+size_t url_files(const char *url, char *out[static URL_FILES_MAX], bool *is_abstract)
 {
     PQconninfoOption *options = PQconninfoParse(url, NULL);
     PQconninfoOption *defaults = defaults_with(value_of(options, "service"));
-    const char *hosts = value_of(options, "host");
-    const bool is_abstract = has_abstract_host(hosts != NULL ? hosts : value_of(defaults, "host"));
-    PQconninfoFree(options);
-    PQconninfoFree(defaults);
-    return is_abstract;
-}
-
-size_t url_files(const char *url, char *out[static URL_FILES_MAX])
-{
-    PQconninfoOption *options = PQconninfoParse(url, NULL);
-    PQconninfoOption *defaults = defaults_with(value_of(options, "service"));
-    const char *service_file = getenv("PGSERVICEFILE"), *folder = getenv("PGSYSCONFDIR");
+    const char *service_file = getenv("PGSERVICEFILE"), *folder = getenv("PGSYSCONFDIR"),
+               *hosts = value_of(options, "host");
     size_t count = 0;
+    *is_abstract = has_abstract_host(hosts != NULL ? hosts : value_of(defaults, "host"));
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
         const char *path = value_of(options, keywords[i]);
         path = path != NULL ? path : value_of(defaults, keywords[i]);

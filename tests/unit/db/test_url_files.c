@@ -22,7 +22,8 @@ static int clean_environment(void **state)
 static void expect(const char *url, const char *files)
 {
     char *found[URL_FILES_MAX], text[512] = "";
-    const size_t count = url_files(url, found);
+    bool is_abstract;
+    const size_t count = url_files(url, found, &is_abstract);
     for (size_t i = 0; i < count; i++) {
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", found[i]);
         free(found[i]);
@@ -69,6 +70,14 @@ static void files_that_a_service_names_are_found(void **state)
 static void a_malformed_url_names_no_file(void **state)
 {
     expect("postgresql://u@h:port:port/d?sslcert", "");
+}
+
+static bool url_is_abstract(const char *url)
+{
+    char *found[URL_FILES_MAX];
+    bool is_abstract;
+    assert_int_equal(url_files(url, found, &is_abstract), 0);
+    return is_abstract;
 }
 
 static void abstract_sockets_are_found(void **state)
