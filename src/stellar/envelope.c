@@ -200,40 +200,30 @@ static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
 
 /* Validates the whole value before it is read, so that no read fails on malformed bytes and detail names the
  * byte at which decoding failed. */
-static enum err check_whole(enum xdr_type type, struct bytes xdr, struct detail *detail)
+static enum err decode(enum xdr_type type, enum err (*read)(struct xdr_reader *in, struct envelope *out),
+    struct bytes xdr, struct envelope *out, struct detail *detail)
 {
-    struct xdr_reader reader = xdr_reader(xdr);
-    enum err e = xdr_take(&reader, type, NULL);
+    struct xdr_reader whole = xdr_reader(xdr), in = whole;
+    enum err e = xdr_take(&whole, type, NULL);
     if (e == ERR_OK)
-        e = xdr_end(&reader);
-    if (e == ERR_OK)
-        return ERR_OK;
-    return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "Not a %s: at byte %zu of %zu: %s",
-        xdr_type_name(type), (size_t)(reader.at - xdr.data), xdr.len, err_text(e));
+        e = xdr_end(&whole);
+    if (e != ERR_OK)
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "Not a %s: at byte %zu of %zu: %s",
+            xdr_type_name(type), (size_t)(whole.at - xdr.data), xdr.len, err_text(e));
+    e = read(&in, out);
+    return e == ERR_OK ? e : detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
 }
 
 enum err envelope_decode(struct bytes xdr, struct envelope *out, struct detail *detail)
 {
     *out = (struct envelope){0};
-    enum err e = check_whole(XDR_TransactionEnvelope, xdr, detail);
-    if (e != ERR_OK)
-        return e;
-    struct xdr_reader reader = xdr_reader(xdr);
-    if ((e = read_envelope(&reader, out)) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
-    return ERR_OK;
+    return decode(XDR_TransactionEnvelope, read_envelope, xdr, out, detail);
 }
 
 enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detail *detail)
 {
     *out = (struct envelope){.form = ENVELOPE_V1};
-    enum err e = check_whole(XDR_Transaction, xdr, detail);
-    if (e != ERR_OK)
-        return e;
-    struct xdr_reader reader = xdr_reader(xdr);
-    if ((e = read_transaction(&reader, out)) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
-    return ERR_OK;
+    return decode(XDR_Transaction, read_transaction, xdr, out, detail);
 }
 
 bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 4], struct bytes message,
