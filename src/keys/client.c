@@ -123,8 +123,8 @@ enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **reque
 
 enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
 {
-    const struct wire_header header = {(uint32_t)payload(&keyd->request).len, type};
-    wire_put_header(keyd->request.data, &header);
+    be32_put(keyd->request.data, (uint32_t)payload(&keyd->request).len);
+    be32_put(keyd->request.data + 4, type);
     buf_clear(&keyd->answer);
     keyd->type = type;
     keyd->sent = 0;
@@ -152,7 +152,7 @@ enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answ
     return e;
 }
 
-void client_check(struct keyd *keyd)
+void keyd_check(struct keyd *keyd)
 {
     const int64_t now_ms = clock_ms();
     if (!take(keyd, now_ms))

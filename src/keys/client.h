@@ -56,10 +56,6 @@ void client_note_budget(struct keyd *keyd, int64_t left_stroops);
  * when it is not ERR_OK, or when the answer has bytes left. */
 MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer);
 
-/* Notices that an answer takes too long for which no call waits any more. Counts on what has been filled into
- * the budget. */
-void client_check(struct keyd *keyd);
-
 /* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE: not
  * within timeout_ms. */
 MUST_CHECK enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *detail);

@@ -84,11 +84,6 @@ int keyd_pidfd(const struct keyd *keyd)
     return keyd->child.pidfd;
 }
 
-void keyd_check(struct keyd *keyd)
-{
-    client_check(keyd);
-}
-
 bool keyd_ended(const struct keyd *keyd, struct detail *detail)
 {
     return spawn_ended(&keyd->child, 0, detail);

@@ -25,12 +25,6 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
     return ready > 0;
 }
 
-void wire_put_header(uint8_t out[static WIRE_HEADER_SIZE], const struct wire_header *header)
-{
-    be32_put(out, header->len);
-    be32_put(out + 4, header->type);
-}
-
 struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE])
 {
     return (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};

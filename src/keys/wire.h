@@ -58,7 +58,6 @@ enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t dea
 enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms);
 
 /* The first WIRE_HEADER_SIZE bytes of a frame. */
-void wire_put_header(uint8_t out[static WIRE_HEADER_SIZE], const struct wire_header *header);
 struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE]);
 
 /* Variable-length opaque, padded to 4 bytes as in XDR. *out is a view. */

@@ -313,7 +313,7 @@ static void the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fill
     assert_int_equal(metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0), BUDGET_LEFT);
     assert_int_equal(metric_read(METRIC_KEYD_SECONDS, METRIC_LEASE, 0), before + 1);
     clock_sleep_ms(1);
-    client_check(&talk.keyd);
+    keyd_check(&talk.keyd);
     assert_int_equal(metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0), 1000);
     end(&talk);
 }
@@ -323,15 +323,15 @@ static void an_answer_that_takes_too_long_is_noticed_without_a_call(void **state
     struct talk deaf;
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
-    client_check(&deaf.keyd);
+    keyd_check(&deaf.keyd);
     assert_false(deaf.keyd.lost);
     deaf.keyd.answer_by_ms = clock_ms() - 1;
     answer_lease(&deaf, 1);
-    client_check(&deaf.keyd); /* this process may have been stopped, not keyd */
+    keyd_check(&deaf.keyd); /* this process may have been stopped, not keyd */
     assert_false(deaf.keyd.lost);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
     deaf.keyd.answer_by_ms = clock_ms() - 1;
-    client_check(&deaf.keyd);
+    keyd_check(&deaf.keyd);
     assert_true(deaf.keyd.lost);
     end(&deaf);
 }
