@@ -19,18 +19,13 @@ enum {
 
 /* A row without a name begins a section. */
 #define SECTION(title) OPTION(CONFIG_TEXT, NULL, NULL, title, 0)
-#define OPTION(kind, name, fallback, help, readers)                                                          \
+#define BOUNDED(kind, name, fallback, help, min, max, readers)                                               \
     {                                                                                                        \
-        {name, kind, fallback, help, 0, 0}, readers                                                          \
+        {name, kind, fallback, help, min, max}, readers                                                      \
     }
-#define NUMBER(name, fallback, help, min, max, readers)                                                      \
-    {                                                                                                        \
-        {name, CONFIG_NUMBER, fallback, help, min, max}, readers                                             \
-    }
-#define DURATION(name, fallback, help, min_ms, max_ms, readers)                                              \
-    {                                                                                                        \
-        {name, CONFIG_DURATION, fallback, help, min_ms, max_ms}, readers                                     \
-    }
+#define OPTION(kind, name, fallback, help, readers) BOUNDED(kind, name, fallback, help, 0, 0, readers)
+#define NUMBER(...) BOUNDED(CONFIG_NUMBER, __VA_ARGS__)
+#define DURATION(...) BOUNDED(CONFIG_DURATION, __VA_ARGS__) /* in milliseconds */
 
 const struct option_row option_rows[] = {
     SECTION("Database"),
