@@ -14,29 +14,25 @@
 
 const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
-        "Serves the API and ingests ledgers. On SIGTERM or SIGINT it answers open requests and ends. SIGHUP\n"
-        "and a change of CLIENTS_FILE make it read the clients again.",
+        "Serves the API and ingests ledgers. On SIGTERM or SIGINT it answers open requests and ends.\n"
+        "SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
         0, cmd_serve},
     {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"}, "brings the pool to N channel accounts",
         "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
         "Retired accounts are merged into the distribution account. Prints first what it will do.",
         1, cmd_ensure_accounts},
     {"import-accounts", FOR_IMPORT_ACCOUNTS, {" < SEEDS"}, "takes existing accounts into the pool",
-        "Reads secret seeds (S...), one a line, from standard input, and takes their accounts into the pool, "
-        "with\n"
-        "their balances and sponsors. Each must exist on the network and have no signer but its master key "
-        "and\n"
-        "no subentries. Prints what became of each, by address. May be repeated.\n"
+        "Reads secret seeds (S...), one a line, from standard input, and takes their accounts into the\n"
+        "pool, with their balances and sponsors. Each must exist on the network and have no signer but its\n"
+        "master key and no subentries. Prints what became of each, by address. May be repeated.\n"
         "Exit code 0: all are in the pool, 1: some were refused.",
         0, cmd_import_accounts},
     {"rotate-master-key", FOR_ROTATE_MASTER_KEY, {""}, "seals all seeds under another master key",
-        "Opens the sealed seed of each account with the old master key, and seals it again under the new "
-        "one, in\n"
-        "batches, while fairway serve runs. MASTER_KEY_FILE is the new key, OLD_MASTER_KEY_FILE the old one; "
-        "either\n"
-        "may be the passphrase instead. Every replica must have both keys. DATABASE_URL has the owner's "
-        "role.\n"
-        "May be killed and repeated. Exit code 1: a seed did not open, so the old key is still needed.",
+        "Opens the sealed seed of each account with the old master key, and seals it again under the new\n"
+        "one, in batches, while fairway serve runs. MASTER_KEY_FILE is the new key, OLD_MASTER_KEY_FILE\n"
+        "the old one; either may be the passphrase instead. Every replica must have both keys.\n"
+        "DATABASE_URL has the owner's role. May be killed and repeated. Exit code 1: a seed did not open,\n"
+        "so the old key is still needed.",
         0, cmd_rotate_master_key},
     {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
         "lists channel accounts, puts them back into use or retires them",
@@ -44,13 +40,13 @@ const struct command commands[] = {
         "out of the pool (retire).",
         ANY_NUMBER, cmd_accounts},
     {"hold", FOR_HOLD, {" REASON", " --show"}, "stops granting leases after the database went back in time",
-        "Stops granting leases until every transaction whose lease this database may have lost has expired:\n"
-        "for a database that went back in time, such as a copied volume. --show prints the current hold.",
+        "Stops granting leases until every transaction whose lease this database may have lost has\n"
+        "expired: for a database that went back in time, such as a copied volume. --show prints the\n"
+        "current hold.",
         1, cmd_hold},
     {"pause", FOR_PAUSE, {" --reason REASON"}, "stops granting leases until fairway resume",
-        "Stops granting leases, in all replicas, until fairway resume: for maintenance, or when something "
-        "is\n"
-        "wrong. Clients get GRANTS_SUSPENDED, and /readyz has the reason. Open leases go on and end.",
+        "Stops granting leases, in all replicas, until fairway resume: for maintenance, or when something\n"
+        "is wrong. Clients get GRANTS_SUSPENDED, and /readyz has the reason. Open leases go on and end.",
         0, cmd_pause},
     {"resume", FOR_RESUME, {""}, "ends a pause", "Ends the pause that fairway pause began. It ends no hold.",
         0, cmd_resume},
@@ -63,24 +59,21 @@ const struct command commands[] = {
         "(live), and prints its answer. Exit code 0: yes, 1: no.",
         1, cmd_health},
     {"check", FOR_CHECK, {""}, "checks the settings and what they lead to, one line each",
-        "Checks what fairway serve needs, with its settings: options, keys, database, RPCs, the "
-        "distribution\n"
-        "account, the pool. Each line says ok, look or ACT, and what to do. May run beside fairway serve.\n"
+        "Checks what fairway serve needs, with its settings: options, keys, database, RPCs, the\n"
+        "distribution account, the pool. Each line says ok, look or ACT, and what to do. May run beside\n"
+        "fairway serve.\n"
         "Exit code 0: no line says ACT, 1: one does.",
         0, cmd_check},
     {"status", FOR_STATUS, {" [--watch] [--json]"}, "shows how the service is, one line a question",
-        "Shows what the serve process on this host knows: may leases be granted, is there room, do leases "
-        "end,\n"
-        "is it fast, is there money, which part is sick, and what happened last. The same as the page "
-        "/status\n"
-        "of the admin listener. Exit code 0: leases are granted, 1: not, or there is no answer.",
+        "Shows what the serve process on this host knows: may leases be granted, is there room, do leases\n"
+        "end, is it fast, is there money, which part is sick, and what happened last. The same as the page\n"
+        "/status of the admin listener. Exit code 0: leases are granted, 1: not, or there is no answer.",
         0, cmd_status},
     {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
         "Creates or updates the database schema.", 0, cmd_migrate},
     {"keygen", FOR_KEYGEN, {" FILE", " --client FILE"}, "makes a master key, or the key of a client",
-        "Writes a new 32-byte master key to FILE, which must not exist; or, with --client, the secret seed "
-        "of\n"
-        "a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
+        "Writes a new 32-byte master key to FILE, which must not exist; or, with --client, the secret seed\n"
+        "of a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
         1, cmd_keygen},
     {"token", FOR_TOKEN,
         {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]",
@@ -89,7 +82,8 @@ const struct command commands[] = {
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
         "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.\n"
         "With --check, reads a token from standard input and prints each check that serve makes of it, now\n"
-        "and for this request, with CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE. Exit code 0: valid, 1: refused.",
+        "and for this request, with CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE. Exit code 0: valid, 1:\n"
+        "refused.",
         4, cmd_token},
 };
 
