@@ -31,8 +31,8 @@ bool log_is_json(void);
  * msg is a constant phrase; fields is a printf format of key=value pairs, or NULL:
  *     log_info("ledger committed", "ledger=%u settled=%zu detail=\"%s\"", sequence, settled, detail.text);
  * The conversions are s (also with a precision), d and u (also with the lengths l, ll, z and j), and f
- * (always three decimals). Quotes, backslashes and control characters of %s are escaped, and a value without
- * quotes gets them when it needs them, so that no value can end the line or look like another field.
+ * (finite; always three decimals). Quotes, backslashes and control characters of %s are escaped, and a value
+ * without quotes gets them when it needs them, so that no value can end the line or look like another field.
  * In JSON a value that is one number conversion is a number, and every other value a string; what is not
  * UTF-8 becomes U+FFFD.
  */

@@ -1,7 +1,6 @@
 /* Formats and writes log lines. It allocates nothing and takes no lock, so any thread may log at any time. */
 #include "base/log.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -127,21 +126,11 @@ static void put_value(struct line *line, const char *text, size_t max)
         put_quote(line);
 }
 
-static void put_real(struct line *line, double value)
-{
-    char number[330]; /* the largest has 309 digits */
-    const int len = snprintf(number, sizeof number, "%.3f", value);
-    if (line->json && !line->quoted && !isfinite(value))
-        put(line, "null", 4);
-    else
-        put(line, number, (size_t)len);
-}
-
 /* Writes the conversion whose '%' precedes *at, and moves *at to its last character. Width and flags are
  * ignored, as is the precision of a number; no log line needs them. */
 static void put_conversion(struct line *line, const char **at, va_list *args)
 {
-    char number[48] = "";
+    char number[330] = ""; /* the largest has 309 digits, a point and three */
     size_t precision = SIZE_MAX;
     const char *conversion = *at + strspn(*at, "-+ #0123456789");
     if (*conversion == '.') {
@@ -164,8 +153,8 @@ static void put_conversion(struct line *line, const char **at, va_list *args)
             wide ? va_arg(*args, unsigned long long) : va_arg(*args, unsigned));
         break;
     case 'f':
-        put_real(line, va_arg(*args, double));
-        return;
+        snprintf(number, sizeof number, "%.3f", va_arg(*args, double));
+        break;
     default: /* a bug; the arguments that follow cannot be read */
         put(line, "?", 1);
         line->full = true;

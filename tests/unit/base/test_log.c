@@ -1,7 +1,6 @@
 /* Rules of base/log.h: an event is one line, and no value can end it or look like another field. */
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -112,11 +111,9 @@ static void a_json_line_has_the_same_members(void **state)
         "\"at\":\"file.c:9\",\"sql\":\"f(4) = 1\"}\n");
     LOGGED(log_error("no fields", NULL));
     assert_string_equal(line, "\"level\":\"error\",\"msg\":\"no fields\"}\n");
-    LOGGED(log_warn("odd", "text=\"%.3s\" none=%s not=%f too=%f big=%" PRIu64, "abcdef", "", (double)NAN,
-        (double)-INFINITY, UINT64_MAX));
+    LOGGED(log_warn("odd", "text=\"%.3s\" none=%s big=%" PRIu64, "abcdef", "", UINT64_MAX));
     assert_string_equal(line,
-        "\"level\":\"warn\",\"msg\":\"odd\",\"text\":\"abc\",\"none\":\"\",\"not\":null,"
-        "\"too\":null,\"big\":18446744073709551615}\n");
+        "\"level\":\"warn\",\"msg\":\"odd\",\"text\":\"abc\",\"none\":\"\",\"big\":18446744073709551615}\n");
     assert_int_equal(log_set_format("xml"), ERR_CONFIG);
     assert_true(log_is_json());
 }
