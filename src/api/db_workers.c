@@ -115,7 +115,7 @@ void db_workers_stop(struct db_workers *workers)
 {
     pthread_mutex_lock(&workers->mutex);
     workers->stopping = true;
-    struct fair_item *rest = fair_queue_take_all(&workers->queue);
+    struct fair_item *rest = fair_queue_take_late(&workers->queue, INT64_MAX);
     pthread_cond_broadcast(&workers->arrived);
     pthread_mutex_unlock(&workers->mutex);
     end_all(rest, ERR_SHUTTING_DOWN);

@@ -56,8 +56,3 @@ struct fair_item *fair_queue_take_late(struct fair_queue *queue, int64_t now_ms)
     INVARIANT((queue->first == NULL) == (queue->count == 0));
     return late;
 }
-
-struct fair_item *fair_queue_take_all(struct fair_queue *queue)
-{
-    return fair_queue_take_late(queue, INT64_MAX);
-}

@@ -30,8 +30,7 @@ struct fair_queue {
 MUST_CHECK enum err fair_queue_add(struct fair_queue *queue, struct fair_item *item);
 /* NULL: the queue is empty. */
 struct fair_item *fair_queue_take(struct fair_queue *queue);
-/* The same for all items, and for those whose deadlines have passed, as a list in their order. */
-struct fair_item *fair_queue_take_all(struct fair_queue *queue);
+/* The same for those whose deadlines have passed, as a list in their order; at INT64_MAX all have. */
 struct fair_item *fair_queue_take_late(struct fair_queue *queue, int64_t now_ms);
 
 #endif

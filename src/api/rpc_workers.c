@@ -134,7 +134,7 @@ void rpc_workers_stop(struct rpc_workers *workers)
         rpc_free(workers->threads[i].rpc);
     }
     for (size_t kind = 0; kind < RPC_WORK_KINDS; kind++)
-        for (struct fair_item *item = fair_queue_take_all(&workers->queues[kind].waiting), *next;
+        for (struct fair_item *item = fair_queue_take_late(&workers->queues[kind].waiting, INT64_MAX), *next;
              item != NULL; item = next) {
             struct rpc_work *work = (struct rpc_work *)item;
             next = item->next;
