@@ -64,8 +64,7 @@ enum {
         "HTTP requests by the code of their problem; OK: without one. The route other: of no route.")        \
     X(CLIENT_REQUESTS, COUNTER, "fairway_client_requests_total", CLIENT, CODE, NONE,                         \
         "The same requests by client; none: not authenticated, or no token is needed; other: a client "      \
-        "after "                                                                                             \
-        "the first 16.")                                                                                     \
+        "after the first 16.")                                                                               \
     X(REQUEST_SECONDS, SECONDS, "fairway_http_request_duration_seconds", ROUTE, NONE, NONE,                  \
         "From a request's first line to the end of its reply, with what it waits for by ?wait=.")            \
     X(CONNECTIONS, GAUGE, "fairway_http_connections", LISTENER, NONE, NONE, "Open connections.")             \
@@ -100,8 +99,7 @@ enum {
         "How often this replica has taken the lead.")                                                        \
     X(RPC_CALLS, COUNTER, "fairway_rpc_calls_total", RPC, METHOD, RESULT,                                    \
         "Calls of Stellar RPC; rpc: the place in RPC_URL. error: an error of JSON-RPC, also that a ledger "  \
-        "has "                                                                                               \
-        "not closed yet; failed: no answer, or none that can be used.")                                      \
+        "has not closed yet; failed: no answer, or none that can be used.")                                  \
     X(RPC_SECONDS, SECONDS, "fairway_rpc_call_duration_seconds", RPC, METHOD, NONE,                          \
         "Duration of these calls.")                                                                          \
     X(RPC_REFUTED, COUNTER, "fairway_rpc_ledgers_refuted_total", RPC, NONE, NONE,                            \
