@@ -196,11 +196,11 @@ test('with LOG_FORMAT=json every line of the log is an object, that of the key p
 });
 
 test('a variable whose name is almost an option is named at start, without its value', TIMEOUT, async () => {
-  const { code, error } = await run(['migrate'], { LOG_LEVLE: 'secret', KEYD_MAX_FEES: 'secret', HTTP_PROXY: 'x', PGHOST: 'x', FAIRWAY_PORT: 'x', NUM_CHANNEL_ACCOUNTS: '3',
+  const { code, error } = await run(['migrate'], { LOG_LEVLE: 'secret', MASTER_KEY_FIEL: 'secret', HTTP_PROXY: 'x', PGHOST: 'x', FAIRWAY_PORT: 'x', NUM_CHANNEL_ACCOUNTS: '3',
     RPC_URL_FILE: '', DATABASE_URL_FILE: '' });
   assert.equal(code, 0, error);
   assert.deepEqual([...error.matchAll(/level=warn msg="an environment variable is no option[^"]*" (.*)/g)].map(([, fields]) => fields),
-    ['variable="LOG_LEVLE" option=LOG_LEVEL', 'variable="KEYD_MAX_FEES" option=KEYD_MAX_FEES_PER_HOUR']);
+    ['variable="LOG_LEVLE" option=LOG_LEVEL', 'variable="MASTER_KEY_FIEL" option=MASTER_KEY_FILE']);
   assert.doesNotMatch(error, /secret/);
   const usual = await run(['migrate'], {}, { ...process.env, ...world.env });
   assert.doesNotMatch(usual.error, /is no option/);
