@@ -155,14 +155,6 @@ static void http_1_0_is_answered_and_closed(void **state)
     hang_up(&client);
 }
 
-static void routes_that_cannot_be_served_do_not_start(void **state)
-{
-    struct http_server *none = NULL;
-    struct http_route two = {"GET", "/{a}/{b}", 0, hello, NULL, NULL};
-    struct http_server_settings settings = {.address = ":0", .routes = &two, .route_count = 1};
-    assert_int_equal(http_server_start(&settings, &none, NULL), ERR_INTERNAL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,7 +166,6 @@ int main(void)
         cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text),
         cmocka_unit_test(refusals_without_a_body_keep_the_connection),
         cmocka_unit_test(http_1_0_is_answered_and_closed),
-        cmocka_unit_test(routes_that_cannot_be_served_do_not_start),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
