@@ -2,7 +2,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,80 +9,161 @@
 
 void hex_encode(const uint8_t *data, size_t len, char *out)
 {
-    sodium_bin2hex(out, 2 * len + 1, data, len);
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[data[i] >> 4];
+        out[2 * i + 1] = digits[data[i] & 15];
+    }
+    out[2 * len] = '\0';
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
 }
 
 enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len)
 {
-    return text_len == 2 * len && sodium_hex2bin(out, len, text, text_len, NULL, NULL, NULL) == 0
-               ? ERR_OK
-               : ERR_MALFORMED;
+    if (text_len != 2 * len)
+        return ERR_MALFORMED;
+    for (size_t i = 0; i < len; i++) {
+        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return ERR_MALFORMED;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return ERR_OK;
 }
 
-/* ---- base64: libsodium refuses what is not canonical, and terminates what it writes */
+static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void base64_add(struct buf *out, struct bytes bytes)
 {
-    const size_t size = sodium_base64_encoded_len(bytes.len, sodium_base64_VARIANT_ORIGINAL);
-    buf_reserve(out, size);
-    sodium_bin2base64(
-        (char *)out->data + out->len, size, bytes.data, bytes.len, sodium_base64_VARIANT_ORIGINAL);
-    out->len += size - 1;
+    if (bytes.len == 0)
+        return; /* an empty buffer may have no memory */
+    buf_reserve(out, (bytes.len + 2) / 3 * 4);
+    uint8_t *at = out->data + out->len;
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
+        uint32_t group = (uint32_t)bytes.data[i] << 16;
+        if (have > 1)
+            group |= (uint32_t)bytes.data[i + 1] << 8;
+        if (have > 2)
+            group |= bytes.data[i + 2];
+        *at++ = (uint8_t)base64_alphabet[group >> 18];
+        *at++ = (uint8_t)base64_alphabet[group >> 12 & 63];
+        *at++ = (uint8_t)(have > 1 ? base64_alphabet[group >> 6 & 63] : '=');
+        *at++ = (uint8_t)(have > 2 ? base64_alphabet[group & 63] : '=');
+    }
+    out->len = (size_t)(at - out->data);
 }
 
-static char *encode(struct bytes bytes, int variant)
+char *base64_encode(struct bytes bytes)
 {
-    const size_t size = sodium_base64_encoded_len(bytes.len, variant);
-    return sodium_bin2base64(NEW_ARRAY(size, char), size, bytes.data, bytes.len, variant);
+    struct buf out = {0};
+    base64_add(&out, bytes);
+    buf_add(&out, "", 1);
+    return (char *)out.data;
 }
 
-/* libsodium takes bytes above 0x7f for digits where char is signed. */
-static enum err decode_to(
-    const char *text, size_t text_len, int variant, uint8_t *out, size_t room, size_t *len)
+/* Returns 0 to 63, or UINT32_MAX. A table, because ledgers arrive as megabytes of base64. It has each digit's
+ * value plus one, so that 0 means no digit. */
+static uint32_t base64_digit(char c)
 {
-    uint8_t all = 0;
-    for (size_t i = 0; i < text_len; i++)
-        all |= (uint8_t)text[i];
-    return all < 0x80 && sodium_base642bin(out, room, text, text_len, NULL, len, NULL, variant) == 0
-               ? ERR_OK
-               : ERR_MALFORMED;
+    /* clang-format off */
+    static const uint8_t digits[256] = {
+        ['A'] = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+        ['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
+        51, 52,
+        ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
+        ['+'] = 63,
+        ['/'] = 64,
+    };
+    /* clang-format on */
+    return digits[(uint8_t)c] - 1u;
 }
 
-static enum err decode(const char *text, size_t text_len, int variant, struct buf *out)
+/* Decodes groups of four digits. Returns whether all were digits: this is looked at once, at the end, because
+ * it is faster. */
+static bool decode_groups(const char *text, size_t groups, uint8_t *to)
 {
-    const size_t room = text_len / 4 * 3 + 3;
+    uint32_t all = 0;
+    for (; groups > 0; groups--, text += 4, to += 3) {
+        const uint32_t a = base64_digit(text[0]), b = base64_digit(text[1]), c = base64_digit(text[2]),
+                       d = base64_digit(text[3]), group = a << 18 | b << 12 | c << 6 | d;
+        all |= a | b | c | d;
+        to[0] = (uint8_t)(group >> 16);
+        to[1] = (uint8_t)(group >> 8);
+        to[2] = (uint8_t)group;
+    }
+    return all < 64;
+}
+
+enum err base64_decode_to(const char *text, size_t text_len, uint8_t *out, size_t *len)
+{
+    *len = 0;
+    if (text_len == 0)
+        return ERR_OK;
+    if (text_len % 4 != 0)
+        return ERR_MALFORMED;
+    const size_t groups = text_len / 4 - 1, padding = text[text_len - 1] != '='   ? 0
+                                                      : text[text_len - 2] != '=' ? 1
+                                                                                  : 2;
+    static const uint8_t unused[] = {0, 0x03, 0x0f}; /* bits of the last digit */
+    char last[4];
+    uint8_t bytes[3];
+    memcpy(last, text + 4 * groups, sizeof last);
+    if (padding > 0 && (base64_digit(last[3 - padding]) & unused[padding]) != 0)
+        return ERR_MALFORMED;
+    memset(last + sizeof last - padding, base64_alphabet[0], padding);
+    if (!decode_groups(text, groups, out) || !decode_groups(last, 1, bytes))
+        return ERR_MALFORMED;
+    memcpy(out + 3 * groups, bytes, 3 - padding);
+    *len = 3 * groups + 3 - padding;
+    return ERR_OK;
+}
+
+enum err base64_decode(const char *text, size_t text_len, struct buf *out)
+{
     size_t len;
-    buf_reserve(out, room);
-    enum err e = decode_to(text, text_len, variant, out->data + out->len, room, &len);
+    buf_reserve(out, text_len / 4 * 3 + 1);
+    enum err e = base64_decode_to(text, text_len, out->data + out->len, &len);
     if (e == ERR_OK)
         out->len += len;
     return e;
 }
 
-char *base64_encode(struct bytes bytes)
-{
-    return encode(bytes, sodium_base64_VARIANT_ORIGINAL);
-}
-
-enum err base64_decode(const char *text, size_t text_len, struct buf *out)
-{
-    return decode(text, text_len, sodium_base64_VARIANT_ORIGINAL, out);
-}
-
-/* libsodium writes no byte before it has read those that it is made of. */
-enum err base64_decode_to(const char *text, size_t text_len, uint8_t *out, size_t *len)
-{
-    return decode_to(text, text_len, sodium_base64_VARIANT_ORIGINAL, out, text_len / 4 * 3, len);
-}
-
 char *base64_url_encode(struct bytes bytes)
 {
-    return encode(bytes, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    char *text = base64_encode(bytes);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '+')
+            *at = '-';
+        else if (*at == '/')
+            *at = '_';
+    text[strcspn(text, "=")] = '\0';
+    return text;
 }
 
 enum err base64_url_decode(const char *text, size_t text_len, struct buf *out)
 {
-    return decode(text, text_len, sodium_base64_VARIANT_URLSAFE_NO_PADDING, out);
+    const size_t padded_len = (text_len + 3) / 4 * 4;
+    if (text_len % 4 == 1)
+        return ERR_MALFORMED; /* six bits are no byte */
+    AUTO_FREE char *padded = NEW_ARRAY(padded_len + 1, char);
+    memset(padded, '=', padded_len);
+    for (size_t i = 0; i < text_len; i++) {
+        if (text[i] == '+' || text[i] == '/' || text[i] == '=')
+            return ERR_MALFORMED;
+        padded[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    }
+    return base64_decode(padded, padded_len, out);
 }
 
 /* ---- numbers and text */
