@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 git rev-parse HEAD >/dev/null
 
 tracked() { # PATHSPEC...
-    git ls-files -- "$@" | grep -v -e /corpus/ -e 'package-lock\.json$'
+    git ls-files -- "$@" | grep -v -e /corpus/ -e 'package-lock\.json$' -e 'Cargo\.lock$'
 }
 text() { # PATHSPEC...
     tracked "$@" | xargs cat
@@ -16,7 +16,7 @@ text() { # PATHSPEC...
 {
     echo "$(text 'src/*.[ch]' 'include/*.h' 'cmd/*.[ch]' ':!src/xdr/schema.c' ':!include/xdr/types.h' | wc -l) lines of C and headers outside the generated schema"
     echo "$(text 'migrations/*.sql' | sed 's/--.*//' | grep -c '[^[:space:]]') lines of SQL without comments and blank lines"
-    echo "$(text tests | wc -l) lines of tests, without corpora and package-lock.json"
+    echo "$(text tests | wc -l) lines of tests, without corpora and lock files"
     echo "$(tracked 'tests/defects/*.patch' | wc -l) planted defects"
     tracked '*.md' | xargs wc -c | sed -E 's/^ *([0-9]+) /\1 bytes of /; s/of total$/of all pages/'
 } | awk -v lint="${1:-}" '
