@@ -247,7 +247,7 @@ asan: install-test
 tsan: install-test
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
 SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_idempotency api_list api_metrics api_prepare api_rpc api_stop api_transactions \
-    engine engine_cancel engine_deadlines engine_faults engine_sharing follow funds idempotency ingest janitor \
+    engine engine_cancel engine_deadlines engine_faults engine_sharing funds idempotency ingest janitor \
     keyd keyd_life leader limits watch) \
     $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
     http/test_framing http/test_hangups http/test_reply http/test_slow ingest/test_status \

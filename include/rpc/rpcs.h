@@ -44,7 +44,8 @@ struct rpcs_ledgers {
 void rpcs_ask_ledgers(struct rpcs *rpcs, size_t address, uint32_t start, uint32_t limit);
 /* Moves its answer, each once. False: there is none. */
 bool rpcs_take_ledgers(struct rpcs *rpcs, size_t address, struct rpcs_ledgers *out);
-/* Milliseconds since it was asked what it has not answered; -1: nothing. */
+/* Milliseconds since it was asked what it has not answered; 0: its answer is there and was not taken; -1:
+ * neither. */
 int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address);
 /* Returns when an answer has come that nobody has taken, or at this clock_ms(). */
 void rpcs_wait(struct rpcs *rpcs, int64_t until_ms);

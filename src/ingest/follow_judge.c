@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/log.h"
 
 /* At the tip, a second address is waited for, for this part of a ledger's time. */
@@ -38,6 +39,7 @@ static const struct follow_source *witness_of(const struct follow *follow, const
 
 enum err follow_found(struct follow *follow, const struct follow_source *source, struct follow_ledger *out)
 {
+    INVARIANT(source != NULL);
     follow->latest = source->latest;
     follow->proved = source->chain.proved || witness_of(follow, source) != NULL;
     *out = (struct follow_ledger){
@@ -91,6 +93,7 @@ static bool awaits_witness(struct follow *follow, const struct follow_source *so
 static enum err unproved(
     struct follow *follow, const struct follow_source *source, bool whole, struct detail *detail)
 {
+    INVARIANT(source != NULL);
     const struct chain *chain = &source->chain;
     char node[ADDRESS_SIZE] = "nobody";
     if (chain->first.value.has_signature)
@@ -179,6 +182,7 @@ static enum err judge_believed(struct follow *follow, struct follow_ledger *out,
         else if (follow_is_waited_for(other) && wait_ms < RPCS_ALONE_MS)
             wait_ms = contradicts ? RPCS_ALONE_MS : follow->ledger_ms;
     }
+    INVARIANT(source != NULL);
     if (clock_ms() - source->chain.got_ms < wait_ms)
         return detail_set(detail, ERR_LEDGER_AHEAD, "no other RPC of RPC_URL has the ledger yet");
     if (differs != NULL)

@@ -144,7 +144,7 @@ int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address)
 {
     const struct rpcs_source *source = &rpcs->sources[address];
     pthread_mutex_lock(&rpcs->mutex);
-    const int64_t waits_ms = source->asked ? clock_ms() - source->asked_ms : -1;
+    const int64_t waits_ms = source->asked ? clock_ms() - source->asked_ms : source->answered ? 0 : -1;
     pthread_mutex_unlock(&rpcs->mutex);
     return waits_ms;
 }
