@@ -33,12 +33,6 @@ static void begin_at(struct follow *follow, const struct cursor *after, uint32_t
         follow_forget(&follow->sources[i]);
 }
 
-void follow_open(struct follow *follow)
-{
-    for (size_t i = 0; i < rpcs_count(follow->rpcs); i++)
-        follow->sources[i].limit = FOLLOW_FETCH_MAX;
-}
-
 void follow_close(struct follow *follow)
 {
     for (size_t i = 0; i < RPC_ADDRESSES_MAX; i++)
@@ -131,9 +125,9 @@ static void ask(struct follow *follow, bool whole)
     for (size_t i = 0; i < rpcs_count(follow->rpcs); i++) {
         const struct follow_source *source = &follow->sources[i];
         if (source->chain.holds && needs_more(follow, source, whole))
-            rpcs_ask_ledgers(follow->rpcs, i, source->chain.last + 1, source->limit);
+            rpcs_ask_ledgers(follow->rpcs, i, source->chain.last + 1, FOLLOW_FETCH_MAX >> source->halved);
         else if (!source->chain.holds && !one_catches_up)
-            rpcs_ask_ledgers(follow->rpcs, i, follow->due, source->limit);
+            rpcs_ask_ledgers(follow->rpcs, i, follow->due, FOLLOW_FETCH_MAX >> source->halved);
     }
 }
 
@@ -146,7 +140,7 @@ static void take_ledgers(struct follow *follow, size_t i, struct rpcs_ledgers *a
     const enum err e = goes_on ? chain_extend(&source->chain, &rules, &answer->ledgers, &source->detail)
                                : chain_begin(&source->chain, &rules, &follow->after, follow->due,
                                      &answer->ledgers, &source->detail);
-    source->limit += source->limit < FOLLOW_FETCH_MAX;
+    source->halved -= source->halved > 0;
     if (e == ERR_OK)
         return;
     if (goes_on)
@@ -171,7 +165,7 @@ static void take_answer(struct follow *follow, size_t i, struct rpcs_ledgers *an
     source->detail = answer->detail;
     source->chain.contradicts = false;
     if (!tells_latest && answer->e != ERR_CANCELLED) {
-        source->limit = source->limit > 1 ? source->limit / 2 : 1;
+        source->halved += source->halved < FOLLOW_HALVED_MAX;
         follow_fails(follow, i, answer->detail.text);
     }
     if (answer->e == ERR_LEDGER_AHEAD && !follow->signatures && source->latest + 1 >= follow->due)

@@ -25,6 +25,7 @@
 #define FOLLOW_UNSIGNED_MAX 16
 /* Ledgers in one answer; each may be megabytes. */
 #define FOLLOW_FETCH_MAX 10
+#define FOLLOW_HALVED_MAX 3
 
 struct follow_source {
     struct chain chain; /* from the ledger that is due on; empty: it has none */
@@ -32,7 +33,7 @@ struct follow_source {
     struct detail detail;
     uint32_t latest;       /* of its ledgers, as it has said last; 0: not known */
     int64_t asked_ms;      /* its last answer's question */
-    uint32_t limit;        /* ledgers in its next answer */
+    unsigned halved;       /* how often FOLLOW_FETCH_MAX is, for its next answer */
     bool had;              /* the last committed ledger */
     unsigned away_s;       /* 0: it is waited for; else */
     int64_t away_until_ms; /* only after this */
@@ -63,8 +64,7 @@ struct follow_ledger {
     int64_t asked_ms, got_us;    /* clock_ms() of the question and clock_us() of the answer that had it */
 };
 
-/* The caller has set rpcs, trust (opened), network and ledger_ms, and calls follow_close. */
-void follow_open(struct follow *follow);
+/* The caller has set rpcs, trust (opened), network and ledger_ms. */
 void follow_close(struct follow *follow);
 
 /*

@@ -158,7 +158,6 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     start_rpcs(ingest, settings);
     *follow = (struct follow){
         .rpcs = ingest->rpcs, .trust = trust, .network = settings->network, .ledger_ms = settings->ledger_ms};
-    follow_open(follow);
     start_threads(ingest, settings);
     *out = ingest;
     return ERR_OK;

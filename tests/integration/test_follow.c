@@ -133,7 +133,6 @@ static void start(size_t count, bool signatures)
         follow.trust.validators = (struct validators){NEW(struct validator), 1};
         follow.trust.validators.list->key = built_validator();
     }
-    follow_open(&follow);
     latest = FIRST;
     struct built_ledger first = after(FIRST, &(struct served){.hash = {{1}}});
     build(true_ledger(FIRST), &first);

@@ -20,7 +20,6 @@ struct gap_world *gap_world_new(void)
     const struct feed feed = ledger_feed_source(world->feed);
     world->rpcs = rpcs_start_feeds(&feed, 1, &(struct rpcs_settings){.ledger_ms = 1000});
     world->follow = (struct follow){.rpcs = world->rpcs, .network = world->network, .ledger_ms = 1000};
-    follow_open(&world->follow);
     take_lead(&world->lead);
     assert_int_equal(commit_received(&world->lead, &first, &committed, NULL), ERR_OK);
     return world;
