@@ -167,7 +167,7 @@ static enum err differ(struct follow *follow, const struct follow_source *a, con
 /* Without signatures, what two say counts. */
 static enum err judge_believed(struct follow *follow, struct follow_ledger *out, struct detail *detail)
 {
-    const struct follow_source *source = NULL, *differs = NULL;
+    const struct follow_source *source = first_that_holds(follow, false), *differs = NULL;
     int64_t wait_ms = 0;
     for (size_t i = 0; i < rpcs_count(follow->rpcs); i++) {
         const struct follow_source *other = &follow->sources[i];
@@ -175,11 +175,9 @@ static enum err judge_believed(struct follow *follow, struct follow_ledger *out,
                                  rpcs_waits_ms(follow->rpcs, i) < follow->ledger_ms;
         if (other->chain.holds && witness_of(follow, other) != NULL)
             return follow_found(follow, other, out);
-        if (other->chain.holds && source != NULL)
+        if (other->chain.holds && other != source)
             differs = other;
-        else if (other->chain.holds)
-            source = other;
-        else if (follow_is_waited_for(other) && wait_ms < RPCS_ALONE_MS)
+        else if (!other->chain.holds && follow_is_waited_for(other) && wait_ms < RPCS_ALONE_MS)
             wait_ms = contradicts ? RPCS_ALONE_MS : follow->ledger_ms;
     }
     INVARIANT(source != NULL);
