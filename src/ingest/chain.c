@@ -14,7 +14,7 @@ void chain_free(struct chain *chain)
 
 /* ---- the first one */
 
-/* A value may be signed for a time before the last one (testnet begins anew under the same name). */
+/* How much earlier than the last ledger one may close: less is a ledger from before testnet was reset. */
 #define CLOSE_TIME_SLACK_S 60
 
 /* Anybody can write a number into a header: whether the network's ledger of that number is another one than

@@ -16,7 +16,7 @@ void follow_put_away(struct follow *follow, size_t i, const char *why);
 void follow_fails(struct follow *follow, size_t i, const char *why);
 /* Whether an answer is still waited for. */
 bool follow_waits(struct follow *follow);
-/* Whether this one's is, or it was not asked about the ledger due. */
+/* Whether the answer of this address is, and is not late yet (FOLLOW_HANGS_MS). */
 bool follow_is_pending(const struct follow *follow, size_t i);
 
 /* Whether two first ledgers are signed that differ: results were forged, or a set was proposed and lost. */

@@ -122,8 +122,8 @@ static enum err differ(const struct reading *reading, const struct rpcs_answer *
         number_of(reading, a), number_of(reading, b), address);
 }
 
-/* A liar must not decide while the other RPC restarts. Whoever reads only now and then may have stopped long
- * ago: then the time begins anew. */
+/* A liar must not decide while the other RPC restarts. After a long time without a read, the wait starts
+ * again. */
 static enum err judge_alone(struct reading *reading, const struct rpcs_answer *alone, struct detail *detail)
 {
     struct rpcs *rpcs = reading->rpcs;
