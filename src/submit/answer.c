@@ -1,5 +1,4 @@
-/* The table of answers. No answer ends a lease: only a ledger does. src/README.md explains them.
- */
+/* The table of answers; answer.h says what follows from each. No answer ends a lease: only a ledger does. */
 #include "answer.h"
 
 #include "base/mem.h"
