@@ -14,7 +14,6 @@ struct auth_settings authentication_settings(const struct config *config)
 {
     return (struct auth_settings){.public_keys = config_text(config, "CLIENT_AUTH_PUBLIC_KEYS"),
         .clients_file = config_text(config, "CLIENTS_FILE"),
-        .window_s = (unsigned)config_number(config, "CLIENT_AUTH_MAX_TIMEOUT_SECONDS"),
         .audience_required = config_is_on(config, "CLIENT_AUTH_AUDIENCE")};
 }
 

@@ -111,8 +111,8 @@ static void print_usage(const struct command *command, FILE *to)
 
 static void print_options(unsigned commands_bits, FILE *to)
 {
-    struct config_option options[OPTIONS_MAX];
-    const size_t count = options_of(commands_bits, options);
+    size_t count;
+    AUTO_FREE struct config_option *options = options_of(commands_bits, &count);
     fputs(
         "\nOptions: flag, environment variable, meaning [default]. The flag overrides the variable.\n\n", to);
     config_print(options, count, to);

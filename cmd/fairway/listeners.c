@@ -19,9 +19,10 @@ enum {
     ADMIN_PORT_DISTANCE = 1000, /* far enough that replicas on consecutive ports do not collide */
     PORT_MAX = 65535,
     /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
-     * RPC, listening sockets and closing connections; for each thread; and for each further address of
-     * RPC_URL: up to 27 threads have a connection to it, for which libcurl needs up to three. */
-    DESCRIPTORS_BASE = 213,
+     * RPC, HTTP threads, listening sockets and closing connections; for each thread that grants; and for each
+     * further address of RPC_URL: up to 27 threads have a connection to it, for which libcurl needs up to
+     * three. */
+    DESCRIPTORS_BASE = 221,
     DESCRIPTORS_THREAD = 4,
     DESCRIPTORS_ADDRESS = 81
 };
@@ -42,10 +43,9 @@ enum err listeners_check(const struct config *config, struct detail *detail)
 {
     struct rlimit limit;
     const unsigned connections = number(config, "MAX_CONNECTIONS");
-    const unsigned rest =
-        ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
-        DESCRIPTORS_THREAD * (number(config, "HTTP_THREADS") + number(config, "ENGINE_THREADS")) +
-        DESCRIPTORS_ADDRESS * further_addresses(config);
+    const unsigned rest = ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
+                          DESCRIPTORS_THREAD * number(config, "ENGINE_THREADS") +
+                          DESCRIPTORS_ADDRESS * further_addresses(config);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= connections + rest)
         return ERR_OK;
     const unsigned allowed = (unsigned)limit.rlim_max;
@@ -88,9 +88,8 @@ static enum err open_api(
     const struct config *config, const struct api *api, struct http_server **out, struct detail *detail)
 {
     AUTO_FREE char *address = mem_format("%s:%s", authentication_listen(config), config_text(config, "PORT"));
-    struct http_server_settings http = {.address = address,
-        .threads = number(config, "HTTP_THREADS"),
-        .max_connections = number(config, "MAX_CONNECTIONS")};
+    struct http_server_settings http = {
+        .address = address, .max_connections = number(config, "MAX_CONNECTIONS")};
     http.routes = api_routes(api, &http.route_count);
     return http_server_start(&http, out, detail);
 }

@@ -23,8 +23,8 @@
 /* Names each variable that looks like an option of any command, misspelt. Its value may be a secret. */
 static void warn_of_variables(void)
 {
-    struct config_option options[OPTIONS_MAX];
-    const size_t count = options_of(~0u, options);
+    size_t count;
+    AUTO_FREE struct config_option *options = options_of(~0u, &count);
     for (char **variable = environ; *variable != NULL; variable++) {
         AUTO_FREE char *name = mem_format("%.*s", (int)strcspn(*variable, "="), *variable);
         const char *likely = config_likely(options, count, name);
@@ -75,10 +75,11 @@ static int run_loaded(const struct command *command, const struct config *config
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct config_option options[OPTIONS_MAX];
+    size_t count;
+    AUTO_FREE struct config_option *options = options_of(command->options, &count);
     struct config *config = NULL;
     struct detail detail = {0};
-    if (config_load(options, options_of(command->options, options), argc, argv, &config, &detail) != ERR_OK)
+    if (config_load(options, count, argc, argv, &config, &detail) != ERR_OK)
         return command_usage_error(command->name, "%s", detail.text);
     int code = run_loaded(command, config);
     config_free(config);

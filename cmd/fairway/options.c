@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 
-#include "auth/auth.h"
 #include "base/mem.h"
 #include "keys/keyd.h"
 
@@ -27,13 +26,17 @@ enum {
 #define NUMBER(...) BOUNDED(CONFIG_NUMBER, __VA_ARGS__)
 #define DURATION(...) BOUNDED(CONFIG_DURATION, __VA_ARGS__) /* in milliseconds */
 
+/* The comment of a section says why an operator sets its options. What nobody has a reason to set is a
+ * constant. */
 const struct option_row option_rows[] = {
+    /* Which database, and whether its failover may lose commits. */
     SECTION("Database"),
     OPTION(CONFIG_URL, "DATABASE_URL", NULL, "PostgreSQL itself, not a pooler", WITH_DATABASE),
     OPTION(CONFIG_TEXT, "DATABASE_FAILOVER", "asynchronous",
         "\"synchronous\": every commit waits for the standby that may be promoted, so a failover causes no "
         "hold; or \"asynchronous\"",
         WITH_POOL),
+    /* Networks differ in passphrase, validators and pace. */
     SECTION("Network"),
     OPTION(CONFIG_URL, "RPC_URL", NULL,
         "Stellar RPC, http or https; up to 8, with commas between them, are compared", WITH_POOL),
@@ -47,6 +50,8 @@ const struct option_row option_rows[] = {
         "      program's list for the public network and testnet; \"off\": none, so the RPC is believed",
         WITH_INGESTION | FOR_CHECK),
     DURATION("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 100, 60000, WITH_POOL | FOR_HOLD),
+    /* The installation's own secrets; a public key guards against the wrong one, KEYD is for packages. The
+     * limits are what a captured process may cost. */
     SECTION("Keys"),
     OPTION(CONFIG_SECRET, "MASTER_KEY_FILE", NULL,
         "file with the 32-byte master key (fairway keygen makes one)", WITH_POOL),
@@ -67,16 +72,16 @@ const struct option_row option_rows[] = {
         "limit of what all fee bumps of an hour may cost, in stroops; more get 503; at least MAX_FEE + "
         "MAX_RESOURCE_FEE",
         200, 1000000000000000, WITH_POOL),
+    /* The load: leases that are open at a time, and cores of the host. */
     SECTION("Pool"),
     NUMBER("NUM_CHANNEL_ACCOUNTS", "15",
         "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active", 1,
         100000, FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_CHECK),
     NUMBER("ENGINE_THREADS", "2", "threads that grant leases, with one database connection each", 1, 16,
         FOR_SERVE),
+    /* What the network's fees are, and what one payment may cost. The margin: state that others change
+     * meanwhile needs more, a call near the network's limits less. */
     SECTION("Fees"),
-    NUMBER("BASE_FEE", "100",
-        "stroops per operation that inner transactions offer; at most FEE_BUMP_BASE_FEE", 100, 10000000,
-        WITH_POOL),
     NUMBER("FEE_BUMP_BASE_FEE", "10000", "stroops per operation that fee bumps offer", 100, 100000000,
         WITH_POOL),
     NUMBER("MAX_FEE", "2000000",
@@ -87,6 +92,7 @@ const struct option_row option_rows[] = {
     NUMBER("RESOURCE_MARGIN_PERCENT", "15",
         "percent that a contract call prepared by fairway may use, and pay, above what its simulation found",
         0, 100, FOR_SERVE),
+    /* How fast the account is funded again. */
     SECTION("The distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each"),
     NUMBER("LOW_BALANCE_PAYMENTS", "1000",
         "warn when the distribution account can pay for fewer payments than this; at least "
@@ -94,6 +100,8 @@ const struct option_row option_rows[] = {
         0, 1000000000, WITH_POOL),
     NUMBER("MIN_BALANCE_PAYMENTS", "100",
         "grant no lease when it can pay for fewer payments than this; 0: no limit", 0, 1000000000, WITH_POOL),
+    /* Where clients, probes and proxies reach it, who may send, and the memory and files of the host. A key
+     * that is used on two networks needs audiences. */
     SECTION("HTTP"),
     NUMBER(
         "PORT", "8001", "port of the API; 0: any free port", 0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
@@ -108,13 +116,9 @@ const struct option_row option_rows[] = {
     OPTION(CONFIG_TEXT, "CLIENTS_FILE", NULL,
         "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP",
         FOR_SERVE | FOR_TOKEN | FOR_CHECK),
-    NUMBER("CLIENT_AUTH_MAX_TIMEOUT_SECONDS", "15", "longest time that a token may be valid", 1,
-        AUTH_WINDOW_MAX_S, FOR_SERVE | FOR_TOKEN | FOR_CHECK),
     OPTION(CONFIG_SWITCH, "CLIENT_AUTH_AUDIENCE", "off",
         "\"on\": each token must name the network's passphrase as its audience (aud)",
         FOR_SERVE | FOR_TOKEN | FOR_CHECK),
-    NUMBER("MAX_BODY", "262144", "largest request body in bytes", 1024, 16777216, FOR_SERVE),
-    NUMBER("HTTP_THREADS", "2", "threads that read and write HTTP", 1, 64, FOR_SERVE),
     NUMBER("MAX_CONNECTIONS", "1024",
         "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
         "      quarters for either",
@@ -127,6 +131,7 @@ const struct option_row option_rows[] = {
         "any\n"
         "      free port with PORT=0)",
         0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
+    /* What the RPC's provider allows, and what the database's disk holds. */
     SECTION("Ingestion"),
     NUMBER("INGEST_POLL_MS", "500",
         "milliseconds between two requests for the next ledger, while the times of ledgers are not known yet "
@@ -156,6 +161,7 @@ const struct option_row option_rows[] = {
         "passphrase of the network that the token is for (with --check by default NETWORK_PASSPHRASE)",
         FOR_TOKEN),
     OPTION(CONFIG_FLAG, "IDEMPOTENCY_KEY", NULL, "the request's Idempotency-Key", FOR_TOKEN),
+    /* What starts it, and what reads its log. */
     SECTION("All commands"),
     NUMBER("START_TIMEOUT", "60",
         "seconds to wait at start for the database, and for the RPC; serve starts without the RPC", 1, 3600,
@@ -167,34 +173,24 @@ const struct option_row option_rows[] = {
         WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_STATUS | FOR_TOKEN),
 };
 
-_Static_assert(ARRAY_LEN(option_rows) <= OPTIONS_MAX, "OPTIONS_MAX is large enough for the table");
 const size_t option_row_count = ARRAY_LEN(option_rows);
 
-size_t options_of(unsigned readers, struct config_option out[static OPTIONS_MAX])
+struct config_option *options_of(unsigned readers, size_t *count)
 {
-    size_t count = 0;
+    struct config_option *out = NEW_ARRAY(ARRAY_LEN(option_rows), struct config_option);
+    *count = 0;
     for (size_t i = 0; i < ARRAY_LEN(option_rows); i++)
         if ((option_rows[i].readers & readers) != 0)
-            out[count++] = option_rows[i].option;
-    return count;
+            out[(*count)++] = option_rows[i].option;
+    return out;
 }
 
 /* ---- options that contradict each other, although each value is within its own bounds */
 
-/*
- * The fee bump of a transaction with one operation pays FEE_BUMP_BASE_FEE for two. BASE_FEE is the rate that
- * the inner transaction offers; it is not charged, but the fee bump's rate must not be lower (CAP-15).
- */
+/* The fee bump of a transaction with one operation pays FEE_BUMP_BASE_FEE for two. */
 static enum err check_fees(const struct config *config, struct detail *detail)
 {
-    const uint64_t base = config_number(config, "BASE_FEE"),
-                   bump = config_number(config, "FEE_BUMP_BASE_FEE"), max = config_number(config, "MAX_FEE");
-    if (base > bump)
-        return detail_set(detail, ERR_CONFIG,
-            "BASE_FEE=%" PRIu64 " is above FEE_BUMP_BASE_FEE=%" PRIu64
-            ": the rate of a fee bump must not be lower (CAP-15). Set BASE_FEE to at most %" PRIu64
-            " (100 is enough) or raise FEE_BUMP_BASE_FEE",
-            base, bump, bump);
+    const uint64_t bump = config_number(config, "FEE_BUMP_BASE_FEE"), max = config_number(config, "MAX_FEE");
     if (2 * bump > max)
         return detail_set(detail, ERR_CONFIG,
             "MAX_FEE=%" PRIu64 " allows no fee bump: at FEE_BUMP_BASE_FEE=%" PRIu64

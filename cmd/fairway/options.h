@@ -33,9 +33,7 @@ extern const size_t option_row_count;
 /* Refuses options that contradict each other. ERR_CONFIG: detail names both and what to change. */
 MUST_CHECK enum err options_check(const struct config *config, struct detail *detail);
 
-#define OPTIONS_MAX 60
-
-/* Copies the options that any of these commands reads, in the order of the table; returns how many. */
-size_t options_of(unsigned readers, struct config_option out[static OPTIONS_MAX]);
+/* The options that any of these commands reads, in the order of the table; the caller frees the array. */
+struct config_option *options_of(unsigned readers, size_t *count);
 
 #endif

@@ -23,16 +23,6 @@ static void print_text(const char *text, bool man, FILE *to)
         }
 }
 
-static bool is_flag(const struct config_option *option)
-{
-    return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
-}
-
-static bool is_environment_only(const struct config_option *option)
-{
-    return option->kind == CONFIG_SECRET || option->kind == CONFIG_URL;
-}
-
 /* What the help text leaves to the other columns of the table. */
 static void print_bounds(const struct config_option *option, FILE *to)
 {
@@ -42,7 +32,7 @@ static void print_bounds(const struct config_option *option, FILE *to)
         fprintf(to, ". %g to %g, or as 600ms", (double)option->min / 1000, (double)option->max / 1000);
     else if (option->kind == CONFIG_SWITCH)
         fputs(". on or off", to);
-    if (is_environment_only(option))
+    if (!config_has_flag(option))
         fputs(". Environment only", to);
 }
 
@@ -50,7 +40,8 @@ static void print_row(const struct option_row *row, FILE *to)
 {
     const struct config_option *option = &row->option;
     AUTO_FREE char *flag = config_flag(option->name);
-    fprintf(to, "| `%s%s`", is_flag(option) ? "--" : "", is_flag(option) ? flag : option->name);
+    fprintf(to, "| `%s%s`", config_is_flag_only(option) ? "--" : "",
+        config_is_flag_only(option) ? flag : option->name);
     fprintf(to, " | %s | ", option->fallback != NULL ? option->fallback : "");
     print_text(option->help, false, to);
     print_bounds(option, to);
@@ -66,7 +57,7 @@ void pages_print_markdown(FILE *to)
     fputs("# Options\n\n"
           "`fairway --help=markdown` prints this page. An option is an environment variable and a flag of "
           "the same\n"
-          "name (`MAX_BODY`, `--max-body`), which overrides the variable. One that says \"Environment only\" "
+          "name (`MAX_FEE`, `--max-fee`), which overrides the variable. One that says \"Environment only\" "
           "has no flag,\n"
           "because every user of the machine can read a command line; with `_FILE` after its name (unless it "
           "ends so), it\n"
@@ -98,12 +89,12 @@ static void print_man_option(const struct config_option *option, FILE *to)
 {
     AUTO_FREE char *flag = config_flag(option->name);
     fputs(".TP\n.B ", to);
-    if (!is_environment_only(option)) {
+    if (config_has_flag(option)) {
         fputs("\\-\\-", to);
         print_text(flag, true, to);
     }
-    if (!is_flag(option))
-        fprintf(to, "%s%s", is_environment_only(option) ? "" : ", ", option->name);
+    if (!config_is_flag_only(option))
+        fprintf(to, "%s%s", config_has_flag(option) ? ", " : "", option->name);
     if (option->fallback != NULL)
         fprintf(to, " [%s]", option->fallback);
     putc('\n', to);

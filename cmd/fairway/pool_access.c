@@ -10,17 +10,20 @@
 #include "commands.h"
 #include "options.h"
 
+/* Per operation of an inner transaction. It is not charged, and must not be above the rate of the fee bump
+ * (CAP-15). */
+#define BASE_FEE_STROOPS 100
+
 static void read_limits(const struct config *config, struct pool_access *out)
 {
     const int64_t max_fee = (int64_t)config_number(config, "MAX_FEE");
     const int64_t max_resource_fee = (int64_t)config_number(config, "MAX_RESOURCE_FEE");
-    const uint32_t base_fee = (uint32_t)config_number(config, "BASE_FEE");
     out->limits = (struct keyd_settings){
-        .limits = {.base_fee_stroops = base_fee,
+        .limits = {.base_fee_stroops = BASE_FEE_STROOPS,
             .max_resource_fee_stroops = max_resource_fee,
             .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
             .max_bump_fee_stroops = max_fee},
-        .max_lease_fee_stroops = (int64_t)base_fee * OPERATIONS_MAX + max_resource_fee,
+        .max_lease_fee_stroops = BASE_FEE_STROOPS * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee,
         .budget = {.signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
             .fee_stroops_per_hour = (int64_t)config_number(config, "KEYD_MAX_FEES_PER_HOUR")},

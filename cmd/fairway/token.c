@@ -15,10 +15,7 @@
 #include "commands.h"
 #include "serve.h"
 
-enum {
-    BODY_MAX = 1 << 24,
-    SEED_MAX = 100
-};
+#define SEED_MAX 100
 
 static int fail(const char *what, const char *path)
 {
@@ -36,14 +33,14 @@ static int read_input(const char *what, const char *path, struct buf *out)
     char part[4096];
     if (file == NULL)
         return fail(what, path);
-    for (size_t got; out->len <= BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
+    for (size_t got; out->len <= API_BODY_MAX && (got = fread(part, 1, sizeof part, file)) > 0;)
         buf_add(out, part, got);
     const bool failed = ferror(file) != 0;
     if (opens)
         fclose(file);
-    if (failed || out->len <= BODY_MAX)
+    if (failed || out->len <= API_BODY_MAX)
         return failed ? fail(what, path) : EX_OK;
-    fprintf(stderr, "fairway token: %s %s: larger than %d bytes\n", what, path, BODY_MAX);
+    fprintf(stderr, "fairway token: %s %s: larger than %d bytes\n", what, path, API_BODY_MAX);
     return EX_NOINPUT;
 }
 

@@ -12,6 +12,8 @@
 #include "grant/watch.h"
 #include "submit/submitter.h"
 
+#define API_BODY_MAX 262144 /* bytes of a request */
+
 struct api_settings {
     struct auth *auth; /* NULL: AUTH=none; every request is the client ""'s */
     struct engine *engine;
@@ -31,7 +33,6 @@ struct api_settings {
     const _Atomic uint32_t *seen_ledger; /* the last that ingestion has seen committed; NULL: not known */
     struct funds_limits funds;           /* of the distribution account's balance */
     bool synchronous_failover;           /* DATABASE_FAILOVER=synchronous */
-    size_t max_body;                     /* bytes */
     unsigned ledger_ms;                  /* expected between two ledgers */
     unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
     /* Whether ingestion works in this process; if not, why. */

@@ -27,7 +27,6 @@ enum auth_scope {
 struct auth_settings {
     const char *public_keys;  /* G...,G...: a client each, whose name is its key. NULL: none */
     const char *clients_file; /* NULL: none */
-    unsigned window_s;        /* at most AUTH_WINDOW_MAX_S */
     bool audience_required;   /* refuse a token without aud */
 };
 

@@ -1,6 +1,6 @@
 /*
  * Options: each is an environment variable (DATABASE_URL) and, unless it may hold a secret, a flag of the
- * same name (--max-body X or --max-body=X), which overrides the variable. The caller's table declares them.
+ * same name (--max-fee X or --max-fee=X), which overrides the variable. The caller's table declares them.
  */
 #ifndef FAIRWAY_BASE_CONFIG_H
 #define FAIRWAY_BASE_CONFIG_H
@@ -66,6 +66,8 @@ const char *config_likely(const struct config_option options[], size_t option_co
  * frees the text. */
 char *config_changes(const struct config *config);
 
+bool config_is_flag_only(const struct config_option *option); /* it has no environment variable */
+bool config_has_flag(const struct config_option *option);     /* false: an environment variable only */
 /* Returns the flag of an option without its dashes, database-url of DATABASE_URL; the caller frees it. */
 char *config_flag(const char *name);
 /* Prints the table as --help shows it. */

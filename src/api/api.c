@@ -48,12 +48,12 @@ struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
     api->rpc_workers = rpc_workers_start(settings->rpc_url, settings->rpc_workers);
-    add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", settings->max_body, api_post_transaction);
+    add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", API_BODY_MAX, api_post_transaction);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions", 0, api_list_transactions);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
-    add_guarded(api, AUTH_FEE_BUMP, "POST", "/v1/fee-bumps", settings->max_body, api_post_fee_bump);
+    add_guarded(api, AUTH_FEE_BUMP, "POST", "/v1/fee-bumps", API_BODY_MAX, api_post_fee_bump);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/info", 0, api_get_info);
-    add_guarded(api, AUTH_LEASE, "POST", "/v1/submissions", settings->max_body, api_post_submission);
+    add_guarded(api, AUTH_LEASE, "POST", "/v1/submissions", API_BODY_MAX, api_post_submission);
     add_guarded(api, AUTH_POOL, "GET", "/v1/pool", 0, api_get_pool);
     add_guarded(api, AUTH_POOL, "GET", "/v1/channel-accounts", 0, api_get_channel_accounts);
     add(api, "GET", "/openapi.json", 0, api_get_openapi);

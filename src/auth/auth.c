@@ -198,11 +198,10 @@ static enum err check_times(struct judged *judged, struct detail *why)
     const struct token *token = judged->token;
     const int64_t issued_s = token->issued_at_s, expires_s = token->expires_at_s,
                   now_s = judged->request->now_s;
-    const unsigned window_s = judged->auth->settings.window_s;
-    if (expires_s <= issued_s || expires_s - issued_s > (int64_t)window_s)
+    if (expires_s <= issued_s || expires_s - issued_s > AUTH_WINDOW_MAX_S)
         return detail_set(why, ERR_UNAUTHORIZED,
-            "exp must be 1 to %u s after iat, but exp is %" PRId64 " and iat is %" PRId64 ".", window_s,
-            expires_s, issued_s);
+            "exp must be 1 to %d s after iat, but exp is %" PRId64 " and iat is %" PRId64 ".",
+            AUTH_WINDOW_MAX_S, expires_s, issued_s);
     const bool later = token->not_before_s > issued_s;
     const int64_t from_s = later ? token->not_before_s : issued_s;
     if (from_s > now_s + AUTH_SKEW_S)

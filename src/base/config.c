@@ -43,7 +43,7 @@ static const char *environment(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static bool is_flag_only(const struct config_option *option)
+bool config_is_flag_only(const struct config_option *option)
 {
     return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
 }
@@ -65,7 +65,7 @@ static enum err read_environment(struct config *config, struct detail *detail)
 {
     for (size_t i = 0; i < config->option_count; i++) {
         const struct config_option *option = &config->options[i];
-        if (option->kind == CONFIG_SECRET || is_flag_only(option))
+        if (option->kind == CONFIG_SECRET || config_is_flag_only(option))
             continue;
         enum err e = option->kind == CONFIG_URL ? read_url_file(config, i, detail) : ERR_OK;
         if (e != ERR_OK)
@@ -77,7 +77,7 @@ static enum err read_environment(struct config *config, struct detail *detail)
     return ERR_OK;
 }
 
-static bool has_flag(const struct config_option *option)
+bool config_has_flag(const struct config_option *option)
 {
     return option->kind != CONFIG_SECRET && option->kind != CONFIG_URL;
 }
@@ -112,7 +112,7 @@ static enum err read_flags(struct config *config, int argc, char **argv, struct 
         }
         const char *name = text + (text[1] == '-' ? 2 : 1), *equals = strchr(name, '=');
         size_t option = find_flag(config, name, equals != NULL ? (size_t)(equals - name) : strlen(name));
-        if (text[1] == '-' && option < config->option_count && !has_flag(&config->options[option]))
+        if (text[1] == '-' && option < config->option_count && !config_has_flag(&config->options[option]))
             return detail_set(detail, ERR_CONFIG,
                 "%s is no flag, because every user of this machine can read a command line: set it in the"
                 " environment (see --help)",
@@ -278,7 +278,7 @@ bool config_is_given(const struct config *config, const char *name)
 
 static bool has_variable(const struct config_option *option)
 {
-    return option->name != NULL && !is_flag_only(option);
+    return option->name != NULL && !config_is_flag_only(option);
 }
 
 static bool one_edit_apart(const char *a, const char *b)
@@ -296,14 +296,16 @@ const char *config_likely(const struct config_option options[], size_t option_co
     const size_t whole = strlen(variable), len = text_ends(variable, "_FILE") ? whole - 5 : whole;
     AUTO_FREE char *name = mem_format("%.*s", (int)len, variable);
     for (size_t i = 0; i < option_count; i++)
-        if (has_variable(&options[i]) && (text_equal(options[i].name, variable) ||
-                                             (!has_flag(&options[i]) && text_equal(options[i].name, name))))
+        if (has_variable(&options[i]) &&
+            (text_equal(options[i].name, variable) ||
+                (!config_has_flag(&options[i]) && text_equal(options[i].name, name))))
             return NULL;
     for (size_t i = 0; i < option_count; i++) {
         const char *option = options[i].name;
         if (!has_variable(&options[i]) || strlen(option) < 6)
             continue;
-        if (one_edit_apart(option, variable) || (!has_flag(&options[i]) && one_edit_apart(option, name)))
+        if (one_edit_apart(option, variable) ||
+            (!config_has_flag(&options[i]) && one_edit_apart(option, name)))
             return option;
     }
     return NULL;
@@ -346,10 +348,10 @@ void config_print(const struct config_option options[], size_t option_count, FIL
         const struct config_option *option = &options[i];
         AUTO_FREE char *flag = config_flag(option->name);
         const bool is_file = text_ends(option->name, "_FILE");
-        if (!has_flag(option))
+        if (!config_has_flag(option))
             fprintf(to, "  %s%s%s%s (environment only)\n      %s\n", option->name, is_file ? "" : ", ",
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
-        else if (is_flag_only(option))
+        else if (config_is_flag_only(option))
             fprintf(to, "  --%s\n      %s\n", flag, option->help);
         else
             fprintf(to, "  --%s, %s\n      %s%s%s%s\n", flag, option->name, option->help,

@@ -29,7 +29,6 @@ for (const [name, env, expected] of [
   ['another network', { NETWORK_PASSPHRASE: 'Public Global Stellar Network ; September 2015' },
     /serves the network .*Standalone Network ; February 2017.* but NETWORK_PASSPHRASE is .*Public Global Stellar Network ; September 2015/],
   ['no master key', { MASTER_KEY_FILE: '' }, /master key|MASTER_KEY_FILE/],
-  ["the old system's base fee", { BASE_FEE: '1000000' }, /BASE_FEE=1000000.*FEE_BUMP_BASE_FEE=10000.*at most 10000/],
   ['a budget below one fee bump', { KEYD_MAX_FEES_PER_HOUR: '1000000' }, /KEYD_MAX_FEES_PER_HOUR=1000000 is below MAX_FEE \+ MAX_RESOURCE_FEE=52000000/],
   ['a maximum that allows no fee bump', { MAX_FEE: '200' }, /MAX_FEE=200.*FEE_BUMP_BASE_FEE=10000.*at least 20000/],
   ['a fee bump above its maximum', { FEE_BUMP_BASE_FEE: '1000001' }, /MAX_FEE=2000000.*FEE_BUMP_BASE_FEE=1000001.*2000002/],

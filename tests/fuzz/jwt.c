@@ -13,7 +13,6 @@
 #include "fuzz/fuzz.h"
 
 #define NOW_S 1000000
-#define WINDOW_S 15
 static const char audience[] = "fuzz", body[] = "{\"a\":1}", target[] = "/v1/transactions?a=b%20c";
 
 static struct auth *auth;
@@ -29,7 +28,7 @@ static void prepare(void)
     address_encode(&key, address);
     const struct hash hash = sha256((struct bytes){(const uint8_t *)body, strlen(body)});
     hash_encode(&hash, body_hash);
-    const struct auth_settings settings = {.public_keys = address, .window_s = WINDOW_S};
+    const struct auth_settings settings = {.public_keys = address};
     RULE(auth_open(&settings, &auth, &detail) == ERR_OK);
     (void)!log_set_level("error");
 }
@@ -84,7 +83,8 @@ static void check_accepted(const char *token)
     json_t *claims = json_loadb(text, got, JSON_REJECT_DUPLICATES, NULL);
     const json_int_t iat = json_integer_value(json_object_get(claims, "iat")),
                      exp = json_integer_value(json_object_get(claims, "exp"));
-    RULE(exp > iat && exp - iat <= WINDOW_S && iat <= NOW_S + AUTH_SKEW_S && exp >= NOW_S - AUTH_SKEW_S);
+    RULE(exp > iat && exp - iat <= AUTH_WINDOW_MAX_S && iat <= NOW_S + AUTH_SKEW_S &&
+         exp >= NOW_S - AUTH_SKEW_S);
     AUTO_FREE char *wanted = mem_format("POST %s", target);
     RULE(text_equal(json_string_value(json_object_get(claims, "methodAndPath")), wanted));
     RULE(text_equal(json_string_value(json_object_get(claims, "bodyHash")), body_hash));

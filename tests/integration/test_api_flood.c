@@ -79,8 +79,8 @@ static char *soroban(enum sample_address address, uint32_t credentials, uint8_t 
 
 static char *too_long(void)
 {
-    char *body = mem_new(SERVICE_MAX_BODY + 2, 1);
-    memset(body, ' ', SERVICE_MAX_BODY + 1);
+    char *body = mem_new(API_BODY_MAX + 2, 1);
+    memset(body, ' ', API_BODY_MAX + 1);
     return body;
 }
 

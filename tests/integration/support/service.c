@@ -130,7 +130,6 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .resource_margin_percent = 15,
         .funds = service_funds,
         .synchronous_failover = service->synchronous_failover,
-        .max_body = SERVICE_MAX_BODY,
         .ledger_ms = 5000,
         .reports_each_second = UINT32_MAX,
         .ingest_ready = ingest_ready,

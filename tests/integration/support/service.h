@@ -19,7 +19,6 @@
 #define SERVICE_MAX_RESOURCE_FEE 5000000
 #define SERVICE_BUMP_BASE_FEE 10000
 #define SERVICE_MAX_BUMP_FEE 1000000
-#define SERVICE_MAX_BODY 65536
 #define SERVICE_FEE_CHARGED 345 /* by each ledger of service_include */
 
 struct fake_rpc;

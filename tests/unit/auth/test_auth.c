@@ -118,7 +118,7 @@ static int set_up(void **state)
     make_key(&alice, 1);
     make_key(&mallory, 2);
     struct detail detail = {0};
-    const struct auth_settings settings = {.public_keys = alice.address, .window_s = AUTH_WINDOW_MAX_S};
+    const struct auth_settings settings = {.public_keys = alice.address};
     if (auth_open(&settings, &auth, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
     return 0;
@@ -385,8 +385,7 @@ static void DA1_aud_must_name_this_network(void **state)
 static void DA1_aud_may_be_required(void **state)
 {
     struct auth *usual = auth;
-    const struct auth_settings settings = {
-        .public_keys = alice.address, .window_s = 15, .audience_required = true};
+    const struct auth_settings settings = {.public_keys = alice.address, .audience_required = true};
     assert_int_equal(auth_open(&settings, &auth, NULL), ERR_OK);
     AUTO_FREE char *without = good_claims(),
                    *with = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"aud\":\"" PASSPHRASE "\"");
@@ -721,7 +720,7 @@ static void DA4_a_key_is_added_and_revoked_while_the_service_runs(void **state)
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
     write_clients(path, both);
-    const struct auth_settings settings = {.clients_file = path, .window_s = 15};
+    const struct auth_settings settings = {.clients_file = path};
     assert_int_equal(auth_open(&settings, &auth, &detail), ERR_OK);
     assert_int_equal(auth_key_count(auth), 2);
     assert_false(auth_changed(auth));
@@ -752,7 +751,7 @@ static void a_client_may_do_only_what_its_scopes_say(void **state)
         "{\"%s\":{\"keys\":[\"%s\"],\"scopes\":[\"status\",\"pool\"]}}", alice.address, alice.address);
     write_clients(path, text);
     struct auth *usual = auth;
-    const struct auth_settings settings = {.clients_file = path, .window_s = 15};
+    const struct auth_settings settings = {.clients_file = path};
     assert_int_equal(auth_open(&settings, &auth, NULL), ERR_OK);
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *token = sign_token(&alice, HEADER, claims);

@@ -57,7 +57,7 @@ static void replace_clients(size_t count)
 
 static enum err open_auth(struct auth **out, struct detail *detail)
 {
-    const struct auth_settings settings = {.clients_file = path, .window_s = AUTH_WINDOW_MAX_S};
+    const struct auth_settings settings = {.clients_file = path};
     return auth_open(&settings, out, detail);
 }
 
