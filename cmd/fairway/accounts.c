@@ -32,44 +32,31 @@ static void print_account(const struct account_shown *account)
     putchar('\n');
 }
 
-static enum err print_all(struct db *db, const enum account_status *status, struct detail *detail)
+static enum err print_all(struct db *db, struct detail *detail)
 {
     struct account_shown *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_shown);
-    size_t totals[ACCOUNT_STATUSES] = {0}, all = 0, count = PAGE;
+    size_t count = PAGE;
     char after[ADDRESS_SIZE] = "";
     while (count == PAGE) {
-        enum err e = account_read_page(db, status, NULL, after, PAGE, page, &count, detail);
+        enum err e = account_read_page(db, NULL, NULL, after, PAGE, page, &count, detail);
         if (e != ERR_OK)
             return e;
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count; i++)
             print_account(&page[i]);
-            totals[page[i].status]++;
-        }
-        all += count;
         if (count > 0)
             memcpy(after, page[count - 1].public_key, sizeof after);
     }
-    printf("%zu accounts", all);
-    for (enum account_status k = 0; k < ACCOUNT_STATUSES; k++)
-        if (totals[k] > 0)
-            printf(", %zu %s", totals[k], account_status_name(k));
-    putchar('\n');
     return ERR_OK;
 }
 
 /* Needs the database alone, so it works while everything else is unavailable. */
 static int list(const struct config *config)
 {
-    const char *state = config_text(config, "STATE");
     struct detail detail = {0};
     struct db *db;
-    enum account_status status;
-    if (state != NULL && account_status_parse(state, &status) != ERR_OK)
-        return command_usage_error(
-            "accounts", "unknown state \"%s\": it must be " ACCOUNT_STATUS_NAMES, state);
     enum err e = database_open_migrated(config, "fairway accounts", &db, &detail);
     if (e == ERR_OK)
-        e = print_all(db, state == NULL ? NULL : &status, &detail);
+        e = print_all(db, &detail);
     db_free(db);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot list the accounts");
 }
@@ -153,8 +140,6 @@ int cmd_accounts(const struct config *config)
     const bool releases = strcmp(verb, "release") == 0;
     if (!releases && strcmp(verb, "retire") != 0)
         return command_usage_error("accounts", "unexpected argument 1");
-    if (config_text(config, "STATE") != NULL)
-        return command_usage_error("accounts", "--state is for listing only, not for %s", verb);
     if (config_argument_count(config) == 1)
         return command_usage_error("accounts", "%s needs at least one ACCOUNT", verb);
     return change_accounts(config, releases ? account_admin_release : account_admin_retire);

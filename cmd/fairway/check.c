@@ -1,5 +1,5 @@
-/* check: the checks of a start, and what else can be known without serve, one line each. Changes nothing that
- * a start would not. */
+/* check: the checks of a start, and what the settings lead to, one line each. Whether leases are granted now,
+ * is for status and health. Changes nothing that a start would not. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,20 +187,6 @@ static void check_pool(struct checks *checks)
     detail_set(&detail, ERR_OK, "%" PRId64 " accounts are active, %" PRId64 " of them idle%s", counts.active,
         counts.idle, few ? ": fairway ensure-accounts N creates more" : "");
     say(checks, "pool", few ? ERR_CONFIG : ERR_OK, false, detail.text);
-    if (counts.quarantined > 0) {
-        detail_set(&detail, ERR_OK,
-            "%" PRId64 " accounts are quarantined: fairway accounts --state quarantined says why",
-            counts.quarantined);
-        say(checks, "quarantine", ERR_OK, true, detail.text);
-    }
-    if (!counts.grants.known)
-        detail_set(
-            &detail, ERR_OK, "no ledger is ingested yet: fairway ensure-accounts or fairway serve begins");
-    else
-        e = grants_check(&counts.grants, (unsigned)config_ms(checks->config, "LEDGER_SECONDS"), 0, &detail);
-    if (e == ERR_OK && counts.grants.known)
-        detail_set(&detail, ERR_OK, "allowed as of ledger %" PRIu32, counts.cursor_sequence);
-    say(checks, "leases", e, !counts.grants.known, detail.text);
 }
 
 /* ---- the command */

@@ -34,10 +34,10 @@ const struct command commands[] = {
         "DATABASE_URL has the owner's role. May be killed and repeated. Exit code 1: a seed did not open,\n"
         "so the old key is still needed.",
         0, cmd_rotate_master_key},
-    {"accounts", FOR_ACCOUNTS, {" [--state STATE]", " release ACCOUNT...", " retire ACCOUNT..."},
+    {"accounts", FOR_ACCOUNTS, {"", " release ACCOUNT...", " retire ACCOUNT..."},
         "lists channel accounts, puts them back into use or retires them",
-        "Lists the channel accounts, puts quarantined accounts back into use (release), or takes accounts\n"
-        "out of the pool (retire).",
+        "Lists the channel accounts, except retired ones, puts quarantined accounts back into use\n"
+        "(release), or takes accounts out of the pool (retire).",
         ANY_NUMBER, cmd_accounts},
     {"hold", FOR_HOLD, {" REASON", " --show"}, "stops granting leases after the database went back in time",
         "Stops granting leases until every transaction whose lease this database may have lost has\n"
@@ -64,7 +64,7 @@ const struct command commands[] = {
         "fairway serve.\n"
         "Exit code 0: no line says ACT, 1: one does.",
         0, cmd_check},
-    {"status", FOR_STATUS, {" [--watch] [--json]"}, "shows how the service is, one line a question",
+    {"status", FOR_STATUS, {""}, "shows how the service is, one line a question",
         "Shows what the serve process on this host knows: may leases be granted, is there room, do leases\n"
         "end, is it fast, is there money, which part is sick, and what happened last. The same as the page\n"
         "/status of the admin listener. Exit code 0: leases are granted, 1: not, or there is no answer.",

@@ -118,8 +118,7 @@ static void print_plan(const struct pool_counts *counts, int64_t wanted)
     if (counts->creations_pending + counts->merges_pending > 0)
         puts("transactions of an earlier run are pending and may change these numbers");
     if (counts->quarantined > 0)
-        printf("%" PRId64 " are quarantined and do not count: see fairway accounts --state quarantined\n",
-            counts->quarantined);
+        printf("%" PRId64 " are quarantined and do not count: see fairway accounts\n", counts->quarantined);
     fflush(stdout);
 }
 

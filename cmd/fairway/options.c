@@ -140,15 +140,10 @@ const struct option_row option_rows[] = {
         20, 10000, WITH_POOL),
     NUMBER("LEASE_RETENTION_DAYS", "7", "days that settled leases are kept", 1, 90, WITH_INGESTION),
     SECTION("Flags of one command"),
-    OPTION(CONFIG_FLAG, "STATE", NULL,
-        "list only accounts in this state: idle, leased, creating, retiring, retired or quarantined",
-        FOR_ACCOUNTS),
     OPTION(
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
     OPTION(
         CONFIG_FLAG_SWITCH, "SHOW", NULL, "print whether grants are on hold, why and until when", FOR_HOLD),
-    OPTION(CONFIG_FLAG_SWITCH, "WATCH", NULL, "show it again every 2 s, until interrupted", FOR_STATUS),
-    OPTION(CONFIG_FLAG_SWITCH, "JSON", NULL, "print /status.json as it is", FOR_STATUS),
     OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in /readyz, too",
         FOR_PAUSE | FOR_RESUME | FOR_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ENSURE_ACCOUNTS |
             FOR_ROTATE_MASTER_KEY),

@@ -3,14 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "ask_serve.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "commands.h"
 
-#define WATCH_EVERY_MS 2000
 #define EVENTS_SHOWN 8
 
 static const char *text_of(const json_t *object, const char *name)
@@ -61,7 +58,7 @@ static void print_status(const json_t *status)
 
 /* Exit code 0: a request for a lease is granted, or waits for an account; 1: it is refused, or there is no
  * answer. */
-static int show(const struct config *config, bool json)
+int cmd_status(const struct config *config)
 {
     const char *body;
     const int code = ask_serve(config, "status", "/status.json", &body);
@@ -72,23 +69,6 @@ static int show(const struct config *config, bool json)
         fprintf(stderr, "fairway status: the reply has the HTTP status %d: %s\n", code, body);
         return 1;
     }
-    if (json)
-        puts(body);
-    else
-        print_status(status);
-    fflush(stdout);
+    print_status(status);
     return json_is_true(json_object_get(status, "leases")) ? EX_OK : 1;
-}
-
-int cmd_status(const struct config *config)
-{
-    const bool json = config_is_on(config, "JSON"), watch = config_is_on(config, "WATCH");
-    for (;;) {
-        if (watch && !json && isatty(STDOUT_FILENO))
-            fputs("\033[H\033[2J", stdout);
-        const int code = show(config, json);
-        if (!watch || code == EX_CONFIG)
-            return code;
-        clock_sleep_ms(WATCH_EVERY_MS);
-    }
 }

@@ -19,7 +19,7 @@ enum config_kind {
     CONFIG_DURATION,    /* seconds, with up to three decimals, or milliseconds: 6, 0.6, 600ms */
     CONFIG_SWITCH,      /* on or off; yes, no, true, false, 1 and 0 are accepted too */
     CONFIG_SECRET,      /* an environment variable only; its value is not read here */
-    CONFIG_FLAG,        /* text, without an environment variable: --state idle */
+    CONFIG_FLAG,        /* text, without an environment variable: --reason "..." */
     CONFIG_FLAG_SWITCH, /* a switch, without an environment variable: --dry-run means --dry-run=on */
 };
 

@@ -63,10 +63,9 @@ for (const [args, words] of [
   [['hold', '--show', 'copied'], /--show takes no reason/],
   [['ensure-accounts', '3', '4'], /unexpected argument 2\n/],
   [['ensure-accounts', '--dry-run=maybe', '3'], /DRY_RUN must be on or off/],
-  [['accounts', 'mend', 'G'], /unexpected argument 1\nusage: fairway accounts \[--state STATE\]\n +fairway accounts release ACCOUNT/],
+  [['accounts', 'mend', 'G'], /unexpected argument 1\nusage: fairway accounts\n +fairway accounts release ACCOUNT/],
   [['accounts', 'release'], /release needs at least one ACCOUNT/],
   [['accounts', 'retire', 'G123'], /"G123" is not an account address/],
-  [['accounts', '--state', 'asleep'], /unknown state "asleep"/],
   [['migrate', '--port', '1'], /unknown option --port/],
   [['migrate', '--database-url', 'postgresql://owner:word@db/x'], /^fairway migrate: DATABASE_URL is no flag, because every user of this machine can read a command line(?!.*word@)/],
   [['--version', 'now'], /unexpected argument after --version/],
@@ -111,7 +110,7 @@ test('the help of a command shows its usage and the options that it reads', TIME
   const { out: all } = await run(['--help']);
   for (const [command, first, has, lacks] of [
     ['migrate', 'usage: fairway migrate\n', ['DATABASE_URL', 'start-timeout'], ['port', 'RPC_URL', 'MASTER_KEY_FILE', 'state', 'show']],
-    ['accounts', 'usage: fairway accounts [--state STATE]\n', ['state', 'RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'dry-run']],
+    ['accounts', 'usage: fairway accounts\n', ['RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'dry-run']],
     ['hold', 'usage: fairway hold REASON\n', ['show', 'ledger-seconds'], ['RPC_URL', 'port']],
     ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port', 'show']],
     ['serve', 'usage: fairway serve\n', ['port', 'auth', 'lease-retention-days', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],

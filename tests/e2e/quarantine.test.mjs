@@ -84,17 +84,15 @@ async function released(...addresses) {
   }
 }
 
-test('accounts lists all accounts by key with state, sequence and ledger, and counts them, from the database alone', { timeout: 600_000 }, async () => {
+test('accounts lists all accounts by key with state, sequence and ledger, from the database alone', { timeout: 600_000 }, async () => {
   const { RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE, ...env } = world.env;
   world.env = env;
   const { code, out } = await run('accounts');
   assert.equal(code, 0, out);
   const lines = out.trim().split('\n');
   assert.equal(lines.filter(line => /^G[A-Z2-7]{55} idle +sequence \d+ as of ledger \d+$/.test(line)).length, ACCOUNTS);
-  assert.equal(lines.at(-1), `${ACCOUNTS} accounts, ${ACCOUNTS} idle`);
-  assert.deepEqual(lines, [...lines.slice(0, -1).sort(), lines.at(-1)]);
-  assert.equal((await run('accounts', '--state', 'leased')).out, '0 accounts\n');
-  for (const args of [['--state', 'asleep'], ['release'], ['retire', 'G123'], ['repair', consumed], ['release', consumed, '--state', 'idle']])
+  assert.deepEqual(lines, lines.toSorted());
+  for (const args of [['release'], ['retire', 'G123'], ['repair', consumed]])
     assert.equal((await run('accounts', ...args)).code, 64, args.join(' '));
   world.env = { ...env, RPC_URL, MASTER_KEY_FILE, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE };
 });
@@ -118,10 +116,10 @@ test('each change that fairway did not cause quarantines the account, which is l
   const leased = answers.filter(({ status }) => status === 201).map(({ json }) => json.channelAccount);
   assert.deepEqual(leased.sort(), [...healthy].sort());
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 503]);
-  const { out } = await run('accounts', '--state', 'quarantined');
+  const { out } = await run('accounts');
   for (const [address, reason] of reasons)
     assert.match(out, new RegExp(`^${address} quarantined .* reason "${reason}`, 'm'));
-  assert.match(out, /\n6 accounts, 6 quarantined\n$/);
+  assert.equal(out.match(/ quarantined /g).length, 6);
   const { json } = await service.get('/v1/channel-accounts?state=quarantined');
   assert.deepEqual(new Set(json.items.map(item => item.publicKey)), new Set(reasons.keys()));
   const { hash, channelAccount } = answers[0].status === 201 ? answers[0].json : answers[1].json;
