@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { assertSettled, fairway, payThrough, sleep, slower, startWorld, submit, until } from './harness.mjs';
 
 const TIMEOUT = { timeout: 600_000 };
@@ -66,19 +66,21 @@ before(async () => {
 after(() => world?.stop());
 
 test('each line is decided, the accounts that were taken are leased, and nothing changes on the network', TIMEOUT, async () => {
-  const [plain, other, signed, locked, data, sponsoring, ahead, immutable] = await create(8, '10'), sponsored = await createSponsored();
+  const [plain, other, signed, locked, trusting, sponsoring, ahead, immutable] = await create(8, '10'), sponsored = await createSponsored();
   const foreign = Keypair.random(), source = key => ({ source: key.publicKey() });
+  const asset = new Asset('USD', users[0].publicKey());
   await execute([Operation.setOptions({ ...source(signed), signer: { ed25519PublicKey: foreign.publicKey(), weight: 1 } }),
     Operation.setOptions({ ...source(locked), highThreshold: 2 }),
-    Operation.manageData({ ...source(data), name: 'a', value: 'b' }),
+    Operation.changeTrust({ ...source(trusting), asset }),
     Operation.beginSponsoringFutureReserves({ ...source(sponsoring), sponsoredId: giver.publicKey() }),
-    Operation.manageData({ name: 'a', value: 'b' }), Operation.endSponsoringFutureReserves({}),
-    Operation.bumpSequence({ ...source(ahead), bumpTo: String(2n ** 62n) }),
-    Operation.setOptions({ ...source(immutable), setFlags: 4 })], signed, locked, data, sponsoring, ahead, immutable);
+    Operation.changeTrust({ asset }), Operation.endSponsoringFutureReserves({}),
+    Operation.bumpSequence({ ...source(ahead), bumpTo: String(2n ** 62n) })], signed, locked, trusting, sponsoring, ahead);
+  const { state } = world.localnet.chain; // the local network has no operation that sets flags
+  state.add({ ...state.peek(Buffer.from(immutable.rawPublicKey()).toString('hex')), flags: 4 });
   const typo = plain.secret().slice(0, -1) + (plain.secret().endsWith('A') ? 'B' : 'A');
   const taken = [plain, other, sponsored], held = taken.map(onNetwork);
   const lines = [plain.secret(), '', `\t${other.secret()} \r`, typo, plain.secret(), foreign.secret(), signed.secret(),
-    locked.secret(), data.secret(), foreign.secret(), sponsoring.secret(), ahead.secret(), world.distribution.secret(),
+    locked.secret(), trusting.secret(), foreign.secret(), sponsoring.secret(), ahead.secret(), world.distribution.secret(),
     sponsored.publicKey(), 'S'.repeat(500), sponsored.secret(), immutable.secret()];
   const { code, out } = await importing(lines.join('\n'));
   assert.equal(code, 1, out);
@@ -90,7 +92,7 @@ test('each line is decided, the accounts that were taken are leased, and nothing
     `${foreign.publicKey()} refused: this network has no such account`,
     `${signed.publicKey()} refused: its master key alone does not control it: remove its other signers, or lower its thresholds`,
     `${locked.publicKey()} refused: its master key alone does not control it: remove its other signers, or lower its thresholds`,
-    `${data.publicKey()} refused: it has trustlines, offers, data or signers, or sponsors something: remove these first`,
+    `${trusting.publicKey()} refused: it has trustlines, offers, data or signers, or sponsors something: remove these first`,
     `${foreign.publicKey()} refused: this network has no such account`,
     `${sponsoring.publicKey()} refused: it has trustlines, offers, data or signers, or sponsors something: remove these first`,
     `${ahead.publicKey()} refused: its sequence number is ahead of the network's, so it could not be merged`,

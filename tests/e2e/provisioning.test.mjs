@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { Asset, Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { payment, sleep, slowerSeconds, until } from './harness.mjs';
 import { answers, startProvisioning } from './provisioning.mjs';
 
@@ -246,7 +246,7 @@ test('DP4: each permanent failure reports its reason and exit code', { timeout: 
     const builder = new TransactionBuilder(await world.network.getAccount(world.distribution.publicKey()),
       { fee: '100', networkPassphrase: world.passphrase });
     for (let entry = 0; entry < 4; entry++)
-      builder.addOperation(Operation.manageData({ name: `entry ${entry}`, value: 'x' }));
+      builder.addOperation(Operation.changeTrust({ asset: new Asset(`LINE${entry}`, world.localnet.network.root.publicKey) }));
     const transaction = builder.setTimeout(30).build();
     transaction.sign(world.distribution);
     assert.equal((await world.network.sendTransaction(transaction)).status, 'PENDING');

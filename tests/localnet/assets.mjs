@@ -24,8 +24,6 @@ export const issuerOf = (asset) => (isNative(asset) ? null : hex(issued(asset).i
 export const assetName = (asset) =>
   isNative(asset) ? 'native' : `${asset.type}:${hex(issued(asset).assetCode)}:${issuerOf(asset)}`;
 
-export const sameAsset = (a, b) => assetName(a) === assetName(b);
-
 const isAlphanumeric = (byte) =>
   (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 

@@ -4,7 +4,6 @@
 import { applyTransaction, chargeFee, refundFee } from './apply.mjs';
 import { diagnosticEvent } from './diagnostics.mjs';
 import { hashHeader, nextHeader } from './header.mjs';
-import { closeIds, openIds } from './ids.mjs';
 import { sha256 } from './network.mjs';
 import { Layer } from './state.mjs';
 import { phaseOf } from './transaction.mjs';
@@ -120,12 +119,10 @@ export const closeLedger = async (options) => {
     baseReserve: BigInt(previous.header.baseReserve),
   };
   const layer = new Layer(state, ledger);
-  openIds(layer, previous.header.idPool);
   const agreed = buildTransactionSet(transactions, previous.hash, baseFees);
   const set = isDropped ? buildTransactionSet([], previous.hash, baseFees) : agreed;
   const applied = isDropped ? [] : inApplyOrder(transactions, agreed.hash);
   const items = await applyAll(applied, layer, baseFees, verifier);
-  const idPool = closeIds(layer);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
   const upgrades = protocol ? [versionUpgrade(protocol, previous.header)] : [];
@@ -137,7 +134,6 @@ export const closeLedger = async (options) => {
     upgrades: upgrades.map(({ upgrade }) => encode('LedgerUpgrade', upgrade)),
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
-    idPool,
     feesCharged: items.reduce((sum, { outcome }) => sum + outcome.feeCharged, 0n),
   });
   const hash = hashHeader(header);

@@ -7,16 +7,12 @@ import { hex } from './network.mjs';
 import { publicKey } from './xdr.mjs';
 import { account } from './entries/account.mjs';
 import { contractData, ttl } from './entries/contract-data.mjs';
-import { data } from './entries/data.mjs';
-import { offer } from './entries/offer.mjs';
 import { trustLine } from './entries/trust-line.mjs';
 
 export { accountKey, accountOf, extendAccount, newAccount, newSigner } from './entries/account.mjs';
-export { dataKey, newData } from './entries/data.mjs';
-export { newOffer, offerKey } from './entries/offer.mjs';
 export { newTrustLine, trustLineKey } from './entries/trust-line.mjs';
 
-const kinds = [account, trustLine, offer, data, contractData, ttl];
+const kinds = [account, trustLine, contractData, ttl];
 const byKind = new Map(kinds.map((kind) => [kind.kind, kind]));
 const byType = new Map(kinds.map((kind) => [kind.type, kind]));
 

@@ -96,7 +96,7 @@ const valueAfter = (network, previous, { txSetHash, closeTimeMs, isDropped, upgr
 /** The header after `previous`. Instead of a bucket list hash it has a running hash over all changes. */
 export const nextHeader = (network, previous, parts) => {
   const { txSetHash, closeTimeMs, isDropped = false, protocol = previous.header.ledgerVersion, upgrades = [] } = parts;
-  const { txSetResultHash, stateHash, idPool, feesCharged } = parts;
+  const { txSetResultHash, stateHash, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
@@ -107,7 +107,6 @@ export const nextHeader = (network, previous, parts) => {
     txSetResultHash,
     bucketListHash,
     ledgerSeq,
-    idPool,
     feePool: previous.header.feePool + feesCharged,
     skipList: skipListAt(ledgerSeq, bucketListHash, previous.header.skipList),
   };

@@ -14,35 +14,18 @@ const STATE = 3;
 
 export class State {
   #entries = new Map();
-  /** The offers of each side of the order book, by key. */
-  #books = new Map();
 
   peek(key) {
     return this.#entries.get(key) ?? null;
   }
 
   absorb(key, entry) {
-    this.#list(key, entry);
     if (entry) this.#entries.set(key, entry);
     else this.#entries.delete(key);
   }
 
-  #list(key, entry) {
-    const { pair: oldPair } = this.#entries.get(key) ?? {};
-    if (oldPair) this.#books.get(oldPair).delete(key);
-    if (!entry?.pair) return;
-    if (!this.#books.has(entry.pair)) this.#books.set(entry.pair, new Map());
-    this.#books.get(entry.pair).set(key, entry);
-  }
-
   add(entry) {
     this.absorb(keyOf(entry), entry);
-  }
-
-  /** The offers on one side of the order book, or all of them, in no particular order. */
-  *offers(pair) {
-    const books = pair === undefined ? this.#books.values() : [this.#books.get(pair) ?? new Map()];
-    for (const book of books) yield* book.values();
   }
 
   values() {
@@ -108,13 +91,6 @@ export class Layer {
     const touched = this.#touched.get(key);
     if (touched) touched.after = entry;
     else this.#touched.set(key, { before: this.#parent.peek(key), after: entry });
-  }
-
-  /** The offers on one side of the order book, or all of them, in no particular order. Not to be changed. */
-  *offers(pair) {
-    for (const offer of this.#parent.offers(pair)) if (!this.#touched.has(keyOf(offer))) yield offer;
-    for (const { after } of this.#touched.values())
-      if (after?.pair && (pair === undefined || after.pair === pair)) yield after;
   }
 
   commit() {

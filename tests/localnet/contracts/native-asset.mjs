@@ -81,7 +81,7 @@ const changeAccount = (host, id, delta) => {
   if (delta > INT64_MAX || -delta > INT64_MAX) throw contractError(OVERFLOW, 'amount is too large for an i64');
   const account = host.load(accountOf(id));
   if (!account) throw contractError(ACCOUNT_MISSING, 'account entry is missing');
-  const min = minBalance(host.ledger, account) + account.selling;
+  const min = minBalance(host.ledger, account);
   const balance = account.balance + delta;
   if (balance < min || !addBalance(host.ledger, account, delta))
     throw contractError(BALANCE, `resulting balance is not within the allowed range, ${min}, ${balance}`);

@@ -1,4 +1,4 @@
-// Accounts. Their extensions appear on the wire once something needed them (`extension`: 0 none, 1 liabilities, 2 sponsorship
+// Accounts. Their extensions appear on the wire once something needed them (`extension`: 0 none, 1 liabilities, which are 0 here, 2 sponsorship
 // counters, 3 time of the last sequence change), and stay.
 
 import { hex } from '../network.mjs';
@@ -23,8 +23,6 @@ export const newAccount = ({ id, balance, sequence }) => ({
   thresholds: [1, 0, 0, 0],
   signers: [],
   extension: 0,
-  buying: 0n,
-  selling: 0n,
   sponsored: 0,
   sponsoring: 0,
   sequenceLedger: 0,
@@ -56,8 +54,7 @@ const extToWire = (account) => {
     signerSponsoringIDs: account.signers.map(({ sponsor }) => (sponsor ? publicKey(sponsor) : null)),
     ext: account.extension >= 3 ? { v: 3, v3 } : { v: 0 },
   };
-  const liabilities = { buying: account.buying, selling: account.selling };
-  return { v: 1, v1: { liabilities, ext: account.extension >= 2 ? { v: 2, v2 } : { v: 0 } } };
+  return { v: 1, v1: { liabilities: { buying: 0n, selling: 0n }, ext: account.extension >= 2 ? { v: 2, v2 } : { v: 0 } } };
 };
 
 const toWire = (account) => ({
@@ -89,8 +86,6 @@ const fromWire = ({ account: wire }) => {
       return newSigner(signer.key, signer.weight, sponsor ? hex(sponsor.ed25519) : null);
     }),
     extension: v3 ? 3 : v2 ? 2 : v1 ? 1 : 0,
-    buying: v1?.liabilities.buying ?? 0n,
-    selling: v1?.liabilities.selling ?? 0n,
     sponsored: v2?.numSponsored ?? 0,
     sponsoring: v2?.numSponsoring ?? 0,
     sequenceLedger: v3?.seqLedger ?? 0,

@@ -2,11 +2,9 @@ import { accountKey, accountOf } from '../entries.mjs';
 import { addBalance } from '../reserves.mjs';
 import { startingSequence } from '../sequence.mjs';
 import { isSponsoring, refundEntry, removeSigner } from '../sponsorship.mjs';
-import { AUTH_IMMUTABLE } from './set-options.mjs';
 
 const MALFORMED = -1;
 const NO_ACCOUNT = -2;
-const IMMUTABLE_SET = -3;
 const HAS_SUB_ENTRIES = -4;
 const SEQNUM_TOO_FAR = -5;
 const DEST_FULL = -6;
@@ -25,7 +23,6 @@ export const accountMerge = {
     const receiver = layer.load(accountKey(accountOf(body.destination)));
     if (!receiver) return fail(NO_ACCOUNT);
     const account = layer.load(accountKey(source));
-    if (account.flags & AUTH_IMMUTABLE) return fail(IMMUTABLE_SET);
     if (account.subEntries !== account.signers.length) return fail(HAS_SUB_ENTRIES);
     // If it is created again in this ledger, the account must not start below a sequence number that it has used.
     if (account.sequence >= startingSequence(ledger.sequence)) return fail(SEQNUM_TOO_FAR);

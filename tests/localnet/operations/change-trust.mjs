@@ -1,24 +1,17 @@
 import { isNative, isPoolShare, isValidAsset, issuerOf } from '../assets.mjs';
 import { accountKey, newTrustLine, trustLineKey } from '../entries.mjs';
-import { AUTHORIZED, CLAWBACK_ENABLED } from '../holdings.mjs';
 import { Op } from '../results.mjs';
 import { Reserve, chargeEntry, refundEntry } from '../sponsorship.mjs';
-import { AUTH_CLAWBACK_ENABLED, AUTH_REQUIRED } from './set-options.mjs';
 
 const MALFORMED = -1;
 const NO_ISSUER = -2;
 const INVALID_LIMIT = -3;
 const LOW_RESERVE = -4;
 
-/** How the issuer's flags set a new trust line. */
-const firstFlags = (issuer) =>
-  (issuer.flags & AUTH_REQUIRED ? 0 : AUTHORIZED) | (issuer.flags & AUTH_CLAWBACK_ENABLED ? CLAWBACK_ENABLED : 0);
-
 const create = ({ body, source, layer, fail, failAny, succeed }) => {
-  const issuer = layer.peek(accountKey(issuerOf(body.line)));
   if (body.limit === 0n) return fail(INVALID_LIMIT);
-  if (!issuer) return fail(NO_ISSUER);
-  const line = newTrustLine({ id: source, asset: body.line, limit: body.limit, flags: firstFlags(issuer) });
+  if (!layer.peek(accountKey(issuerOf(body.line)))) return fail(NO_ISSUER);
+  const line = newTrustLine({ id: source, asset: body.line, limit: body.limit });
   const reserve = chargeEntry(layer, line, layer.load(accountKey(source)));
   if (reserve === Reserve.LOW) return fail(LOW_RESERVE);
   if (reserve === Reserve.TOO_MANY_SUBENTRIES) return failAny(Op.TOO_MANY_SUBENTRIES);
@@ -42,7 +35,7 @@ export const changeTrust = {
     const key = trustLineKey(source, body.line);
     const line = layer.load(key);
     if (!line) return create(context);
-    if (body.limit < line.balance + line.buying) return fail(INVALID_LIMIT);
+    if (body.limit < line.balance) return fail(INVALID_LIMIT);
     if (body.limit === 0n) {
       refundEntry(layer, line, layer.load(accountKey(source)));
       layer.erase(key);

@@ -8,19 +8,13 @@ import { bumpSequence } from './bump-sequence.mjs';
 import { changeTrust } from './change-trust.mjs';
 import { createAccount } from './create-account.mjs';
 import { invokeHostFunction } from './invoke-host-function.mjs';
-import { manageBuyOffer } from './manage-buy-offer.mjs';
-import { manageData } from './manage-data.mjs';
-import { createPassiveSellOffer, manageSellOffer } from './manage-sell-offer.mjs';
-import { pathPaymentStrictReceive, pathPaymentStrictSend } from './path-payment.mjs';
 import { payment } from './payment.mjs';
 import { setOptions } from './set-options.mjs';
-import { setTrustLineFlags } from './set-trust-line-flags.mjs';
 import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
 
 /**
  * A kind of operation:
  *   type         its OperationType
- *   resultType   optional, the type of its results if it is another
  *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
  *   missing      optional, (body, network) -> the part of it that this network does not implement, as text, or null
  *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
@@ -32,19 +26,12 @@ const kinds = new Map(
   [
     createAccount,
     payment,
-    pathPaymentStrictReceive,
-    manageSellOffer,
-    createPassiveSellOffer,
     setOptions,
     changeTrust,
     accountMerge,
-    manageData,
     bumpSequence,
-    manageBuyOffer,
-    pathPaymentStrictSend,
     beginSponsoring,
     endSponsoring,
-    setTrustLineFlags,
     invokeHostFunction,
   ].map((kind) => [kind.type, kind]),
 );
@@ -85,10 +72,6 @@ export class Operation {
     return this.missing === null;
   }
 
-  get #resultType() {
-    return this.#kind.resultType ?? this.type;
-  }
-
   get #body() {
     return this.#kind.body(this.wire.body);
   }
@@ -101,14 +84,14 @@ export class Operation {
 
   /** What core initializes the result with, before anything was checked. */
   defaultResult() {
-    return this.#kind ? operationResult(this.#resultType, 0, this.#kind.success) : operationError(Op.NOT_SUPPORTED);
+    return this.#kind ? operationResult(this.type, 0, this.#kind.success) : operationError(Op.NOT_SUPPORTED);
   }
 
   /** The result of an operation that can never succeed, or null. */
   validate() {
     if (!this.isSupported) return operationError(Op.NOT_SUPPORTED);
     const code = this.#kind.validate(this.#body, this.source);
-    return code === 0 ? null : operationResult(this.#resultType, code);
+    return code === 0 ? null : operationResult(this.type, code);
   }
 
   /**
@@ -122,9 +105,9 @@ export class Operation {
       body: this.#body,
       source: this.source,
       layer,
-      fail: (code) => operationResult(this.#resultType, code),
+      fail: (code) => operationResult(this.type, code),
       failAny: operationError,
-      succeed: (fields) => operationResult(this.#resultType, 0, fields),
+      succeed: (fields) => operationResult(this.type, 0, fields),
     });
   }
 }

@@ -1,17 +1,13 @@
-import { isNative, isValidAsset } from '../assets.mjs';
-import { accountOf } from '../entries.mjs';
-import { Obstacle, credit, debit, missingDestination } from '../transfer.mjs';
+import { isNative, isValidAsset, issuerOf } from '../assets.mjs';
+import { accountKey, accountOf, keyOf } from '../entries.mjs';
+import { addHolding } from '../holdings.mjs';
 
 const MALFORMED = -1;
-const codes = {
-  [Obstacle.UNDERFUNDED]: -2,
-  [Obstacle.SRC_NO_TRUST]: -3,
-  [Obstacle.SRC_NOT_AUTHORIZED]: -4,
-  [Obstacle.NO_DESTINATION]: -5,
-  [Obstacle.NO_TRUST]: -6,
-  [Obstacle.NOT_AUTHORIZED]: -7,
-  [Obstacle.LINE_FULL]: -8,
-};
+const UNDERFUNDED = -2;
+const SRC_NO_TRUST = -3;
+const NO_DESTINATION = -5;
+const NO_TRUST = -6;
+const LINE_FULL = -8;
 
 /** Core treats it as a path payment without a path: the destination first, then the source. */
 export const payment = {
@@ -25,10 +21,12 @@ export const payment = {
     const { asset, amount } = body;
     const destination = accountOf(body.destination);
     if (destination === source && isNative(asset)) return succeed();
-    const obstacle =
-      missingDestination(layer, destination, { sendAsset: asset, destAsset: asset, path: [] }) ??
-      credit(layer, destination, asset, amount) ??
-      debit(layer, source, asset, amount);
-    return obstacle ? fail(codes[obstacle]) : succeed();
+    const add = (id, delta) => addHolding((like) => layer.load(keyOf(like)), layer.ledger, id, asset, delta);
+    if (issuerOf(asset) !== destination && !layer.peek(accountKey(destination))) return fail(NO_DESTINATION);
+    const credited = add(destination, amount);
+    if (!credited) return fail(credited === null ? NO_TRUST : LINE_FULL);
+    const debited = add(source, -amount);
+    if (!debited) return fail(debited === null ? SRC_NO_TRUST : UNDERFUNDED);
+    return succeed();
   },
 };

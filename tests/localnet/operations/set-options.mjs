@@ -2,30 +2,22 @@ import { accountKey, newSigner } from '../entries.mjs';
 import { hex } from '../network.mjs';
 import { Op } from '../results.mjs';
 import { Reserve, chargeSigner, removeSigner } from '../sponsorship.mjs';
-import { isPrintable } from './text.mjs';
 
 const LOW_RESERVE = -1;
 const TOO_MANY_SIGNERS = -2;
-const BAD_FLAGS = -3;
 const INVALID_INFLATION = -4;
-const CANT_CHANGE = -5;
-const UNKNOWN_FLAG = -6;
 const THRESHOLD_OUT_OF_RANGE = -7;
 const BAD_SIGNER = -8;
 const INVALID_HOME_DOMAIN = -9;
-const AUTH_REVOCABLE_REQUIRED = -10;
-
-export const AUTH_REQUIRED = 1;
-export const AUTH_REVOCABLE = 2;
-export const AUTH_IMMUTABLE = 4;
-export const AUTH_CLAWBACK_ENABLED = 8;
-const ALL_FLAGS = 15;
 
 const MAX_SIGNERS = 20;
 const UINT8_MAX = 255;
 const SIGNED_PAYLOAD = 3;
 
 const thresholdFields = ['masterWeight', 'lowThreshold', 'medThreshold', 'highThreshold'];
+
+/** Core accepts plain ASCII without control characters. (isStringValid) */
+const isPrintable = (bytes) => bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
 
 const isBadSigner = ({ key, weight }, source) =>
   (key.type === 0 && hex(key.ed25519) === source) ||
@@ -54,20 +46,14 @@ const setSigner = (layer, account, { key, weight }) => {
   return 0;
 };
 
-const setFlags = (account, { clearFlags, setFlags: newFlags }) => {
-  if ((clearFlags || newFlags) && account.flags & AUTH_IMMUTABLE) return CANT_CHANGE;
-  account.flags = (account.flags & ~(clearFlags ?? 0)) | (newFlags ?? 0);
-  return account.flags & AUTH_CLAWBACK_ENABLED && !(account.flags & AUTH_REVOCABLE) ? AUTH_REVOCABLE_REQUIRED : 0;
-};
-
 export const setOptions = {
   type: 5,
   level: (body) => (body.signer || thresholdFields.some((field) => body[field] !== null) ? 'high' : 'medium'),
   body: (wire) => wire.setOptionsOp,
 
+  missing: ({ setFlags, clearFlags }) => (setFlags || clearFlags ? 'flags of an account' : null),
+
   validate(body, source) {
-    if ((body.setFlags ?? 0) & ~ALL_FLAGS || (body.clearFlags ?? 0) & ~ALL_FLAGS) return UNKNOWN_FLAG;
-    if ((body.setFlags ?? 0) & (body.clearFlags ?? 0)) return BAD_FLAGS;
     if (thresholdFields.some((field) => body[field] > UINT8_MAX)) return THRESHOLD_OUT_OF_RANGE;
     if (body.signer && isBadSigner(body.signer, source)) return BAD_SIGNER;
     if (body.homeDomain && !isPrintable(body.homeDomain.bytes)) return INVALID_HOME_DOMAIN;
@@ -81,8 +67,6 @@ export const setOptions = {
       if (!layer.peek(accountKey(destination))) return fail(INVALID_INFLATION);
       account.inflationDestination = destination;
     }
-    const flags = setFlags(account, body);
-    if (flags !== 0) return fail(flags);
     if (body.homeDomain) account.homeDomain = body.homeDomain.bytes;
     thresholdFields.forEach((field, index) => {
       if (body[field] !== null) account.thresholds[index] = body[field];

@@ -1,4 +1,4 @@
-// getLedgerEntries: accounts and data entries as of the latest ledger.
+// getLedgerEntries: accounts, trust lines and contract data as of the latest ledger.
 
 import { entryToWire, keyFromWire } from '../entries.mjs';
 import { ttlHash, ttlKey } from '../entries/contract-data.mjs';

@@ -3,8 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { entryFromWire, entryToWire } from '../entries.mjs';
 import { hex } from '../network.mjs';
-import { decode } from '../xdr.mjs';
+import { decode, encode } from '../xdr.mjs';
 
 export const directory = fileURLToPath(new URL('../../../../shared/ledgers/core/', import.meta.url));
 
@@ -23,18 +24,28 @@ const plain = (_, value) =>
 /** Core lists changes in no particular order. */
 export const unordered = (changes) => changes.map((change) => JSON.stringify(change, plain)).sort();
 
-/** Contract code and config settings do not exist here. */
-const known = (change) => [0, 1, 2, 3, 6, 9].includes(Object.values(change)[1].data?.type ?? Object.values(change)[1].type);
+/** Other kinds of entries do not exist here. */
+const known = (change) => [0, 1, 6, 9].includes(Object.values(change)[1].data?.type ?? Object.values(change)[1].type);
+
+/** All changes of a ledger, in their order. */
+const changesIn = ({ txProcessing, upgradesProcessing }) => [
+  ...txProcessing.flatMap(({ feeProcessing }) => feeProcessing),
+  ...txProcessing.flatMap(({ txApplyProcessing: { v4: meta } }) => [
+    ...meta.txChangesBefore,
+    ...meta.operations.flatMap(({ changes }) => changes),
+    ...meta.txChangesAfter,
+  ]),
+  ...txProcessing.flatMap(({ postTxApplyFeeProcessing }) => postTxApplyFeeProcessing),
+  ...upgradesProcessing.flatMap(({ changes }) => changes),
+];
 
 /** Applies the changes that core's metadata lists for a ledger. */
-export const follow = (state, { txProcessing, upgradesProcessing }) => {
-  const replay = (changes) => state.replay(changes.filter(known));
-  for (const { feeProcessing } of txProcessing) replay(feeProcessing);
-  for (const { txApplyProcessing: meta, postTxApplyFeeProcessing } of txProcessing) {
-    const { txChangesBefore, operations, txChangesAfter } = meta.v4;
-    for (const changes of [txChangesBefore, ...operations.map((operation) => operation.changes), txChangesAfter])
-      replay(changes);
-  }
-  for (const { postTxApplyFeeProcessing } of txProcessing) replay(postTxApplyFeeProcessing);
-  for (const { changes } of upgradesProcessing) replay(changes);
-};
+export const follow = (state, core) => state.replay(changesIn(core).filter(known));
+
+/** Whether an entry has what does not exist here: an account's flags, liabilities, or a trust line that is not authorized. */
+export const isForeign = (core) =>
+  changesIn(core).filter(known).some(({ created, updated, state }) => {
+    const entry = created ?? updated ?? state;
+    const isKept = () => encode('LedgerEntry', entry).equals(encode('LedgerEntry', entryToWire(entryFromWire(entry))));
+    return entry && ((entry.data.account?.flags ?? 0) !== 0 || !isKept());
+  });

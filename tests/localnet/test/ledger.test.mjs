@@ -52,18 +52,15 @@ const busy = async (t) => {
   await client.close();
   await client.send(client.bump(payer, client.build(channel, [payment(bob, '1', alice)], { signers: [alice] }), 200));
   await client.send(client.build(bob, [payment(alice, '100000')]));
-  await client.send(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
+  const asset = new Asset('USD', bob.publicKey());
+  await client.send(client.build(alice, [Operation.changeTrust({ asset })]));
   await client.close();
-  await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: null })]));
+  await client.include(client.build(alice, [Operation.changeTrust({ asset, limit: '0' })]));
   await client.include(
     client.bump(payer, client.build(channel, [Operation.accountMerge({ destination: payer.publicKey() })]), 200),
   );
-  const asset = new Asset('USD', bob.publicKey());
   await client.include(client.build(alice, [Operation.changeTrust({ asset })]));
-  const selling = { selling: asset, buying: Asset.native(), amount: '10', price: '2' };
-  await client.include(client.build(bob, [Operation.manageSellOffer(selling)]));
-  const path = { sendAsset: Asset.native(), sendMax: '9', destAsset: asset, destAmount: '4', destination: alice.publicKey() };
-  await client.include(client.build(payer, [Operation.pathPaymentStrictReceive(path)]));
+  await client.include(client.build(bob, [Operation.payment({ asset, amount: '4', destination: alice.publicKey() })]));
   await callContract(client, alice, Operation.createStellarAssetContract({ asset: Asset.native() }));
   const [from, to] = [alice, bob].map((key) => nativeToScVal(key.publicKey(), { type: 'address' }));
   const args = [from, to, nativeToScVal(7n, { type: 'i128' })];

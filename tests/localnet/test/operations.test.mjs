@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Operation } from '@stellar/stellar-sdk';
+import { Asset, Operation } from '@stellar/stellar-sdk';
 import { Op, Tx } from '../results.mjs';
 import { MAX_SUBENTRIES } from '../sponsorship.mjs';
 import { raw, start } from './applying.mjs';
@@ -57,11 +57,9 @@ test('accountMerge: moves the balance and removes the account; failures', async 
   assert.equal(await applied(merge(keypair('nobody'))), -2, 'NO_ACCOUNT');
   assert.equal(await refused(merge(alice)), -1, 'MALFORMED');
 
-  const [data, immutable, bumped, gone] = await client.create(['data', 'immutable', 'bumped', 'gone']);
-  await applied(Operation.manageData({ name: 'key', value: 'value' }), { source: data });
-  assert.equal(await applied(merge(bob), { source: data }), -4, 'HAS_SUB_ENTRIES');
-  await applied(Operation.setOptions({ setFlags: 4 }), { source: immutable });
-  assert.equal(await applied(merge(bob), { source: immutable }), -3, 'IMMUTABLE_SET');
+  const [holder, bumped, gone] = await client.create(['holder', 'bumped', 'gone']);
+  await applied(Operation.changeTrust({ asset: new Asset('USD', bob.publicKey()) }), { source: holder });
+  assert.equal(await applied(merge(bob), { source: holder }), -4, 'HAS_SUB_ENTRIES');
   const far = (BigInt(client.net.chain.head.header.ledgerSeq) + 3n) << 32n;
   await applied(Operation.bumpSequence({ bumpTo: String(far) }), { source: bumped });
   assert.equal(await applied(merge(bob), { source: bumped }), -5, 'SEQNUM_TOO_FAR');
@@ -103,28 +101,36 @@ test('bumpSequence: forward, never back, never negative', async (t) => {
   assert.equal(await refused(raw(Operation.bumpSequence({ bumpTo: '0' }), (body) => (body.bumpTo = -1n))), -1);
 });
 
-test('manageData: set, change, delete, and its failures', async (t) => {
-  const { client, alice, applied, refused } = await start(t);
-  const set = (name, value) => Operation.manageData({ name, value });
-  assert.equal(await applied(set('key', 'one')), 0);
-  assert.equal(client.account(alice).subEntries, 1);
-  assert.equal(await applied(set('key', 'two')), 0);
-  assert.equal(client.account(alice).subEntries, 1);
-  assert.equal(await applied(set('key', null)), 0);
-  assert.equal(client.account(alice).subEntries, 0);
-  assert.equal(await applied(set('key', null)), -2, 'NAME_NOT_FOUND');
-  assert.equal(await refused(set('', 'value')), -4, 'INVALID_NAME');
-  assert.equal(await refused(set('caf\u00e9', 'value')), -4, 'INVALID_NAME');
-  const [poor] = await client.create(['poor'], '1.4');
-  assert.equal(await applied(set('key', 'value'), { source: poor }), -3, 'LOW_RESERVE');
+test('changeTrust and payment of an issued asset: issued, moved, taken back, and the failures', async (t) => {
+  const { client, alice, bob, line, applied, refused } = await start(t);
+  const usd = new Asset('USD', bob.publicKey());
+  const trust = (options) => Operation.changeTrust({ asset: usd, ...options });
+  const pay = (to, amount) => Operation.payment({ destination: to.publicKey(), asset: usd, amount });
+  const [carol] = await client.create(['carol']);
+  assert.equal(await applied(pay(alice, '1'), { source: bob }), -6, 'NO_TRUST');
+  assert.equal(await applied(pay(bob, '1')), -3, 'SRC_NO_TRUST');
+  assert.equal(await applied(trust({ limit: '0' })), -3, 'INVALID_LIMIT');
+  assert.equal(await applied(trust({ asset: new Asset('USD', keypair('nobody').publicKey()) })), -2, 'NO_ISSUER');
+  assert.equal(await refused(Operation.changeTrust({ asset: usd }), { source: bob }), -1, 'MALFORMED');
+  assert.equal(await applied(trust({ limit: '10' })), 0);
+  assert.equal(await applied(trust(), { source: carol }), 0);
+  assert.equal(await applied(pay(alice, '11'), { source: bob }), -8, 'LINE_FULL');
+  assert.equal(await applied(pay(alice, '9'), { source: bob }), 0);
+  assert.equal(await applied(pay(carol, '10')), -2, 'UNDERFUNDED');
+  assert.equal(await applied(pay(carol, '4')), 0);
+  assert.equal(await applied(pay(bob, '5')), 0, 'back to its issuer');
+  assert.deepEqual([line(alice, usd).balance, line(carol, usd).balance], [0n, xlm(4)]);
+  assert.equal(await applied(trust({ limit: '3' }), { source: carol }), -3, 'INVALID_LIMIT: it has more');
+  assert.equal(await applied(trust({ limit: '0' })), 0);
+  assert.deepEqual([line(alice, usd), client.account(alice).subEntries], [null, 0]);
 });
 
 test('an account has at most 1,000 subentries', async (t) => {
-  const { client, alice, applied } = await start(t);
+  const { client, alice, bob, applied } = await start(t);
   const { state } = client.net.chain;
   state.add({ ...client.account(alice), subEntries: MAX_SUBENTRIES });
-  const set = Operation.manageData({ name: 'one more', value: 'x' });
-  assert.deepEqual(await applied(set), { any: Op.TOO_MANY_SUBENTRIES });
+  const trust = Operation.changeTrust({ asset: new Asset('USD', bob.publicKey()) });
+  assert.deepEqual(await applied(trust), { any: Op.TOO_MANY_SUBENTRIES });
   assert.deepEqual(
     await applied(Operation.setOptions({ signer: { ed25519PublicKey: keypair('x').publicKey(), weight: 1 } })),
     {
@@ -151,7 +157,7 @@ test('setOptions: signers are added in order, changed and removed', async (t) =>
   assert.equal(await applied(signer('nobody', 0)), 0, 'removing none is no error');
 });
 
-test('setOptions: thresholds, home domain, inflation destination, flags', async (t) => {
+test('setOptions: thresholds, home domain, inflation destination', async (t) => {
   const { client, alice, bob, applied } = await start(t);
   const options = {
     masterWeight: 9,
@@ -159,17 +165,15 @@ test('setOptions: thresholds, home domain, inflation destination, flags', async 
     medThreshold: 2,
     highThreshold: 3,
     homeDomain: 'example.org',
-    setFlags: 3,
     inflationDest: bob.publicKey(),
   };
   assert.equal(await applied(Operation.setOptions(options)), 0);
-  const { thresholds, homeDomain, flags, inflationDestination } = client.account(alice);
+  const { thresholds, homeDomain, inflationDestination } = client.account(alice);
   assert.deepEqual(thresholds, [9, 1, 2, 3]);
   assert.equal(Buffer.from(homeDomain).toString(), 'example.org');
-  assert.equal(flags, 3);
   assert.equal(inflationDestination, Buffer.from(bob.rawPublicKey()).toString('hex'));
-  assert.equal(await applied(Operation.setOptions({ clearFlags: 1, homeDomain: '' })), 0);
-  assert.equal(client.account(alice).flags, 2);
+  assert.equal(await applied(Operation.setOptions({ homeDomain: '' })), 0);
+  assert.equal(client.account(alice).homeDomain.length, 0);
 });
 
 test('setOptions: failures in a ledger', async (t) => {
@@ -185,18 +189,12 @@ test('setOptions: failures in a ledger', async (t) => {
     -4,
     'INVALID_INFLATION',
   );
-  assert.equal(await applied(Operation.setOptions({ setFlags: 8 })), -10, 'AUTH_REVOCABLE_REQUIRED');
-  assert.equal(await applied(Operation.setOptions({ setFlags: 4 })), 0);
-  assert.equal(await applied(Operation.setOptions({ setFlags: 1 })), -5, 'CANT_CHANGE');
   assert.ok(client.account(alice));
 });
 
 test('setOptions: failures at submission', async (t) => {
   const { alice, refused } = await start(t);
   const options = (values, change) => raw(Operation.setOptions(values), change ?? (() => {}));
-  assert.equal(await refused(options({}, (body) => (body.setFlags = 16))), -6, 'UNKNOWN_FLAG');
-  assert.equal(await refused(options({}, (body) => (body.clearFlags = 16))), -6, 'UNKNOWN_FLAG');
-  assert.equal(await refused(options({ setFlags: 1, clearFlags: 1 })), -3, 'BAD_FLAGS');
   assert.equal(await refused(options({}, (body) => (body.medThreshold = 256))), -7, 'THRESHOLD_OUT_OF_RANGE');
   assert.equal(
     await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })),

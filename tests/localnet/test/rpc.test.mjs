@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Operation, SorobanDataBuilder, xdr } from '@stellar/stellar-sdk';
+import { Asset, Operation, SorobanDataBuilder, xdr } from '@stellar/stellar-sdk';
 import { Client, START_MS, keypair, payment } from './harness.mjs';
 
 const CLOSE_TIME = START_MS / 1000;
@@ -146,12 +146,14 @@ const base64 = (bytes) => Buffer.from(bytes).toString('base64');
 test('getLedgerEntries: in the order of the request, nothing for missing entries, at most 200 keys', async (t) => {
   const client = await Client.start(t);
   const [alice, bob] = await client.create(['alice', 'bob']);
-  await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
-  const data = xdr.LedgerKey.schema.encode({
-    type: 3,
-    data: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, dataName: new xdr.XdrString('key') },
-  });
-  const keys = [bob, keypair('nobody'), alice].map(accountKey).concat([data]).map(base64);
+  await client.include(client.build(alice, [Operation.changeTrust({ asset: new Asset('USD', bob.publicKey()) })]));
+  const [mine, hers] = [alice, bob].map((key) => ({ accountId: { type: 0, ed25519: key.rawPublicKey() } }));
+  const line = { ...mine, asset: { type: 1, alphaNum4: { assetCode: Buffer.from('USD\0'), issuer: hers.accountId } } };
+  const others = [
+    { type: 1, trustLine: line },
+    { type: 3, data: { ...mine, dataName: new xdr.XdrString('there are no data entries') } },
+  ].map((key) => xdr.LedgerKey.schema.encode(key));
+  const keys = [bob, keypair('nobody'), alice].map(accountKey).concat(others).map(base64);
   const { result } = await client.call('getLedgerEntries', { keys });
   assert.deepEqual(
     result.entries.map(({ key }) => key),
@@ -159,8 +161,8 @@ test('getLedgerEntries: in the order of the request, nothing for missing entries
   );
   assert.equal(result.latestLedger, 4);
   assert.deepEqual(Object.keys(result.entries[0]).sort(), ['extXdr', 'key', 'lastModifiedLedgerSeq', 'xdr']);
-  const { dataValue } = xdr.LedgerEntryData.schema.decode(Buffer.from(result.entries[2].xdr, 'base64')).data;
-  assert.equal(Buffer.from(dataValue).toString(), 'value');
+  const { trustLine } = xdr.LedgerEntryData.schema.decode(Buffer.from(result.entries[2].xdr, 'base64'));
+  assert.deepEqual([trustLine.balance, trustLine.flags], [0n, 1]);
   assert.equal(
     (await client.server.getAccount(alice.publicKey())).sequenceNumber(),
     String(client.account(alice).sequence),

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Operation } from '@stellar/stellar-sdk';
+import { Asset, Operation } from '@stellar/stellar-sdk';
 import { Op, Tx } from '../results.mjs';
 import { Client, keypair, payment } from './harness.mjs';
 
@@ -108,14 +108,15 @@ test('begin: itself, twice, and in chains are refused; end without begin too', a
   assert.deepEqual((await apply([Operation.endSponsoringFutureReserves({})])).codes, [-1], 'NOT_SPONSORED');
 });
 
-test('signers and data entries can be sponsored, and return the reserve', async (t) => {
+test('signers and trust lines can be sponsored, and return the reserve', async (t) => {
   const { client, sponsor, other, apply } = await start(t);
   const signer = { ed25519PublicKey: keypair('signer').publicKey() };
   const source = other.publicKey();
+  const asset = new Asset('USD', sponsor.publicKey());
   const operations = [
     begin(other),
     Operation.setOptions({ source, signer: { ...signer, weight: 1 } }),
-    Operation.manageData({ source, name: 'key', value: 'value' }),
+    Operation.changeTrust({ source, asset }),
     end(other),
   ];
   assert.equal((await apply(operations, [other])).status, 'SUCCESS');
@@ -128,7 +129,7 @@ test('signers and data entries can be sponsored, and return the reserve', async 
 
   const removal = [
     Operation.setOptions({ signer: { ...signer, weight: 0 } }),
-    Operation.manageData({ name: 'key', value: null }),
+    Operation.changeTrust({ asset, limit: '0' }),
   ];
   assert.equal((await apply(removal, [], other)).status, 'SUCCESS');
   assert.equal(client.account(sponsor).sponsoring, 0);

@@ -17,7 +17,7 @@ import { test } from 'node:test';
 import { Asset, Operation } from '@stellar/stellar-sdk';
 import { Chain } from '../chain.mjs';
 import { Verifier } from '../ed25519.mjs';
-import { entryToWire, offerKey } from '../entries.mjs';
+import { entryToWire } from '../entries.mjs';
 import { Network } from '../network.mjs';
 import { MemoryStore, UnusableData } from '../store.mjs';
 import { encode } from '../xdr.mjs';
@@ -42,13 +42,9 @@ const ledgerFile = (path) =>
       .at(-1),
   );
 
-const sell = (asset, amount) =>
-  Operation.manageSellOffer({ selling: asset, buying: Asset.native(), amount, price: '2' });
-
-/** Accounts, data entries, trust lines, an offer, fee bumps, a failure and a merge. */
+/** Accounts, a trust line, a fee bump, a failure and a merge. */
 const fill = async (client) => {
   const [alice, bob, gone] = await client.create(['alice', 'bob', 'gone']);
-  await client.include(client.build(alice, [Operation.manageData({ name: 'key', value: 'value' })]));
   await client.include(client.build(gone, [Operation.accountMerge({ destination: bob.publicKey() })]));
   await client.include(client.build(alice, [payment(bob, '100000')]));
   await client.include(
@@ -58,7 +54,7 @@ const fill = async (client) => {
   );
   const asset = new Asset('USD', bob.publicKey());
   await client.include(client.build(alice, [Operation.changeTrust({ asset })]));
-  await client.include(client.build(bob, [sell(asset, '10')]));
+  await client.include(client.build(bob, [Operation.payment({ asset, amount: '10', destination: alice.publicKey() })]));
   const bump = client.bump(bob, client.build(alice, [payment(bob)]), 200);
   await client.include(bump);
   return { alice, bob, bump };
@@ -124,24 +120,6 @@ test('a restart restores state, ledgers and transactions', async (t) => {
   }
   const header = await after.close();
   assert.deepEqual(Buffer.from(header.previousLedgerHash), saved.head);
-});
-
-test('a restart restores the order book and the counter of ids', async (t) => {
-  for (const options of [{}, { segmentLedgers: 1 }]) {
-    const path = directory(t);
-    const before = await open(t, path, options);
-    await fill(before);
-    await before.net.close();
-    const after = await open(t, path, options);
-    const [alice, bob] = ['alice', 'bob'].map(keypair);
-    const asset = new Asset('USD', bob.publicKey());
-    const buying = Operation.manageBuyOffer({ selling: Asset.native(), buying: asset, buyAmount: '4', price: '2' });
-    assert.equal((await after.include(after.build(alice, [buying]))).status, 'SUCCESS');
-    assert.equal(after.net.chain.state.peek(offerKey(after.id(bob), 1n)).amount, xlm(6));
-    assert.equal((await after.include(after.build(bob, [sell(asset, '10')]))).status, 'SUCCESS');
-    assert.ok(after.net.chain.state.peek(offerKey(after.id(bob), 2n)));
-    assert.equal(after.net.chain.head.header.idPool, 2n);
-  }
 });
 
 test('segments: the same result with several, and old ones are removed with their ledgers', async (t) => {

@@ -39,7 +39,17 @@ test('opNOT_SUPPORTED: every operation that this network does not implement', as
   const native = Asset.native();
   const id = '00000000da0d57da7d4850e7fc10d2a9d0ebc731f7afb40574c03395b17d49149b91f5be';
   const pool = 'dd7b1ab831c273310ddbec6f97870aa83c2fbd78ce22aded37ecbf4f3380fac7';
+  const sale = { selling: asset, buying: native, price: '2' };
+  const path = { sendAsset: native, destination: bob.publicKey(), destAsset: asset };
   const unsupported = {
+    pathPaymentStrictReceive: Operation.pathPaymentStrictReceive({ ...path, sendMax: '1', destAmount: '1' }),
+    pathPaymentStrictSend: Operation.pathPaymentStrictSend({ ...path, sendAmount: '1', destMin: '1' }),
+    manageSellOffer: Operation.manageSellOffer({ ...sale, amount: '1' }),
+    manageBuyOffer: Operation.manageBuyOffer({ ...sale, buyAmount: '1' }),
+    createPassiveSellOffer: Operation.createPassiveSellOffer({ ...sale, amount: '1' }),
+    manageData: Operation.manageData({ name: 'key', value: 'value' }),
+    setTrustLineFlags: Operation.setTrustLineFlags({ trustor: bob.publicKey(), asset, flags: { authorized: false } }),
+    'flags of an account': Operation.setOptions({ setFlags: 1 }),
     allowTrust: Operation.allowTrust({ trustor: bob.publicKey(), assetCode: 'USD', authorize: true }),
     inflation: Operation.inflation(),
     createClaimableBalance: Operation.createClaimableBalance({
