@@ -18,7 +18,6 @@
 #include "pool/pool_counts.h"
 #include "pool/role.h"
 #include "rpc/rpc.h"
-#include "upkeep/snapshot.h"
 
 #define STEP_MS 3000         /* what a step of the start may wait for database or RPC */
 #define CLOCK_APART_S 2      /* clocks that differ by more are wrong */
@@ -154,15 +153,14 @@ static void check_money(struct checks *checks)
     struct funds funds = {.bound = true, .account = access->distribution};
     char address[ADDRESS_SIZE];
     struct detail detail = {0};
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     address_encode(&access->distribution, address);
     enum err e = rpc_accounts(rpc, &access->distribution, 1, &account, &ledger, &detail);
-    if (e == ERR_OK && !account.found) {
+    if (e == ERR_OK && account.removed) {
         e = detail_set(&detail, ERR_CONFIG, "%s does not exist on this network: create and fund it", address);
     } else if (e == ERR_OK) {
-        const struct account_snapshot read = snapshot_of(&access->distribution, &account, ledger);
-        (void)!funds_take(&funds, &read.account, ledger, BASE_RESERVE_STROOPS);
+        (void)!funds_take(&funds, &account, ledger, BASE_RESERVE_STROOPS);
         const enum funds_level level = funds_level(&funds, &access->funds);
         e = level == FUNDS_LOW || level == FUNDS_TOO_LOW ? ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED : ERR_OK;
         detail_set(&detail, e, "%s can pay for %" PRId64 " payments%s", address,

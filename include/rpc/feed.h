@@ -13,8 +13,8 @@ struct feed {
     enum err (*ledgers)(
         void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
     enum err (*network)(void *source, struct rpc_network *out, struct detail *detail);
-    enum err (*accounts)(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
-        uint32_t *ledger, struct detail *detail);
+    enum err (*accounts)(void *source, const struct public_key keys[], size_t count,
+        struct account_entry out[], uint32_t *ledger, struct detail *detail);
     enum err (*frozen)(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
     enum err (*transaction)(
         void *source, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);

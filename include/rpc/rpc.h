@@ -7,6 +7,7 @@
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
 
+#include "stellar/account.h"
 #include "stellar/frozen.h"
 #include "stellar/ids.h"
 #include "stellar/result.h"
@@ -95,20 +96,12 @@ MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
-/* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].found says whether keys[i] exists as of
- * *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. ERR_XDR_UNKNOWN_ARM: an entry is
- * of a newer protocol. Retries an internal error of the server for up to two seconds. */
+/* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].removed says whether keys[i] is missing
+ * as of *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. ERR_XDR_UNKNOWN_ARM: an
+ * entry is of a newer protocol. Retries an internal error of the server for up to two seconds. */
 #define RPC_ENTRIES_MAX 200
-struct rpc_account {
-    bool found;
-    int64_t sequence;
-    bool own_authority; /* see stellar/ledger.h */
-    int64_t balance_stroops;
-    int64_t reserves, selling_stroops; /* see stellar/ledger.h */
-    bool bare, immutable;              /* see stellar/account.h */
-};
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
-    struct rpc_account out[], uint32_t *ledger, struct detail *detail);
+    struct account_entry out[], uint32_t *ledger, struct detail *detail);
 
 /* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
  * has zeroed entries, and frees each. */

@@ -12,7 +12,7 @@
 
 #include "pool/account_state.h"
 #include "pool/settle_evidence.h"
-#include "upkeep/snapshot.h"
+#include "rpc/feed.h"
 #include "base/stop.h"
 
 struct audit;

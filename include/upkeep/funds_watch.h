@@ -9,7 +9,8 @@
 #include <pthread.h>
 
 #include "pool/funds.h"
-#include "upkeep/snapshot.h"
+#include "pool/settle_evidence.h"
+#include "rpc/feed.h"
 
 struct funds_watch {
     struct funds_limits limits;

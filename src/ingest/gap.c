@@ -133,13 +133,13 @@ static enum err read_as_of(struct reading *reading, uint32_t ledger, struct deta
 static enum err read_some(struct reading *reading, const struct public_key keys[], size_t count,
     struct account_snapshot out[], struct detail *detail)
 {
-    struct rpc_account answers[RPC_ENTRIES_MAX];
+    struct account_entry answers[RPC_ENTRIES_MAX];
     uint32_t ledger;
     enum err e = reading->feed.accounts(reading->feed.source, keys, count, answers, &ledger, detail);
     if (e == ERR_OK)
         e = read_as_of(reading, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++)
-        out[i] = snapshot_of(&keys[i], &answers[i], ledger);
+        out[i] = (struct account_snapshot){answers[i], ledger};
     return e;
 }
 

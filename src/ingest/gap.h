@@ -10,7 +10,6 @@
 #include "pool/settle.h"
 #include "pool/submission.h"
 #include "follow.h"
-#include "upkeep/snapshot.h"
 #include "ledger_commit.h"
 
 /*

@@ -6,7 +6,6 @@
 #define FAIRWAY_INGEST_INGESTER_H
 
 #include "upkeep/audit.h"
-#include "upkeep/snapshot.h"
 #include "upkeep/funds_watch.h"
 #include "follow.h"
 #include "ledger_commit.h"

@@ -11,7 +11,6 @@
 #include "pool/settle.h"
 #include "cursor.h"
 #include "follow.h"
-#include "upkeep/snapshot.h"
 
 struct lead {
     struct db *db; /* direct; lead_take connects it */

@@ -57,18 +57,18 @@ static enum err probe_seed(const struct account_admin *admin, const struct publi
 static enum err probe_network(const struct feed *feed, const struct public_key *account,
     struct account_probe *out, struct detail *detail)
 {
-    struct rpc_account account_entry;
+    struct account_entry entry;
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t frozen_ledger = 0;
-    enum err e = feed->accounts(feed->source, account, 1, &account_entry, &out->ledger, detail);
+    enum err e = feed->accounts(feed->source, account, 1, &entry, &out->ledger, detail);
     if (e == ERR_OK)
         e = feed->frozen(feed->source, &frozen, &frozen_ledger, detail);
     if (e != ERR_OK)
         return e;
     out->oldest = frozen_ledger < out->ledger ? frozen_ledger : out->ledger;
-    out->found = account_entry.found;
-    out->own_authority = account_entry.own_authority;
-    out->sequence = account_entry.sequence;
+    out->found = !entry.removed;
+    out->own_authority = entry.own_authority;
+    out->sequence = entry.sequence;
     out->frozen = frozen_has(&frozen, account);
     return ERR_OK;
 }

@@ -84,9 +84,9 @@ static enum err read_pool(struct import *import, struct detail *detail)
 }
 
 /* Why the account cannot join; NULL: it can. Also refuses what ensure-accounts could not merge later. */
-static const char *refusal(const struct rpc_account *account, bool frozen, uint32_t ledger)
+static const char *refusal(const struct account_entry *account, bool frozen, uint32_t ledger)
 {
-    if (!account->found)
+    if (account->removed)
         return "this network has no such account";
     if (!account->own_authority)
         return "its master key alone does not control it: remove its other signers, or lower its thresholds";
@@ -101,7 +101,7 @@ static const char *refusal(const struct rpc_account *account, bool frozen, uint3
 }
 
 /* Reads frozen accounts first: all that decides is as of the ledger of the second read, or audited later. */
-static enum err read_network(const struct import *import, struct rpc_account accounts[], bool frozen[],
+static enum err read_network(const struct import *import, struct account_entry accounts[], bool frozen[],
     uint32_t *ledger, struct detail *detail)
 {
     const struct feed *feed = &import->settings->feed;
@@ -130,7 +130,7 @@ static enum err store(struct import *import, const struct generated_key keys[], 
 
 static enum err decide_open(struct import *import, struct detail *detail)
 {
-    struct rpc_account accounts[KEYD_IMPORT_BATCH];
+    struct account_entry accounts[KEYD_IMPORT_BATCH];
     struct generated_key keys[KEYD_IMPORT_BATCH];
     int64_t sequences[KEYD_IMPORT_BATCH];
     bool frozen[KEYD_IMPORT_BATCH];

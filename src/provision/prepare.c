@@ -15,7 +15,8 @@
 /* What the RPC reports as of one ledger. */
 struct network_snapshot {
     uint32_t ledger;
-    struct rpc_account accounts[1 + PROVISIONING_ACCOUNTS_MAX]; /* the distribution account, then the batch */
+    struct account_entry
+        accounts[1 + PROVISIONING_ACCOUNTS_MAX]; /* the distribution account, then the batch */
 };
 
 size_t prepare_limit(enum provisioning_kind kind, int64_t max_fee_stroops)
@@ -53,7 +54,7 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
 {
     char address[ADDRESS_SIZE];
     for (size_t i = 0; i < batch->count; i++) {
-        if (snapshot->accounts[1 + i].found == (kind == PROVISIONING_MERGE))
+        if (snapshot->accounts[1 + i].removed != (kind == PROVISIONING_MERGE))
             continue;
         address_encode(&batch->keys[i], address);
         return detail_set(detail, ERR_NOT_YET,
@@ -68,10 +69,10 @@ static enum err check_accounts(enum provisioning_kind kind, const struct account
 static enum err check_funds(const struct provision *provision, enum provisioning_kind kind,
     const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
 {
-    const struct rpc_account *distribution = &snapshot->accounts[0];
+    const struct account_entry *distribution = &snapshot->accounts[0];
     char address[ADDRESS_SIZE];
     address_encode(&provision->settings->distribution, address);
-    if (!distribution->found)
+    if (distribution->removed)
         return detail_set(detail, ERR_CONFIG,
             "the distribution account %s does not exist on this network: create and fund it", address);
     /* without those that are under way, which the balance may include already */

@@ -128,24 +128,15 @@ enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], si
     return e;
 }
 
-enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count, struct rpc_account out[],
-    uint32_t *ledger, struct detail *detail)
+enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct buf entries[RPC_ENTRIES_MAX] = {0};
     enum err e = rpc_account_entries(rpc, keys, count, entries, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++) {
-        struct account_entry account;
-        out[i] = (struct rpc_account){.found = entries[i].len != 0};
-        if (out[i].found &&
-            (e = decode_account(buf_bytes(&entries[i]), &keys[i], &account, detail)) == ERR_OK)
-            out[i] = (struct rpc_account){.found = true,
-                .sequence = account.sequence,
-                .own_authority = account.own_authority,
-                .balance_stroops = account.balance_stroops,
-                .reserves = account.reserves,
-                .selling_stroops = account.selling_stroops,
-                .bare = account.bare,
-                .immutable = account.immutable};
+        out[i] = (struct account_entry){.key = keys[i], .removed = entries[i].len == 0};
+        if (!out[i].removed)
+            e = decode_account(buf_bytes(&entries[i]), &keys[i], &out[i], detail);
     }
     for (size_t i = 0; i < count && i < RPC_ENTRIES_MAX; i++)
         buf_free(&entries[i]);

@@ -22,8 +22,8 @@ static enum err of_entries(enum err e)
     return e == ERR_XDR_UNKNOWN_ARM ? ERR_RPC_REFUSED : e;
 }
 
-static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
-    uint32_t *ledger, struct detail *detail)
+static enum err accounts(void *source, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     return of_entries(rpc_accounts(source, keys, count, out, ledger, detail));
 }

@@ -30,7 +30,7 @@ struct rpcs_answer {
     struct rpc_ledgers ledgers;
     struct rpc_network network;
     uint32_t ledger; /* as of which accounts and frozen are */
-    struct rpc_account accounts[RPC_ENTRIES_MAX];
+    struct account_entry accounts[RPC_ENTRIES_MAX];
     struct frozen_accounts frozen;
     struct rpc_transaction transaction;
 };

@@ -30,12 +30,12 @@ static void reading_free(struct reading **reading)
 
 /* ---- what two say */
 
-static bool same_account(const struct rpc_account *a, const struct rpc_account *b)
+static bool same_account(const struct account_entry *a, const struct account_entry *b)
 {
-    return a->found == b->found &&
-           (!a->found || (a->sequence == b->sequence && a->own_authority == b->own_authority &&
-                             a->balance_stroops == b->balance_stroops && a->reserves == b->reserves &&
-                             a->selling_stroops == b->selling_stroops));
+    return a->removed == b->removed &&
+           (a->removed || (a->sequence == b->sequence && a->own_authority == b->own_authority &&
+                              a->balance_stroops == b->balance_stroops && a->reserves == b->reserves &&
+                              a->selling_stroops == b->selling_stroops));
 }
 
 /* The index of the first account about which they differ; count: none. */
@@ -247,7 +247,7 @@ static uint32_t earlier(const struct rpcs_answer *first, const struct rpcs_answe
 }
 
 static enum err accounts(void *context, const struct public_key keys[], size_t count,
-    struct rpc_account out[], uint32_t *ledger, struct detail *detail)
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct rpcs_question question = {.kind = RPCS_ASK_ACCOUNTS, .count = count};
     INVARIANT(count <= RPC_ENTRIES_MAX);

@@ -164,7 +164,7 @@ static enum err check_page(
     struct audit *audit, char after[static ADDRESS_SIZE], bool *complete, struct detail *detail)
 {
     struct public_key keys[RPC_ENTRIES_MAX];
-    struct rpc_account answers[RPC_ENTRIES_MAX];
+    struct account_entry answers[RPC_ENTRIES_MAX];
     struct account_snapshot reads[RPC_ENTRIES_MAX];
     size_t count;
     uint32_t ledger = 0;
@@ -174,7 +174,7 @@ static enum err check_page(
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
-        reads[i] = snapshot_of(&keys[i], &answers[i], ledger);
+        reads[i] = (struct account_snapshot){answers[i], ledger};
     const int64_t end_ms = clock_ms() + REACH_MS;
     while ((e = check(audit, reads, count, ledger, audit_judge, detail)) == ERR_NOT_YET &&
            clock_left_ms(end_ms) > 0)

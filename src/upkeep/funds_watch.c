@@ -26,12 +26,9 @@ static void note_protocol(const struct feed *feed)
 static enum err read_account(const struct feed *feed, const struct public_key *key,
     struct account_snapshot *out, struct detail *detail)
 {
-    struct rpc_account account;
-    uint32_t ledger;
-    enum err e = feed->accounts(feed->source, key, 1, &account, &ledger, detail);
+    enum err e = feed->accounts(feed->source, key, 1, &out->account, &out->ledger, detail);
     if (e != ERR_OK)
         return e;
-    *out = snapshot_of(key, &account, ledger);
     note_protocol(feed);
     return ERR_OK;
 }

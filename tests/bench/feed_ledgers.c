@@ -16,9 +16,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "db/db.h"
-#include "upkeep/snapshot.h"
 #include "ingest/ingest.h"
 #include "integration/support/ledger_builder.h"
+#include "rpc/feed.h"
 
 struct source {
     struct db *db;
@@ -110,7 +110,7 @@ static enum err next_ledger(
 
 /* Reads of accounts fail, and ingestion and audit continue without them. */
 static enum err no_accounts(void *source, const struct public_key keys[], size_t count,
-    struct rpc_account out[], uint32_t *ledger, struct detail *detail)
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     (void)source, (void)keys, (void)count, (void)out, (void)ledger;
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "this feed has ledgers only");

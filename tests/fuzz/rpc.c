@@ -92,7 +92,7 @@ static void ask_ledgers(struct rpc *rpc)
 static void ask_accounts(struct rpc *rpc)
 {
     static const struct public_key keys[] = {{{0}}, {{1}}, {{2}}};
-    struct rpc_account accounts[ARRAY_LEN(keys)];
+    struct account_entry accounts[ARRAY_LEN(keys)];
     struct detail detail;
     uint32_t ledger;
     (void)!rpc_accounts(rpc, keys, ARRAY_LEN(keys), accounts, &ledger, &detail);

@@ -15,7 +15,7 @@
 #include "base/metric.h"
 #include "support/ledger_builder.h"
 
-#define FIRST 100  /* the cursor; the network's next ledgers are those after it */
+#define FIRST 100    /* the cursor; the network's next ledgers are those after it */
 #define LEDGERS 1100 /* that it closes at most */
 #define PATIENCE_MS 20000
 

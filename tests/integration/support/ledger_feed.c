@@ -206,15 +206,16 @@ static uint32_t read_ledger(struct ledger_feed *feed)
     return latest_of(feed) - lag;
 }
 
-static struct rpc_account state_of(
+static struct account_entry state_of(
     const struct ledger_feed *feed, const struct public_key *key, uint32_t ledger)
 {
-    struct rpc_account account = {0};
+    struct account_entry account = {.key = *key, .removed = true};
     for (size_t i = 0; i < feed->event_count; i++) {
         const struct event *event = &feed->events[i];
         if (event->frozen || event->ledger > ledger || !public_key_equal(&event->account.key, key))
             continue;
-        account = (struct rpc_account){.found = !event->account.removed,
+        account = (struct account_entry){.key = *key,
+            .removed = event->account.removed,
             .sequence = event->account.sequence,
             .own_authority = !event->account.foreign_signer,
             .balance_stroops = event->account.balance_stroops,
@@ -224,8 +225,8 @@ static struct rpc_account state_of(
     return account;
 }
 
-static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
-    uint32_t *ledger, struct detail *detail)
+static enum err accounts(void *source, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct ledger_feed *feed = source;
     if (feed->hook != NULL)

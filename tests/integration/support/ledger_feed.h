@@ -5,7 +5,6 @@
 #ifndef FAIRWAY_TESTS_LEDGER_FEED_H
 #define FAIRWAY_TESTS_LEDGER_FEED_H
 
-#include "upkeep/snapshot.h"
 #include "../../../src/ingest/ledger_commit.h"
 #include "ingest/ingest.h"
 #include "ledger_builder.h"

@@ -146,7 +146,7 @@ static void a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
         void *started;
         struct rpc_network network;
         const struct public_key key = {{1}};
-        struct rpc_account account;
+        struct account_entry account;
         uint32_t ledger;
         fake_start(&started);
         struct fake_rpc *second = started;

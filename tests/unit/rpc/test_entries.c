@@ -52,7 +52,7 @@ static char *entry(const struct public_key *named, const struct public_key *insi
 }
 
 static enum err ask(struct fake_rpc *fake, const char *entries, const struct public_key keys[], size_t count,
-    struct rpc_account out[], uint32_t *ledger)
+    struct account_entry out[], uint32_t *ledger)
 {
     AUTO_FREE char *body = mem_format(FAKE_RESULT("{\"entries\":%s,\"latestLedger\":2552990}"), entries);
     memset(&detail, 0, sizeof detail);
@@ -66,19 +66,19 @@ static void entries_are_matched_by_key_whatever_their_order(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key keys[] = {key_of(1), key_of(2), key_of(3)};
-    struct rpc_account accounts[3];
+    struct account_entry accounts[3];
     uint32_t ledger = 0;
     AUTO_FREE char *one = entry(&keys[0], &keys[0], 100);
     AUTO_FREE char *three = entry(&keys[2], &keys[2], INT64_MAX);
     AUTO_FREE char *entries = mem_format("[%s,%s]", three, one);
     assert_int_equal(ask(fake, entries, keys, 3, accounts, &ledger), ERR_OK);
     assert_int_equal(ledger, 2552990);
-    assert_true(accounts[0].found);
+    assert_false(accounts[0].removed);
     assert_true(accounts[0].sequence == 100);
     assert_true(accounts[0].balance_stroops == 5);
     assert_true(accounts[0].own_authority);
-    assert_false(accounts[1].found);
-    assert_true(accounts[2].found);
+    assert_true(accounts[1].removed);
+    assert_false(accounts[2].removed);
     assert_true(accounts[2].sequence == INT64_MAX);
     AUTO_FREE char *second = key_text(&keys[1]);
     assert_true(fake_heard(fake, second));
@@ -88,12 +88,12 @@ static void missing_accounts_are_not_an_error(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account = {.found = true};
+    struct account_entry account = {0};
     uint32_t ledger = 0;
     assert_int_equal(ask(fake, "[]", &key, 1, &account, &ledger), ERR_OK);
-    assert_false(account.found);
+    assert_true(account.removed);
     assert_int_equal(ask(fake, "null", &key, 1, &account, &ledger), ERR_OK);
-    assert_false(account.found);
+    assert_true(account.removed);
     assert_int_equal(ledger, 2552990);
 }
 
@@ -101,7 +101,7 @@ static void an_entry_of_another_account_is_refused(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     AUTO_FREE char *good = entry(&key, &key, 1);
     AUTO_FREE char *foreign = entry(&other, &other, 1);
@@ -127,7 +127,7 @@ static void an_entry_of_a_newer_protocol_is_reported_as_such(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     AUTO_FREE char *name = key_text(&key);
     AUTO_FREE char *xdr = account_entry(&key, 5, 1, 7);
@@ -139,7 +139,7 @@ static void missing_members_are_unavailable(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     AUTO_FREE char *name = key_text(&key);
     AUTO_FREE char *without_xdr = mem_format("[{\"key\":\"%s\"}]", name);
@@ -154,7 +154,7 @@ static void at_most_200_accounts_are_requested_at_once(void **state)
 {
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
-    struct rpc_account accounts[RPC_ENTRIES_MAX + 1];
+    struct account_entry accounts[RPC_ENTRIES_MAX + 1];
     uint32_t ledger;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         keys[i] = key_of((uint8_t)i);
@@ -173,7 +173,7 @@ static void an_internal_error_is_retried_until_the_snapshot_is_published(void **
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account;
+    struct account_entry account;
     struct frozen_accounts frozen;
     uint32_t ledger = 0;
     fake_set_reply(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
@@ -190,7 +190,7 @@ static void a_lasting_internal_error_is_returned_after_two_seconds(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     fake_says(fake, NO_SNAPSHOT);
     int64_t start_ms = clock_ms();
@@ -209,7 +209,7 @@ static void other_errors_are_returned_at_once(void **state)
     const struct public_key key = key_of(1);
     const struct fake_reply others[] = {{.body = FAKE_ERROR(-32602, "bad key")}, {.status = 503},
         {.body = FAKE_ERROR(-32001, "request queue is full")}};
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         fake_set_reply(fake, 0, others[i]);
@@ -238,7 +238,7 @@ static void cancel_ends_the_retries(void **state)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct rpc_account account;
+    struct account_entry account;
     uint32_t ledger;
     int wake[2];
     assert_int_equal(pipe(wake), 0);

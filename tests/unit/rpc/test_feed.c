@@ -31,7 +31,7 @@ static void an_entry_of_a_newer_protocol_only_fails_the_read(void **state)
     static const uint32_t entry[] = {0, 5, 0, 1, 0, 0, 0, 0, 0x01000000, 0, 9},
                           list[] = {1, 8, 0, 7}; /* an account of key type 7 */
     struct buf key = {0};
-    struct rpc_account read;
+    struct account_entry read;
     struct frozen_accounts frozen;
     struct detail detail = {0};
     uint32_t ledger;

@@ -17,7 +17,7 @@
 struct fake {
     enum err e;
     uint32_t latest;
-    struct rpc_account account;
+    struct account_entry account;
     struct public_key frozen;
     struct rpc_transaction transaction;
     atomic_bool hangs;
@@ -41,8 +41,8 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     return fake->e;
 }
 
-static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
-    uint32_t *ledger, struct detail *detail)
+static enum err accounts(void *source, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct fake *fake = source;
     (void)keys, (void)detail;
@@ -87,7 +87,7 @@ static void start(size_t count)
     struct feed feeds[ARRAY_LEN(fakes)];
     for (size_t i = 0; i < ARRAY_LEN(fakes); i++) {
         fakes[i] = (struct fake){.latest = 12,
-            .account = {.found = true, .sequence = 5, .balance_stroops = 1},
+            .account = {.sequence = 5, .balance_stroops = 1},
             .transaction = {.status = RPC_TRANSACTION_SUCCESS, .ledger = 9, .latest_ledger = 12}};
         feeds[i] = (struct feed){NULL, network, accounts, frozen, transaction, &fakes[i]};
     }
@@ -144,7 +144,7 @@ static void ask_again(void)
 static enum err read_account(void)
 {
     const struct public_key key = {{1}};
-    struct rpc_account out;
+    struct account_entry out;
     const struct feed feed = rpcs_feed(rpcs);
     detail = (struct detail){""};
     ask_again();
@@ -207,12 +207,10 @@ static void what_two_say_of_accounts_counts_as_of_the_earlier_ledger(void **stat
 
 static void any_difference_of_accounts_counts(void **state)
 {
-    static const struct rpc_account lies[] = {{.found = false},
-        {.found = true, .sequence = 6, .balance_stroops = 1},
-        {.found = true, .sequence = 5, .own_authority = true, .balance_stroops = 1},
-        {.found = true, .sequence = 5, .balance_stroops = 2},
-        {.found = true, .sequence = 5, .balance_stroops = 1, .reserves = 1},
-        {.found = true, .sequence = 5, .balance_stroops = 1, .selling_stroops = 1}};
+    static const struct account_entry lies[] = {{.removed = true}, {.sequence = 6, .balance_stroops = 1},
+        {.sequence = 5, .own_authority = true, .balance_stroops = 1}, {.sequence = 5, .balance_stroops = 2},
+        {.sequence = 5, .balance_stroops = 1, .reserves = 1},
+        {.sequence = 5, .balance_stroops = 1, .selling_stroops = 1}};
     restart(2);
     for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
         fakes[0].account = lies[i];

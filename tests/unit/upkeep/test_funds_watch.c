@@ -23,16 +23,15 @@ struct said {
 };
 static atomic_uint requests;
 
-static enum err accounts(void *source, const struct public_key keys[], size_t count, struct rpc_account out[],
-    uint32_t *ledger, struct detail *detail)
+static enum err accounts(void *source, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct said *said = source;
-    (void)keys;
     assert_int_equal(count, 1);
     requests++;
     *ledger = said->ledger;
-    out[0] = (struct rpc_account){
-        .found = true, .balance_stroops = said->balance_stroops, .reserves = said->reserves};
+    out[0] = (struct account_entry){
+        .key = keys[0], .balance_stroops = said->balance_stroops, .reserves = said->reserves};
     return said->e == ERR_OK ? ERR_OK : detail_set(detail, said->e, "no answer");
 }
 
