@@ -113,7 +113,7 @@
 
 /* ---- provisioning */
 /* A few ledgers; also how long a transaction that is not included stays pending. */
-#define SUBMISSION_VALID_S 60
+#define PROVISIONING_VALID_S 60
 
 /* ---- clocks */
 #define GRANTS_CLOCK_SLACK_S 30 /* and LEDGER_SECONDS: the database's clock from the last close time */

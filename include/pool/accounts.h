@@ -34,7 +34,7 @@ MUST_CHECK enum err accounts_import(struct db *db, const struct generated_key ke
     const int64_t sequences[], size_t count, uint32_t ledger, struct detail *detail);
 
 /* Reads at most limit accounts in the order of their slots: accounts that wait to be created or, for a merge,
- * that are retiring without a lease; and that no pending submission includes. Locks nothing. */
+ * that are retiring without a lease; and that no pending provisioning transaction includes. Locks nothing. */
 MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     struct account_batch *out, struct detail *detail);
 

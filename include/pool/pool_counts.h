@@ -25,13 +25,13 @@ struct pool_counts {
 
     int64_t partition_days; /* days after today for which leases have a partition; below 0: none for today */
 
-    int64_t creations_pending, merges_pending; /* accounts of pending submissions (pool/submission.h) */
+    int64_t creations_pending, merges_pending; /* accounts (pool/provisioning.h) */
     bool synchronous_standby;                  /* COMMIT waits for one (db/server.h) */
     bool standby_connected;                    /* any */
     struct funds funds;
 };
 
-/* Accounts, cursor and submission are of one snapshot. Reads all accounts: 0.1 s and more for 100,000. */
+/* Accounts, cursor and provisioning are of one snapshot. Reads all accounts: 0.1 s and more for 100,000. */
 MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
 /* The same without counting: active is 1 if any account is, and the other counts are 0. */
 MUST_CHECK enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail);

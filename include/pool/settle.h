@@ -9,7 +9,7 @@
 #include "db/db.h"
 #include "pool/lease_ends.h"
 #include "pool/settle_evidence.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 /* The open leases that may expire soon, by a search that reads the whole pool. It runs after the COMMIT of a
  * ledger, every SETTLE_SEARCH_SECONDS or a ledger later, so that no ledger waits for it. It does not know of
@@ -49,7 +49,7 @@ struct settled {
 /* What else is known when a ledger is settled. */
 struct settle_terms {
     bool on_hold; /* the database may have forgotten leases, creations and retirements */
-    const struct submissions_pending *submissions;
+    const struct provisioning_list *provisioning;
     const struct public_key *distribution; /* the account that pays for leases; NULL: not known */
     struct settle_search *search;          /* of earlier ledgers; NULL: none */
     struct settle_notes *notes;            /* {0}, to be filled; NULL: not wanted */

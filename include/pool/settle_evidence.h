@@ -5,7 +5,7 @@
 #ifndef FAIRWAY_POOL_SETTLE_EVIDENCE_H
 #define FAIRWAY_POOL_SETTLE_EVIDENCE_H
 
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 #include "stellar/account.h"
 #include "stellar/frozen.h"
 #include "stellar/ledger.h"
@@ -42,7 +42,7 @@ struct account_evidence {
     /* Of a ledger: */
     int64_t consumed; /* the highest sequence number consumed; 0: none */
     bool created, merged;
-    /* The source of operations of transactions other than the pending submissions: of the end of a
+    /* The source of operations of transactions other than those of pending provisioning: of the end of a
      * sponsorship, which is a part of every creation; of any other. */
     bool ended_sponsoring, acted;
     /* After a gap; else NULL and false: */
@@ -72,10 +72,10 @@ struct settle_evidence {
     size_t account_count;
 };
 
-/* The result refers to the memory of the arguments. settle_evidence_free frees its own. submissions: the
+/* The result refers to the memory of the arguments. settle_evidence_free frees its own. provisioning: the
  * pending ones; NULL: none. */
 struct settle_evidence settle_evidence_of_ledger(
-    const struct ledger *ledger, const struct submissions_pending *submissions);
+    const struct ledger *ledger, const struct provisioning_list *provisioning);
 struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const struct gap_reads *reads);
 void settle_evidence_free(struct settle_evidence *evidence);
 

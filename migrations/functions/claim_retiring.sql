@@ -1,5 +1,5 @@
 -- Locks an account that retires without a lease, as the source of a transaction that merges others: none of the batch, and of no pending
--- submission.
+-- transaction of ensure-accounts.
 CREATE OR REPLACE FUNCTION fairway.claim_retiring(batch text[])
 RETURNS TABLE (public_key text, sequence bigint, sequence_ledger bigint, sealed_seed bytea, key_id text)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,5 +1,5 @@
 -- The last statement of a ledger transaction: how many leases the ledger ended in each way (ledgers.ends), and what
--- became of these submissions of ensure-accounts. Each is decided once. Every replica is notified, whose submissions are due.
+-- became of these transactions of ensure-accounts. Each is decided once. Every replica is notified, whose submissions are due.
 CREATE OR REPLACE FUNCTION fairway.finish_ledger(ended bigint[], submissions bigint[], states text[], codes text[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT pg_notify('fairway_pool', '');

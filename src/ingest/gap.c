@@ -14,13 +14,13 @@
 
 /*
  * The part of the database that a recovery from a gap compares with the network: the accounts, their open
- * leases, and the submissions of ensure-accounts.
+ * leases, and the provisioning transactions.
  */
 struct gap_account {
     struct public_key key;
     bool active;
-    int64_t submission; /* the id of the one that creates or merges it; 0: none */
-    bool leased;        /* it has an open lease: */
+    int64_t provisioning; /* the id of the one that creates or merges it; 0: none */
+    bool leased;          /* it has an open lease: */
     struct hash lease;
     int64_t lease_sequence;
 };
@@ -28,19 +28,19 @@ struct gap_account {
 struct gap_snapshot {
     struct gap_account *accounts; /* all that are not retired */
     size_t count;
-    struct submissions_pending submissions;
+    struct provisioning_list provisioning;
 };
 
-static const char sql_snapshot[] =
-    "SELECT a.public_key, a.state = 'active', coalesce(" SUBMISSION_ID ", 0), a.lease_hash, a.lease_sequence"
-    " FROM fairway.pool_accounts a ORDER BY a.slot";
+static const char sql_snapshot[] = "SELECT a.public_key, a.state = 'active', coalesce(" PROVISIONING_ID
+                                   ", 0), a.lease_hash, a.lease_sequence"
+                                   " FROM fairway.pool_accounts a ORDER BY a.slot";
 
 static enum err read_row(
     const struct db_rows *rows, size_t row, struct gap_account *out, struct detail *detail)
 {
     struct bytes lease = db_bytea(rows, row, 3);
     *out = (struct gap_account){
-        .active = db_bool(rows, row, 1), .submission = db_i64(rows, row, 2), .leased = lease.data != NULL};
+        .active = db_bool(rows, row, 1), .provisioning = db_i64(rows, row, 2), .leased = lease.data != NULL};
     if (address_decode(db_text(rows, row, 0), &out->key) != ERR_OK ||
         (out->leased && lease.len != sizeof out->lease.bytes))
         return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
@@ -55,12 +55,12 @@ static enum err read_row(
  * Free the snapshot also after an error. */
 static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struct detail *detail)
 {
-    const struct db_statement statements[] = {submission_statement(), DB_SQL0(sql_snapshot)};
+    const struct db_statement statements[] = {provisioning_statement(), DB_SQL0(sql_snapshot)};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     *out = (struct gap_snapshot){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
-        e = submission_read(rows[0], &out->submissions, detail);
+        e = provisioning_read_pending(rows[0], &out->provisioning, detail);
     if (e == ERR_OK)
         out->accounts = NEW_ARRAY(db_count(rows[1]), struct gap_account);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows[1]); row++)
@@ -73,7 +73,7 @@ static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struc
 static void gap_snapshot_free(struct gap_snapshot *snapshot)
 {
     free(snapshot->accounts);
-    submissions_pending_free(&snapshot->submissions);
+    provisioning_pending_free(&snapshot->provisioning);
 }
 
 /* ---- the network */
@@ -92,14 +92,14 @@ struct reading {
     struct gap_snapshot *snapshot;
     struct gap_evidence *out;
     uint32_t oldest;                  /* ledger as of which something was read; 0: nothing yet */
-    struct account_snapshot *sources; /* of the submissions */
+    struct account_snapshot *sources; /* of the provisioning transactions */
 };
 
 static void gap_evidence_free(struct gap_evidence *evidence)
 {
     free(evidence->reads.accounts);
     free(evidence->reads.fates);
-    submissions_pending_free(&evidence->submissions);
+    provisioning_pending_free(&evidence->provisioning);
     frozen_accounts_free(&evidence->reads.frozen);
 }
 
@@ -159,8 +159,8 @@ static enum err read_accounts(struct reading *reading, struct detail *detail)
         e = read_some(reading, keys, count, &reads->accounts[begin], detail);
         reads->account_count += count;
     }
-    for (size_t i = 0; e == ERR_OK && i < snapshot->submissions.count; i++)
-        e = read_some(reading, &snapshot->submissions.items[i].source, 1, &reading->sources[i], detail);
+    for (size_t i = 0; e == ERR_OK && i < snapshot->provisioning.count; i++)
+        e = read_some(reading, &snapshot->provisioning.items[i].source, 1, &reading->sources[i], detail);
     return e;
 }
 
@@ -211,21 +211,21 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
         "ledger %u closed before the last committed one. " CURSOR_RESET, reading->oldest);
 }
 
-/* Whether each account of the submission is as its success would leave it. */
-static bool submission_done(const struct reading *reading, const struct submission *submission)
+/* Whether each account of the provisioning transaction is as its success would leave it. */
+static bool is_done(const struct reading *reading, const struct provisioning_pending *pending)
 {
     for (size_t i = 0; i < reading->snapshot->count; i++) {
         const bool exists = !reading->out->reads.accounts[i].account.removed;
-        if (reading->snapshot->accounts[i].submission == submission->id &&
-            exists != (submission->kind == PROVISIONING_CREATION))
+        if (reading->snapshot->accounts[i].provisioning == pending->id &&
+            exists != (pending->kind == PROVISIONING_CREATION))
             return false;
     }
     return true;
 }
 
-/* Whether what getTransaction says about the submission agrees with the accounts. The ledgers up to the
- * cursor did not have it. */
-static enum err check_found(const struct reading *reading, const struct submission *submission,
+/* Whether what getTransaction says about the pending transaction agrees with the accounts. The ledgers up to
+ * the cursor did not have it. */
+static enum err check_found(const struct reading *reading, const struct provisioning_pending *pending,
     const struct account_snapshot *source, const struct rpc_transaction *found, struct detail *detail)
 {
     if (found->status == RPC_TRANSACTION_NOT_FOUND) {
@@ -238,7 +238,7 @@ static enum err check_found(const struct reading *reading, const struct submissi
     }
     const bool consumed = source->account.removed || found->ledger > source->ledger ||
                           !result_consumes_sequence(found->code) ||
-                          source->account.sequence >= submission->sequence;
+                          source->account.sequence >= pending->sequence;
     if (found->ledger > reading->above && consumed)
         return ERR_OK;
     return detail_set(detail, ERR_RPC_UNAVAILABLE,
@@ -246,27 +246,26 @@ static enum err check_found(const struct reading *reading, const struct submissi
         found->ledger, consumed ? "the ledgers that were committed" : "the sequence number of its source");
 }
 
-static enum err judge_submissions(struct reading *reading, struct detail *detail)
+static enum err judge_provisioning(struct reading *reading, struct detail *detail)
 {
-    struct submissions_pending *submissions = &reading->snapshot->submissions;
+    struct provisioning_list *provisioning = &reading->snapshot->provisioning;
     enum err e = ERR_OK;
-    for (size_t i = 0; e == ERR_OK && i < submissions->count; i++) {
-        struct submission *submission = &submissions->items[i];
+    for (size_t i = 0; e == ERR_OK && i < provisioning->count; i++) {
+        struct provisioning_pending *pending = &provisioning->items[i];
         const struct account_snapshot *source = &reading->sources[i];
         struct rpc_transaction found;
-        if ((e = reading->feed.transaction(reading->feed.source, &submission->hash, &found, detail)) !=
-                ERR_OK ||
-            (e = check_found(reading, submission, source, &found, detail)) != ERR_OK)
+        if ((e = reading->feed.transaction(reading->feed.source, &pending->hash, &found, detail)) != ERR_OK ||
+            (e = check_found(reading, pending, source, &found, detail)) != ERR_OK)
             return e;
         const bool included = found.status != RPC_TRANSACTION_NOT_FOUND;
-        const struct submission_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
+        const struct provisioning_snapshot snapshot = {.found_ledger = included ? found.ledger : 0,
             .code = found.code,
             .source = &source->account,
-            .done = submission_done(reading, submission)};
-        submission->fate = submission_judge_after_gap(submission, &snapshot, reading->out->ledger);
+            .done = is_done(reading, pending)};
+        pending->fate = provisioning_judge_after_gap(pending, &snapshot, reading->out->ledger);
     }
-    reading->out->submissions = *submissions;
-    *submissions = (struct submissions_pending){0};
+    reading->out->provisioning = *provisioning;
+    *provisioning = (struct provisioning_list){0};
     return e;
 }
 
@@ -314,7 +313,7 @@ static enum err gap_evidence_read(struct follow *follow, const struct lead *lead
     struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
 {
     struct account_snapshot *sources AUTO_FREE =
-        NEW_ARRAY(snapshot->submissions.count, struct account_snapshot);
+        NEW_ARRAY(snapshot->provisioning.count, struct account_snapshot);
     struct reading reading = {.feed = rpcs_feed(follow->rpcs),
         .follow = follow,
         .network = &lead->network,
@@ -327,7 +326,7 @@ static enum err gap_evidence_read(struct follow *follow, const struct lead *lead
     *out = (struct gap_evidence){0};
     if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
         (e = read_frozen(&reading, detail)) != ERR_OK || (e = check_not_reset(&reading, detail)) != ERR_OK ||
-        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_submissions(&reading, detail)) != ERR_OK)
+        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_provisioning(&reading, detail)) != ERR_OK)
         return e;
     return read_fates(&reading, detail); /* last: an RPC that limits rates may refuse everything after it */
 }

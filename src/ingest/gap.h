@@ -8,17 +8,17 @@
 #define FAIRWAY_INGEST_GAP_H
 
 #include "pool/settle.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 #include "follow.h"
 #include "ledger_commit.h"
 
 /*
  * What the network shows after a gap: the accounts as they are now, what became of the open leases and of the
- * submissions, and the ledger after which ingestion continues.
+ * provisioning transactions, and the ledger after which ingestion continues.
  */
 struct gap_evidence {
-    struct gap_reads reads;                 /* accounts[i] is the same account as snapshot->accounts[i] */
-    struct submissions_pending submissions; /* those of the snapshot, with their fates */
+    struct gap_reads reads;                /* accounts[i] is the same account as snapshot->accounts[i] */
+    struct provisioning_list provisioning; /* those of the snapshot, with their fates */
     /* The new cursor: the oldest ledger as of which something was read. It has no link to the last committed
      * one, so a signed one after it proves it (follow.h). */
     const struct ledger *ledger;

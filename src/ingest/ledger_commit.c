@@ -25,7 +25,7 @@ struct ledger_tx {
     const struct ledger *ledger;
     const struct gap_evidence *gap;              /* NULL: the ledger follows from the cursor */
     const struct account_snapshot *distribution; /* NULL: not read */
-    struct submissions_pending submissions;      /* of ensure-accounts */
+    struct provisioning_list provisioning;       /* of ensure-accounts */
     struct funds funds;                          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
@@ -73,7 +73,7 @@ static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
 static enum err begin(struct ledger_tx *tx, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_BEGIN, DB_SQL(sql_lock, DB_I64(tx->lead->locks.ledger)),
-        DB_SQL0(sql_cursor), submission_statement(), funds_statement()};
+        DB_SQL0(sql_cursor), provisioning_statement(), funds_statement()};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = db_run(tx->lead->db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
@@ -81,7 +81,7 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
     if (e == ERR_OK)
         read_hold(tx, rows[2]);
     if (e == ERR_OK)
-        e = submission_read(rows[3], &tx->submissions, detail);
+        e = provisioning_read_pending(rows[3], &tx->provisioning, detail);
     if (e == ERR_OK)
         e = funds_read(rows[4], &tx->funds, detail);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -89,7 +89,7 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
     return e;
 }
 
-static bool same_submissions(const struct submissions_pending *a, const struct submissions_pending *b)
+static bool same_provisioning(const struct provisioning_list *a, const struct provisioning_list *b)
 {
     for (size_t i = 0; i < a->count && i < b->count; i++)
         if (a->items[i].id != b->items[i].id)
@@ -102,14 +102,14 @@ static enum err settle(struct ledger_tx *tx, struct detail *detail)
     struct settled *settled = &tx->out->settled;
     if (tx->gap == NULL) {
         const struct settle_terms terms = {.on_hold = tx->on_hold,
-            .submissions = &tx->submissions,
+            .provisioning = &tx->provisioning,
             .distribution = tx->funds.bound ? &tx->funds.account : NULL,
             .search = &tx->lead->search,
             .notes = &tx->notes,
             .ends = &tx->ends};
         return settle_ledger(tx->lead->db, tx->ledger, &terms, settled, detail);
     }
-    if (!same_submissions(&tx->submissions, &tx->gap->submissions))
+    if (!same_provisioning(&tx->provisioning, &tx->gap->provisioning))
         return detail_set(
             detail, ERR_NOT_YET, "a transaction of ensure-accounts was stored while the accounts were read");
     return settle_gap(tx->lead->db, tx->ledger, &tx->gap->reads, tx->on_hold, &tx->notes, settled, detail);
@@ -148,25 +148,25 @@ static enum err append(struct ledger_tx *tx, struct detail *detail)
 
 static const char sql_finish[] = "SELECT fairway.finish_ledger($1, $2, $3, $4)";
 
-/* Decides submissions of ensure-accounts, COMMIT. */
+/* Decides provisioning transactions, COMMIT. */
 static enum err finish(struct ledger_tx *tx, struct detail *detail)
 {
     const struct settled *settled = &tx->out->settled;
     const int64_t ends[] = {(int64_t)settled->confirmed, (int64_t)settled->failed, (int64_t)settled->expired,
         (int64_t)settled->superseded, (int64_t)settled->consumed};
-    const struct submissions_pending *submissions =
-        tx->gap != NULL ? &tx->gap->submissions : &tx->submissions;
-    int64_t *ids AUTO_FREE = NEW_ARRAY(submissions->count, int64_t);
-    const char **states AUTO_FREE = NEW_ARRAY(submissions->count, const char *),
-                        **codes AUTO_FREE = NEW_ARRAY(submissions->count, const char *);
+    const struct provisioning_list *provisioning =
+        tx->gap != NULL ? &tx->gap->provisioning : &tx->provisioning;
+    int64_t *ids AUTO_FREE = NEW_ARRAY(provisioning->count, int64_t);
+    const char **states AUTO_FREE = NEW_ARRAY(provisioning->count, const char *),
+                        **codes AUTO_FREE = NEW_ARRAY(provisioning->count, const char *);
     size_t decided = 0;
-    for (size_t i = 0; i < submissions->count; i++) {
-        const struct submission *submission = &submissions->items[i];
-        if (submission->fate.state == NULL)
+    for (size_t i = 0; i < provisioning->count; i++) {
+        const struct provisioning_pending *pending = &provisioning->items[i];
+        if (pending->fate.state == NULL)
             continue;
-        ids[decided] = submission->id;
-        states[decided] = submission->fate.state;
-        codes[decided++] = submission->fate.result_code;
+        ids[decided] = pending->id;
+        states[decided] = pending->fate.state;
+        codes[decided++] = pending->fate.result_code;
     }
     const struct db_statement statement = DB_SQL(sql_finish, DB_I64S(ends, ARRAY_LEN(ends)),
         DB_I64S(ids, decided), DB_TEXTS(states, decided), DB_TEXTS(codes, decided));
@@ -181,10 +181,10 @@ static enum err hold(struct ledger_tx *tx, struct detail *detail)
 }
 
 /* After a gap the evidence has the fates. */
-static void judge_submissions(struct ledger_tx *tx)
+static void judge_provisioning(struct ledger_tx *tx)
 {
-    for (size_t i = 0; tx->gap == NULL && i < tx->submissions.count; i++)
-        tx->submissions.items[i].fate = submission_judge(&tx->submissions.items[i], tx->ledger);
+    for (size_t i = 0; tx->gap == NULL && i < tx->provisioning.count; i++)
+        tx->provisioning.items[i].fate = provisioning_judge(&tx->provisioning.items[i], tx->ledger);
 }
 
 /* Until COMMIT has been answered, it is not known whether any of the notes is true. */
@@ -201,7 +201,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
 {
     enum err e = begin(tx, detail);
     if (e == ERR_OK)
-        judge_submissions(tx);
+        judge_provisioning(tx);
     if (e == ERR_OK)
         e = append(tx, detail);
     if (e == ERR_OK)
@@ -216,7 +216,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         tx->lead->listener.ended(tx->lead->listener.context, &tx->ends);
     tx->out->told_us = clock_us();
     lease_ends_free(&tx->ends);
-    submissions_pending_free(&tx->submissions);
+    provisioning_pending_free(&tx->provisioning);
     log_notes(tx, e);
     if (e != ERR_OK)
         db_rollback(tx->lead->db);

@@ -1,6 +1,6 @@
 /*
  * The ledger transaction: everything that a ledger changes becomes visible by one COMMIT, or nothing does.
- * That is its row, the cursor, the ends of leases, the states of accounts, the fate of the submission of
+ * That is its row, the cursor, the ends of leases, the states of accounts, the fate of the transactions of
  * ensure-accounts, and the distribution account's balance.
  */
 #ifndef FAIRWAY_INGEST_LEDGER_COMMIT_H
@@ -37,7 +37,7 @@ MUST_CHECK enum err ledger_commit(struct lead *lead, const struct ledger *ledger
     const struct account_snapshot *distribution, struct ledger_committed *out, struct detail *detail);
 
 /* The same for the first ledger after a gap, with what was read from the network. ERR_NOT_YET: meanwhile an
- * account was added or the submission changed, so the evidence is not complete; nothing was written. */
+ * account was added or provisioning changed, so the evidence is not complete; nothing was written. */
 MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
     struct ledger_committed *out, struct detail *detail);
 

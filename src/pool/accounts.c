@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 /* ---- for provisioning */
 
@@ -86,11 +86,11 @@ enum err accounts_import(struct db *db, const struct generated_key keys[], const
 
 static const char sql_creating[] =
     "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
-    " WHERE a.state = 'creating' AND " SUBMISSION_ID " IS NULL ORDER BY a.slot LIMIT $1";
+    " WHERE a.state = 'creating' AND " PROVISIONING_ID " IS NULL ORDER BY a.slot LIMIT $1";
 
 /* Without a lease, nothing that the account signed can still be included, unless a lease was forgotten. */
 static const char sql_merging[] = "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a"
-                                  " WHERE a.state = 'retiring' AND a.lease_hash IS NULL AND " SUBMISSION_ID
+                                  " WHERE a.state = 'retiring' AND a.lease_hash IS NULL AND " PROVISIONING_ID
                                   " IS NULL ORDER BY a.slot LIMIT $1";
 
 enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit, struct account_batch *out,
@@ -156,7 +156,7 @@ enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct
     return ERR_OK;
 }
 
-static const char sql_lock_batch[] = "SELECT l FROM fairway.lock_batch($1, $2) l";
+static const char sql_lock_provisioned[] = "SELECT l FROM fairway.lock_provisioned($1, $2) l";
 
 enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail)
@@ -165,7 +165,8 @@ enum err accounts_lock(
     const enum account_state state = kind == PROVISIONING_CREATION ? ACCOUNT_CREATING : ACCOUNT_RETIRING;
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
-        DB_SQL(sql_lock_batch, DB_TEXTS(addresses.texts, batch->count), DB_TEXT(account_state_name(state))),
+        DB_SQL(sql_lock_provisioned, DB_TEXTS(addresses.texts, batch->count),
+            DB_TEXT(account_state_name(state))),
         &rows, detail);
     if (e != ERR_OK)
         return e;

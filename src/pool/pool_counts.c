@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "db/server.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
-/* One statement, hence one snapshot: a ledger that creates accounts also decides the submission, and
+/* One statement, hence one snapshot: a ledger that creates accounts also decides the transaction, and
  * provisioning would count the accounts as missing, or twice, if it saw only one of both. $1: else no account
  * is counted, and idle is whether any is active. */
 static const char sql_counts[] =
@@ -26,7 +26,7 @@ static const char sql_counts[] =
     "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease"
     "   FROM fairway.pool_accounts p WHERE $1) a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
-    " CROSS JOIN " SUBMISSIONS_PENDING " m"
+    " CROSS JOIN " PROVISIONING_PENDING " m"
     " CROSS JOIN (SELECT count(*) FILTER (WHERE u.rejected IS NULL) AS pending, count(u.rejected) AS rejected"
     "   FROM fairway.submissions u WHERE $1) s"
     " LEFT JOIN fairway.cursor c ON true";

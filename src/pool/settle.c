@@ -316,7 +316,7 @@ enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct 
     struct settled *out, struct detail *detail)
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) =
-        settle_evidence_of_ledger(ledger, terms->submissions);
+        settle_evidence_of_ledger(ledger, terms->provisioning);
     *out = (struct settled){0};
     struct settlement settlement CLEANUP(settlement_free) = {
         .evidence = &evidence, .terms = terms, .out = out};

@@ -98,14 +98,14 @@ static void sort_and_join(struct settle_evidence *evidence)
         evidence->addresses[i] = evidence->accounts[i].address;
 }
 
-/* An account's key has to sign for each of its operations, but fairway signs with it for submissions
+/* An account's key has to sign for each of its operations, but fairway signs with it for provisioning
  * alone: policy (stellar/policy.h) refuses an operation that can use the authority of the account that is
  * leased, or of any other one of the pool. */
 static void add_operation(struct settle_evidence *evidence, const struct ledger *ledger,
-    const struct ledger_operation *operation, const struct submissions_pending *submissions)
+    const struct ledger_operation *operation, const struct provisioning_list *provisioning)
 {
     const struct hash *hash = ledger_inner_hash(&ledger->transactions[operation->transaction]);
-    const bool submitted = submissions != NULL && submission_has(submissions, hash);
+    const bool submitted = provisioning != NULL && provisioning_has(provisioning, hash);
     add_account(evidence, &(struct account_evidence){.key = operation->account,
                               .created = operation->deed == DEED_CREATED,
                               .merged = operation->deed == DEED_MERGED,
@@ -114,7 +114,7 @@ static void add_operation(struct settle_evidence *evidence, const struct ledger 
 }
 
 struct settle_evidence settle_evidence_of_ledger(
-    const struct ledger *ledger, const struct submissions_pending *submissions)
+    const struct ledger *ledger, const struct provisioning_list *provisioning)
 {
     struct settle_evidence evidence =
         evidence_new(ledger, ledger->transaction_count, ledger->transaction_count + ledger->operation_count);
@@ -126,7 +126,7 @@ struct settle_evidence settle_evidence_of_ledger(
                 &(struct account_evidence){.key = transaction->source, .consumed = transaction->sequence});
     }
     for (size_t i = 0; i < ledger->operation_count; i++)
-        add_operation(&evidence, ledger, &ledger->operations[i], submissions);
+        add_operation(&evidence, ledger, &ledger->operations[i], provisioning);
     sort_and_join(&evidence);
     return evidence;
 }

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 static struct account_change_verdict unchanged(enum err e, const char *reason)
 {
@@ -128,7 +128,7 @@ static enum err write_state(struct db *db, const struct work *work, enum account
 {
     const struct account_probe *probe = work->probe;
     bool pending;
-    enum err e = submission_includes(db, work->account, &pending, work->detail);
+    enum err e = provisioning_includes(db, work->account, &pending, work->detail);
     if (e != ERR_OK)
         return e;
     if (pending)

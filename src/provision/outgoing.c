@@ -33,12 +33,12 @@ static bool is_due(const struct outgoing *outgoing)
 }
 
 /* The list as it was read. What is known of those that were in it before stays. */
-static void take_list(struct outgoing *outgoing, const struct submissions_signed *submissions)
+static void take_list(struct outgoing *outgoing, const struct provisioning_signed_list *list)
 {
     const struct outgoing before = *outgoing;
     *outgoing = (struct outgoing){0};
-    for (size_t i = 0; i < submissions->count && i < OUTGOING_MAX; i++) {
-        const struct signed_submission *from = &submissions->items[i];
+    for (size_t i = 0; i < list->count && i < OUTGOING_MAX; i++) {
+        const struct provisioning_signed *from = &list->items[i];
         struct outgoing_item *item = &outgoing->items[outgoing->count++];
         *item = (struct outgoing_item){
             .id = from->id, .kind = from->kind, .accounts = from->accounts, .bumped = from->bumped};
@@ -51,13 +51,13 @@ static void take_list(struct outgoing *outgoing, const struct submissions_signed
 /* A refusal after an answer that was none is no news: a ledger that is not ingested yet has the transaction,
  * or the node has dropped it. */
 static void send(
-    struct outgoing_item *item, const struct signed_submission *submission, struct rpc *rpc, int ledger_ms)
+    struct outgoing_item *item, const struct provisioning_signed *stored, struct rpc *rpc, int ledger_ms)
 {
     struct detail detail = {0};
     struct rpc_sent sent = {.name = "none"};
     char hex[HASH_HEX_SIZE];
-    hash_encode(&submission->hash, hex);
-    const enum err e = rpc_send(rpc, buf_bytes(&submission->envelope), &sent, &detail);
+    hash_encode(&stored->hash, hex);
+    const enum err e = rpc_send(rpc, buf_bytes(&stored->envelope), &sent, &detail);
     const bool queued = e == ERR_OK && (sent.status == RPC_SEND_PENDING || sent.status == RPC_SEND_DUPLICATE);
     const enum log_level level = queued || item->queued || item->warned ? LOG_DEBUG : LOG_WARN;
     item->queued |= queued;
@@ -76,15 +76,15 @@ static void send(
 enum err outgoing_send(struct outgoing *outgoing, struct session *session, struct rpc *rpc,
     unsigned ledger_ms, struct detail *detail)
 {
-    struct submissions_signed submissions CLEANUP(submissions_signed_free) = {0};
+    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
     if (!outgoing->changed && !is_due(outgoing))
         return ERR_OK;
-    enum err e = session_read_submissions(session, &submissions, detail);
+    enum err e = session_read_signed(session, &list, detail);
     if (e != ERR_OK)
         return e;
-    take_list(outgoing, &submissions);
+    take_list(outgoing, &list);
     for (size_t i = 0; i < outgoing->count; i++)
         if (clock_left_ms(outgoing->items[i].due_ms) == 0)
-            send(&outgoing->items[i], &submissions.items[i], rpc, (int)ledger_ms);
+            send(&outgoing->items[i], &list.items[i], rpc, (int)ledger_ms);
     return ERR_OK;
 }

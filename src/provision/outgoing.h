@@ -1,4 +1,4 @@
-/* The pending submissions of a run, and when each is sent again. */
+/* The pending transactions of a run, and when each is sent again. */
 #ifndef FAIRWAY_PROVISION_OUTGOING_H
 #define FAIRWAY_PROVISION_OUTGOING_H
 
@@ -18,7 +18,7 @@ struct outgoing {
         int64_t due_ms; /* clock_ms() */
     } items[OUTGOING_MAX];
     size_t count;
-    bool changed; /* submissions were stored or decided since they were read */
+    bool changed; /* transactions were stored or decided since they were read */
 };
 
 /* How many have an account of the pool as source. */

@@ -7,7 +7,7 @@
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
 #define STROOPS_PER_XLM 10000000
@@ -125,7 +125,7 @@ static struct provisioning_tx build_transaction(const struct provision *provisio
         .sequence = 1 + (preparation->bumped ? preparation->source.sequence
                                              : preparation->snapshot.accounts[0].sequence),
         .fee_stroops = prepare_fee(kind, batch->count, provision->raises, provision->settings),
-        .max_time_s = now_s + SUBMISSION_VALID_S,
+        .max_time_s = now_s + PROVISIONING_VALID_S,
         .account_count = batch->count,
     };
     for (size_t i = 0; i < batch->count; i++)
@@ -174,7 +174,7 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
         (e = check_accounts(kind, &preparation->batch, &preparation->snapshot, detail)) != ERR_OK ||
         (e = sign(provision, preparation, &transaction, now.now_s, &envelope, &hash, detail)) != ERR_OK)
         return e;
-    return submission_store(provision->session.db, &transaction, preparation->source.sequence_ledger,
+    return provisioning_store(provision->session.db, &transaction, preparation->source.sequence_ledger,
         buf_bytes(&envelope), &hash, detail);
 }
 

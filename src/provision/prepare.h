@@ -18,17 +18,17 @@ struct provision {
     struct pool_counts counts; /* as of the last committed ledger, and of what this run has written since */
     bool counted;              /* they were read in this step */
     bool count_again;          /* this run has written something that they do not show */
-    uint32_t judged_ledger;    /* how later ledgers decided submissions is not read yet; 0: nothing is read */
-    int64_t room;              /* operations that others left in the last ledger; 0: not known */
+    uint32_t judged_ledger; /* how later ledgers decided transactions is not read yet; 0: nothing is read */
+    int64_t room;           /* operations that others left in the last ledger; 0: not known */
     struct outgoing outgoing;
-    unsigned failures;       /* ledgers in a row in which submissions failed and none succeeded */
+    unsigned failures;       /* ledgers in a row in which transactions failed and none succeeded */
     unsigned raises;         /* the same, with those in which they expired: how often the fee is doubled */
     uint32_t network_ledger; /* the network's last ledger when the run began; 0: not read yet */
     struct detail logged;    /* the last reason for waiting that was logged */
     int64_t next_log_ms;     /* clock_ms(): the same reason is logged again from then on */
     bool waits_for_ledgers;  /* the last step found that closed ledgers are not ingested yet */
     bool done;
-    bool out_of_retries; /* in too many ledgers in a row submissions failed */
+    bool out_of_retries; /* in too many ledgers in a row transactions failed */
 };
 
 /* The largest number of accounts in one transaction whose minimum fee max_fee covers; 0: not even one. */

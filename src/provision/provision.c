@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "prepare.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 #define FAILURES_MAX 5 /* ledgers in a row */
 #define IDLE_SHARE 4   /* of the idle accounts, at most one in so many is a source: the others serve */
@@ -146,11 +146,12 @@ static enum err next_action(struct provision *provision, struct detail *detail)
     return e;
 }
 
-/* How ledgers have decided submissions since it was read. */
+/* How ledgers have decided transactions since it was read. */
 static enum err read_outcomes(struct provision *provision, struct detail *detail)
 {
-    struct submission_outcomes outcomes;
-    enum err e = submission_read_outcomes(provision->session.db, provision->judged_ledger, &outcomes, detail);
+    struct provisioning_outcomes outcomes;
+    enum err e =
+        provisioning_read_outcomes(provision->session.db, provision->judged_ledger, &outcomes, detail);
     if (e != ERR_OK)
         return e;
     provision->judged_ledger = provision->counts.cursor_sequence;
@@ -191,7 +192,7 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
     provision->outgoing.changed = true;
     e = read_outcomes(provision, detail);
     if (e == ERR_OK)
-        e = submission_read_room(db, &provision->room, detail);
+        e = provisioning_read_room(db, &provision->room, detail);
     if (e == ERR_OK && provision->settings->progress != NULL)
         provision->settings->progress(provision->settings->context, counts, provision->wanted);
     return e;
@@ -224,7 +225,7 @@ static enum err catch_up(struct provision *provision, struct detail *detail)
     return ERR_OK;
 }
 
-/* Without them no lease ends and no submission is decided. Old ones that are caught up with do not count. */
+/* Without them no lease ends and no transaction is decided. Old ones that are caught up with do not count. */
 static bool has_recent_ledgers(const struct provision *provision, struct detail *why)
 {
     const struct pool_counts *counts = &provision->counts;

@@ -55,17 +55,17 @@ enum err session_begin(struct session *session, struct detail *detail)
 
 /* The COMMITs that stored them may not have waited for the standby. A later COMMIT that waits for the standby
  * covers them too. */
-enum err session_read_submissions(
-    struct session *session, struct submissions_signed *out, struct detail *detail)
+enum err session_read_signed(
+    struct session *session, struct provisioning_signed_list *out, struct detail *detail)
 {
-    *out = (struct submissions_signed){0};
+    *out = (struct provisioning_signed_list){0};
     enum err e = session_begin(session, detail);
     if (e == ERR_OK)
-        e = submission_read_signed(session->db, out, detail);
+        e = provisioning_read_signed(session->db, out, detail);
     if (e == ERR_OK)
         e = db_commit_durably(session->db, detail);
     db_rollback(session->db);
     if (e != ERR_OK)
-        submissions_signed_free(out);
+        provisioning_signed_free(out);
     return e;
 }

@@ -6,7 +6,7 @@
 #ifndef FAIRWAY_PROVISION_SESSION_H
 #define FAIRWAY_PROVISION_SESSION_H
 
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 #include "stellar/ids.h"
 
 struct session {
@@ -26,11 +26,11 @@ MUST_CHECK enum err session_take(struct session *session, struct detail *detail)
 MUST_CHECK enum err session_begin(struct session *session, struct detail *detail);
 
 /*
- * Reads the pending submissions in a transaction of its own. They may be sent only after ERR_OK: after
- * ERR_NOT_REPLICATED, for example, the synchronous standby may lack one, or keys that it needs. *out is empty
- * after an error.
+ * Reads the pending provisioning transactions in a database transaction of its own. They may be sent only
+ * after ERR_OK: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack one, or keys that it
+ * needs. *out is empty after an error.
  */
-MUST_CHECK enum err session_read_submissions(
-    struct session *session, struct submissions_signed *out, struct detail *detail);
+MUST_CHECK enum err session_read_signed(
+    struct session *session, struct provisioning_signed_list *out, struct detail *detail);
 
 #endif

@@ -315,8 +315,8 @@ static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_ear
         1);
 }
 
-/* Stores a submission for account 1 by the distribution account built_key(1000), which consumes sequence 7.
- */
+/* Stores a provisioning transaction for account 1 by the distribution account built_key(1000), which
+ * consumes sequence 7. */
 static void submit(struct gap_world *world, const char *kind, uint64_t hash, uint64_t max_time_s)
 {
     char source[ADDRESS_SIZE], account[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
@@ -334,14 +334,14 @@ static void submit(struct gap_world *world, const char *kind, uint64_t hash, uin
     ledger_feed_put(world->feed, &(struct built_account){.key = distribution, .sequence = 6});
 }
 
-static bool submission_is(struct gap_world *world, const char *what)
+static bool provisioning_is(struct gap_world *world, const char *what)
 {
     AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.provisioning WHERE %s", what);
     return test_db_number(&world->db, sql) == 1;
 }
 
 /* getTransaction is of one RPC; the accounts are compared with others. */
-static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believed(void **state)
+static void a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_believed(void **state)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
@@ -356,7 +356,7 @@ static void a_result_of_a_submission_that_the_accounts_contradict_is_not_believe
     gap_drop_ledgers(world, 9, 1);
     assert_int_equal(gap_world_recover(world), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(world->detail.text, "contradicts the sequence number of its source"));
-    assert_true(submission_is(world, "state = 'pending'"));
+    assert_true(provisioning_is(world, "state = 'pending'"));
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
 }
 
@@ -375,7 +375,7 @@ int main(void)
         TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
         TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
         TEST(an_empty_pool_recovers_too),
-        TEST(a_result_of_a_submission_that_the_accounts_contradict_is_not_believed),
+        TEST(a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_believed),
     };
     return cmocka_run_group_tests_name("gap", tests, test_pg_start, test_pg_stop);
 }

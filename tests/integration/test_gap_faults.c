@@ -151,7 +151,7 @@ static void DR5_a_recovery_starts_again_when_an_account_was_added_while_others_w
     recovers(world);
 }
 
-static void add_submission(void *context)
+static void add_provisioning(void *context)
 {
     struct gap_world *world = context;
     char address[ADDRESS_SIZE];
@@ -166,10 +166,10 @@ static void add_submission(void *context)
         address, address);
 }
 
-static void DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile(void **state)
+static void DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile(void **state)
 {
     struct gap_world *world = *state;
-    ledger_feed_on_read(world->feed, add_submission, world);
+    ledger_feed_on_read(world->feed, add_provisioning, world);
     assert_int_equal(gap_world_recover(world), ERR_NOT_YET);
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
     recovers(world);
@@ -321,7 +321,7 @@ int main(void)
         TEST(DR4_another_network_is_refused_after_a_gap_too),
         TEST(DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused),
         TEST(DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read),
-        TEST(DR5_a_recovery_starts_again_when_a_submission_was_stored_meanwhile),
+        TEST(DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile),
         TEST(H14_DR7_a_recovery_under_an_older_term_writes_nothing),
         TEST(H14_a_recovery_whose_session_was_killed_writes_nothing),
         TEST(DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),

@@ -1,5 +1,5 @@
 /*
- * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and submission change together or
+ * The ledger transaction on a real PostgreSQL: ledger row, cursor, leases and provisioning change together or
  * not at all, whatever fails, and only under the leader's term.
  */
 #include "check.h"
@@ -371,7 +371,7 @@ static void grants_stopped_for_a_gap_resume_with_the_next_ledger(void **state)
     assert_int_equal(test_db_number(&world->db, allowed), 0); /* another reason stays */
 }
 
-/* Stores a submission with hash built_hash(n); the distribution account is built_key(1000). */
+/* Stores a provisioning transaction with hash built_hash(n); the distribution account is built_key(1000). */
 static void submit(struct world *world, uint64_t n, uint64_t max_time_s)
 {
     struct public_key source = built_key(1000);
@@ -394,7 +394,7 @@ static int64_t count_in(struct world *world, const char *state)
     return test_db_number(&world->db, sql);
 }
 
-static void the_submission_is_decided_in_the_ledger_transaction(void **state)
+static void the_provisioning_is_decided_in_the_ledger_transaction(void **state)
 {
     struct world *world = *state;
     const struct built_transaction included = {.hash = built_hash(11)},
@@ -456,7 +456,7 @@ int main(void)
         TEST(Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term),
         TEST(a_ledger_transaction_does_not_wait_for_another_one),
         TEST(grants_stopped_for_a_gap_resume_with_the_next_ledger),
-        TEST(the_submission_is_decided_in_the_ledger_transaction),
+        TEST(the_provisioning_is_decided_in_the_ledger_transaction),
         TEST(a_second_first_ledger_is_refused),
     };
     return cmocka_run_group_tests_name("ingest/ledger_commit", tests, test_pg_start, test_pg_stop);

@@ -1,5 +1,5 @@
 /* The statements of provisioning on a real PostgreSQL: slots, retirement beside grants, one pending
- * submission, the lock. */
+ * provisioning transaction, the lock. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "../../src/provision/session.h"
 #include "pool/accounts.h"
 #include "pool/pool_counts.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 #include "base/mem.h"
 #include "support/ledger_builder.h"
 #include "support/pg.h"
@@ -193,7 +193,7 @@ static void a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not(v
 
 /* A merge of accounts 1 and 2; its source is account 3, which is leased for it, or the distribution account.
  */
-static enum err store_submission(struct world *world, uint64_t n, bool bumped)
+static enum err store_provisioning(struct world *world, uint64_t n, bool bumped)
 {
     struct provisioning_tx transaction = {.kind = PROVISIONING_MERGE,
         .distribution = built_key(1000),
@@ -206,24 +206,24 @@ static enum err store_submission(struct world *world, uint64_t n, bool bumped)
     struct hash hash = built_hash(n);
     uint8_t envelope[] = {1, 2, 3, (uint8_t)n};
     enum err e = session_begin(&world->session, NULL);
-    if (e == ERR_OK &&
-        (e = submission_store(world->session.db, &transaction, 1, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
+    if (e == ERR_OK && (e = provisioning_store(
+                            world->session.db, &transaction, 1, BYTES_OF(envelope), &hash, NULL)) == ERR_OK)
         return db_commit(world->session.db, NULL);
     db_rollback(world->session.db);
     return e;
 }
 
-static struct submission_outcomes outcomes_after(struct world *world, uint32_t ledger)
+static struct provisioning_outcomes outcomes_after(struct world *world, uint32_t ledger)
 {
-    struct submission_outcomes outcomes;
-    assert_int_equal(submission_read_outcomes(world->session.db, ledger, &outcomes, NULL), ERR_OK);
+    struct provisioning_outcomes outcomes;
+    assert_int_equal(provisioning_read_outcomes(world->session.db, ledger, &outcomes, NULL), ERR_OK);
     return outcomes;
 }
 
-static void each_source_has_one_pending_submission_which_is_read_back_as_stored(void **state)
+static void each_source_has_one_pending_transaction_which_is_read_back_as_stored(void **state)
 {
     struct world *world = *state;
-    struct submissions_signed submissions CLEANUP(submissions_signed_free) = {0};
+    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
     ten_active(world, 0);
     char distribution[ADDRESS_SIZE];
     struct public_key key = built_key(1000);
@@ -231,13 +231,13 @@ static void each_source_has_one_pending_submission_which_is_read_back_as_stored(
     AUTO_FREE char *sql = mem_format(
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('p', '%s')", distribution);
     test_db_exec(&world->db, sql);
-    assert_int_equal(session_read_submissions(&world->session, &submissions, NULL), ERR_OK);
-    assert_int_equal(submissions.count, 0);
-    submissions_signed_free(&submissions);
-    assert_int_equal(store_submission(world, 1, false), ERR_OK);
-    assert_int_equal(store_submission(world, 2, false), ERR_CONSTRAINT);
-    assert_int_equal(store_submission(world, 3, true), ERR_OK);
-    assert_int_equal(store_submission(world, 4, true), ERR_CONSTRAINT);
+    assert_int_equal(session_read_signed(&world->session, &list, NULL), ERR_OK);
+    assert_int_equal(list.count, 0);
+    provisioning_signed_free(&list);
+    assert_int_equal(store_provisioning(world, 1, false), ERR_OK);
+    assert_int_equal(store_provisioning(world, 2, false), ERR_CONSTRAINT);
+    assert_int_equal(store_provisioning(world, 3, true), ERR_OK);
+    assert_int_equal(store_provisioning(world, 4, true), ERR_CONSTRAINT);
     assert_int_equal(pool_counts(world).merges_pending, 4);
     assert_int_equal(pool_counts(world).leased, 1);
     assert_int_equal(
@@ -245,10 +245,10 @@ static void each_source_has_one_pending_submission_which_is_read_back_as_stored(
                                    " fairway.channel_accounts a ON a.public_key = l.account AND"
                                    " a.lease_hash = l.hash AND l.sequence = 5 AND l.max_time = 77"),
         1);
-    assert_int_equal(session_read_submissions(&world->session, &submissions, NULL), ERR_OK);
-    assert_int_equal(submissions.count, 2);
+    assert_int_equal(session_read_signed(&world->session, &list, NULL), ERR_OK);
+    assert_int_equal(list.count, 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct signed_submission *item = &submissions.items[i];
+        const struct provisioning_signed *item = &list.items[i];
         const uint8_t n = i == 0 ? 1 : 3;
         struct hash hash = built_hash(n);
         assert_true(
@@ -256,7 +256,7 @@ static void each_source_has_one_pending_submission_which_is_read_back_as_stored(
         assert_int_equal(item->bumped, i == 1);
         assert_true(bytes_equal(buf_bytes(&item->envelope), BYTES_OF(((uint8_t[]){1, 2, 3, n}))));
     }
-    struct submission_outcomes outcomes = outcomes_after(world, 0);
+    struct provisioning_outcomes outcomes = outcomes_after(world, 0);
     assert_true(outcomes.succeeded + outcomes.failed + outcomes.expired == 0);
     test_db_exec(&world->db,
         "UPDATE fairway.provisioning SET state = 'expired', ledger = 8, decided_at = now() WHERE id = 1;"
@@ -267,7 +267,7 @@ static void each_source_has_one_pending_submission_which_is_read_back_as_stored(
     assert_string_equal(outcomes.text, "2 accounts not merged: txFAILED in ledger 9");
     assert_int_equal(outcomes_after(world, 8).expired, 0);
     assert_int_equal(pool_counts(world).merges_pending, 0);
-    assert_int_equal(store_submission(world, 2, false), ERR_OK);
+    assert_int_equal(store_provisioning(world, 2, false), ERR_OK);
 }
 
 static void DP2_one_session_has_the_lock_until_it_ends(void **state)
@@ -325,7 +325,7 @@ int main(void)
         TEST(H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
         TEST(retirement_skips_an_account_that_a_grant_has_locked),
         TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not),
-        TEST(each_source_has_one_pending_submission_which_is_read_back_as_stored),
+        TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored),
         TEST(DP2_one_session_has_the_lock_until_it_ends),
         TEST(Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written),
         TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger),

@@ -11,7 +11,7 @@
 #include "../../include/pool/accounts.h"
 #include "../../src/provision/account_change.h"
 #include "pool/accounts.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
@@ -177,7 +177,7 @@ static void an_account_in_a_pending_provisioning_transaction_is_not_changed(void
     transaction.accounts[0] = pool.accounts[0];
     assert_int_equal(quarantine(pool.db, 0, "its signers or thresholds were changed"), ERR_OK);
     assert_int_equal(quarantine(pool.db, 1, "test"), ERR_OK);
-    assert_int_equal(submission_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    assert_int_equal(provisioning_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     const struct account_probe probe = fresh_probe();
     assert_int_equal(change(0, CHANGE_RELEASE, &probe), ERR_NOT_YET);
     assert_int_equal(change(0, CHANGE_RETIRE, &probe), ERR_NOT_YET);
@@ -205,7 +205,7 @@ static void a_change_that_is_not_allowed_is_tried_once(void **state)
     frozen.frozen = true;
     transaction.accounts[0] = pool.accounts[0];
     assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
-    assert_int_equal(submission_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    assert_int_equal(provisioning_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     const int64_t first = assigned_xids();
     assert_int_equal(change(0, CHANGE_RELEASE, &probe), ERR_NOT_YET);
     const int64_t second = assigned_xids();
@@ -224,7 +224,7 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
     test_db_exec(&pool.test,
         "UPDATE fairway.channel_accounts"
         " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
-    assert_int_equal(submission_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
+    assert_int_equal(provisioning_store(pool.db, &transaction, 0, BYTES_OF(envelope), &hash, NULL), ERR_OK);
     assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_NOT_YET);
     assert_true(in_state(0, "creating"));
     test_db_exec(&pool.test, "UPDATE fairway.cursor SET timeline = timeline - 1");

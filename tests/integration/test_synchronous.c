@@ -197,14 +197,14 @@ static void DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned(void **sta
     asked_wipe(&asked);
 }
 
-static enum err store_submission(struct session *session)
+static enum err store_provisioning(struct session *session)
 {
     const struct provisioning_tx transaction = {
         .kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77, .account_count = 1};
     const struct hash hash = built_hash(1);
     assert_int_equal(session_begin(session, NULL), ERR_OK);
     assert_int_equal(
-        submission_store(session->db, &transaction, 0, BYTES_OF(hash.bytes), &hash, NULL), ERR_OK);
+        provisioning_store(session->db, &transaction, 0, BYTES_OF(hash.bytes), &hash, NULL), ERR_OK);
     return db_commit(session->db, NULL);
 }
 
@@ -212,20 +212,20 @@ static void Z2_a_creation_that_the_standby_may_lack_is_not_sent(void **state)
 {
     struct test_pool *pool = *state;
     struct session session = session_new(pool->test.url, &pool->settings.network);
-    struct submissions_signed submissions CLEANUP(submissions_signed_free) = {0};
+    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
     struct canceller canceller;
     assert_int_equal(session_take(&session, NULL), ERR_OK);
     set_standby("nobody");
     cancel_from_now(&canceller);
-    assert_int_equal(store_submission(&session), ERR_NOT_REPLICATED);
+    assert_int_equal(store_provisioning(&session), ERR_NOT_REPLICATED);
     for (int reads = 0; reads < 2; reads++) {
-        assert_int_equal(session_read_submissions(&session, &submissions, NULL), ERR_NOT_REPLICATED);
-        assert_int_equal(submissions.count, 0);
+        assert_int_equal(session_read_signed(&session, &list, NULL), ERR_NOT_REPLICATED);
+        assert_int_equal(list.count, 0);
     }
     set_standby("");
     cancel_no_more(&canceller);
-    assert_int_equal(session_read_submissions(&session, &submissions, NULL), ERR_OK);
-    assert_int_equal(submissions.count, 1);
+    assert_int_equal(session_read_signed(&session, &list, NULL), ERR_OK);
+    assert_int_equal(list.count, 1);
     session_free(&session);
 }
 

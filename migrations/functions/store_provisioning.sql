@@ -1,6 +1,6 @@
 -- Stores a transaction of ensure-accounts. When its source is an account of the pool, which the caller has locked, the account is leased for it:
 -- a ledger ends that lease as any other.
-CREATE OR REPLACE FUNCTION fairway.store_submission(kind text, accounts text[], hash bytea, envelope bytea, source text, sequence bigint,
+CREATE OR REPLACE FUNCTION fairway.store_provisioning(kind text, accounts text[], hash bytea, envelope bytea, source text, sequence bigint,
     max_time bigint, sequence_ledger bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time) VALUES ($1, $2, $3, $4, $5, $6, $7);

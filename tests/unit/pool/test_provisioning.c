@@ -1,15 +1,15 @@
-/* How a pending submission ends: only ledgers decide. */
+/* How a pending provisioning transaction ends: only ledgers decide. */
 #include "check.h"
 #include "base/mem.h"
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 #define TX_FAILED (-1)
 #define TX_BAD_SEQ (-5)
 
-static const struct submission sent = {
+static const struct provisioning_pending sent = {
     .id = 1, .hash = {{1}}, .sequence = 50, .max_time_s = 1000, .source = {{9}}};
 
-static struct submission_fate judge(const struct ledger_transaction *transaction, uint64_t close_time_s)
+static struct provisioning_fate judge(const struct ledger_transaction *transaction, uint64_t close_time_s)
 {
     struct ledger_transaction transactions[] = {{.hash = {{7}}}, {.hash = {{8}}}};
     if (transaction != NULL)
@@ -17,13 +17,13 @@ static struct submission_fate judge(const struct ledger_transaction *transaction
     const struct ledger ledger = {.close_time_s = close_time_s,
         .transactions = transactions,
         .transaction_count = ARRAY_LEN(transactions)};
-    return submission_judge(&sent, &ledger);
+    return provisioning_judge(&sent, &ledger);
 }
 
 static void a_ledger_with_its_hash_decides_by_its_result(void **state)
 {
     struct ledger_transaction found = {.hash = sent.hash};
-    struct submission_fate fate = judge(&found, 10);
+    struct provisioning_fate fate = judge(&found, 10);
     assert_string_equal(fate.state, "succeeded");
     assert_string_equal(fate.result_code, "txSUCCESS");
     found.code = TX_FAILED;
@@ -62,14 +62,14 @@ static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state
     assert_string_equal(judge(NULL, 1001).state, "expired");
 }
 
-static struct submission_fate judge_gap(
+static struct provisioning_fate judge_gap(
     uint32_t found_ledger, int32_t code, int64_t source_sequence, bool done, uint64_t close_time_s)
 {
     const struct account_entry source = {.sequence = source_sequence};
-    const struct submission_snapshot snapshot = {
+    const struct provisioning_snapshot snapshot = {
         .found_ledger = found_ledger, .code = code, .source = &source, .done = done};
     const struct ledger ledger = {.sequence = 200, .close_time_s = close_time_s};
-    return submission_judge_after_gap(&sent, &snapshot, &ledger);
+    return provisioning_judge_after_gap(&sent, &snapshot, &ledger);
 }
 
 static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet(void **state)
@@ -91,9 +91,9 @@ static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
     assert_null(judge_gap(0, 0, 49, false, 1000).state);
     assert_string_equal(judge_gap(0, 0, 49, false, 1001).state, "expired");
     const struct account_entry gone = {.removed = true};
-    const struct submission_snapshot snapshot = {.source = &gone};
+    const struct provisioning_snapshot snapshot = {.source = &gone};
     const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
-    assert_string_equal(submission_judge_after_gap(&sent, &snapshot, &ledger).state, "superseded");
+    assert_string_equal(provisioning_judge_after_gap(&sent, &snapshot, &ledger).state, "superseded");
 }
 
 int main(void)
@@ -106,5 +106,5 @@ int main(void)
         cmocka_unit_test(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet),
         cmocka_unit_test(DR5_after_a_gap_without_a_result_the_accounts_decide),
     };
-    return cmocka_run_group_tests_name("pool/submission", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pool/provisioning", tests, NULL, NULL);
 }

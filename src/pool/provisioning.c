@@ -1,6 +1,6 @@
 /* The pending transactions of ensure-accounts. Each is stored before it is sent, and only a ledger decides
  * it. */
-#include "pool/submission.h"
+#include "pool/provisioning.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static enum err read_hash(
 static const char sql_includes[] = "SELECT EXISTS (SELECT FROM fairway.provisioning p"
                                    " WHERE p.state = 'pending' AND $1 = ANY (p.accounts))";
 
-enum err submission_includes(
+enum err provisioning_includes(
     struct db *db, const struct public_key *account, bool *includes, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
@@ -52,9 +52,9 @@ enum err submission_includes(
 
 /* ---- for provisioning */
 
-static const char sql_store[] = "SELECT fairway.store_submission($1, $2, $3, $4, $5, $6, $7, $8)";
+static const char sql_store[] = "SELECT fairway.store_provisioning($1, $2, $3, $4, $5, $6, $7, $8)";
 
-enum err submission_store(struct db *db, const struct provisioning_tx *transaction, int64_t sequence_ledger,
+enum err provisioning_store(struct db *db, const struct provisioning_tx *transaction, int64_t sequence_ledger,
     struct bytes envelope, const struct hash *hash, struct detail *detail)
 {
     char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE], source[ADDRESS_SIZE];
@@ -72,12 +72,12 @@ enum err submission_store(struct db *db, const struct provisioning_tx *transacti
         NULL, detail);
 }
 
-void submissions_signed_free(struct submissions_signed *submissions)
+void provisioning_signed_free(struct provisioning_signed_list *provisioning)
 {
-    for (size_t i = 0; i < submissions->count; i++)
-        buf_free(&submissions->items[i].envelope);
-    free(submissions->items);
-    *submissions = (struct submissions_signed){0};
+    for (size_t i = 0; i < provisioning->count; i++)
+        buf_free(&provisioning->items[i].envelope);
+    free(provisioning->items);
+    *provisioning = (struct provisioning_signed_list){0};
 }
 
 static const char sql_signed[] =
@@ -86,17 +86,17 @@ static const char sql_signed[] =
     " p.envelope FROM fairway.provisioning p WHERE p.state = 'pending'"
     " ORDER BY p.id";
 
-enum err submission_read_signed(struct db *db, struct submissions_signed *out, struct detail *detail)
+enum err provisioning_read_signed(struct db *db, struct provisioning_signed_list *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    *out = (struct submissions_signed){0};
+    *out = (struct provisioning_signed_list){0};
     enum err e = db_query(db, DB_SQL0(sql_signed), &rows, detail);
     if (e != ERR_OK)
         return e;
-    out->items = NEW_ARRAY(db_count(rows), struct signed_submission);
+    out->items = NEW_ARRAY(db_count(rows), struct provisioning_signed);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        struct signed_submission *item = &out->items[out->count++];
-        *item = (struct signed_submission){.id = db_i64(rows, row, 0),
+        struct provisioning_signed *item = &out->items[out->count++];
+        *item = (struct provisioning_signed){.id = db_i64(rows, row, 0),
             .accounts = (size_t)db_i64(rows, row, 2),
             .bumped = db_bool(rows, row, 3)};
         buf_add_bytes(&item->envelope, db_bytea(rows, row, 5));
@@ -110,11 +110,11 @@ static const char sql_outcomes[] =
     "SELECT p.state, p.result_code, p.ledger, p.kind, cardinality(p.accounts)::int8"
     " FROM fairway.provisioning p WHERE p.ledger > $1 ORDER BY p.ledger, p.id";
 
-enum err submission_read_outcomes(
-    struct db *db, uint32_t after_ledger, struct submission_outcomes *out, struct detail *detail)
+enum err provisioning_read_outcomes(
+    struct db *db, uint32_t after_ledger, struct provisioning_outcomes *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    *out = (struct submission_outcomes){0};
+    *out = (struct provisioning_outcomes){0};
     enum err e = db_query(db, DB_SQL(sql_outcomes, DB_I64(after_ledger)), &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         const char *state = db_text(rows, row, 0), *code = db_text(rows, row, 1);
@@ -137,7 +137,7 @@ static const char sql_room[] =
     "   WHERE p.ledger = g.sequence AND p.result_code IS NOT NULL)::int8"
     " FROM fairway.cursor c JOIN fairway.ledgers g USING (sequence) WHERE g.max_operations > 0";
 
-enum err submission_read_room(struct db *db, int64_t *operations, struct detail *detail)
+enum err provisioning_read_room(struct db *db, int64_t *operations, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db, DB_SQL0(sql_room), &rows, detail);
@@ -147,26 +147,27 @@ enum err submission_read_room(struct db *db, int64_t *operations, struct detail 
 
 /* ---- for ingestion */
 
-void submissions_pending_free(struct submissions_pending *submissions)
+void provisioning_pending_free(struct provisioning_list *provisioning)
 {
-    free(submissions->items);
-    *submissions = (struct submissions_pending){0};
+    free(provisioning->items);
+    *provisioning = (struct provisioning_list){0};
 }
 
 static const char sql_pending[] = "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source"
                                   " FROM fairway.provisioning p WHERE p.state = 'pending' ORDER BY p.id";
 
-struct db_statement submission_statement(void)
+struct db_statement provisioning_statement(void)
 {
     return DB_SQL0(sql_pending);
 }
 
-enum err submission_read(const struct db_rows *rows, struct submissions_pending *out, struct detail *detail)
+enum err provisioning_read_pending(
+    const struct db_rows *rows, struct provisioning_list *out, struct detail *detail)
 {
     enum err e = ERR_OK;
-    *out = (struct submissions_pending){NEW_ARRAY(db_count(rows), struct submission), db_count(rows)};
+    *out = (struct provisioning_list){NEW_ARRAY(db_count(rows), struct provisioning_pending), db_count(rows)};
     for (size_t row = 0; e == ERR_OK && row < out->count; row++) {
-        struct submission *item = &out->items[row];
+        struct provisioning_pending *item = &out->items[row];
         item->id = db_i64(rows, row, 0);
         item->sequence = db_i64(rows, row, 3);
         item->max_time_s = db_i64(rows, row, 4);
@@ -178,10 +179,10 @@ enum err submission_read(const struct db_rows *rows, struct submissions_pending 
     return e;
 }
 
-bool submission_has(const struct submissions_pending *submissions, const struct hash *hash)
+bool provisioning_has(const struct provisioning_list *provisioning, const struct hash *hash)
 {
-    for (size_t i = 0; i < submissions->count; i++)
-        if (hash_equal(&submissions->items[i].hash, hash))
+    for (size_t i = 0; i < provisioning->count; i++)
+        if (hash_equal(&provisioning->items[i].hash, hash))
             return true;
     return false;
 }
@@ -197,46 +198,47 @@ static const struct ledger_transaction *find(const struct ledger *ledger, const 
     return NULL;
 }
 
-static struct submission_fate included(int32_t code)
+static struct provisioning_fate included(int32_t code)
 {
     const char *name = result_code_name(code);
-    return (struct submission_fate){text_equal(name, "txSUCCESS") ? "succeeded" : "failed", name};
+    return (struct provisioning_fate){text_equal(name, "txSUCCESS") ? "succeeded" : "failed", name};
 }
 
 /* Whether another transaction of the source took the sequence number. */
-static bool superseded(const struct submission *submission, const struct ledger *ledger)
+static bool superseded(const struct provisioning_pending *pending, const struct ledger *ledger)
 {
     for (size_t i = 0; i < ledger->transaction_count; i++) {
         const struct ledger_transaction *transaction = &ledger->transactions[i];
-        if (transaction->consumed && transaction->sequence >= submission->sequence &&
-            public_key_equal(&transaction->source, &submission->source))
+        if (transaction->consumed && transaction->sequence >= pending->sequence &&
+            public_key_equal(&transaction->source, &pending->source))
             return true;
     }
     return false;
 }
 
-struct submission_fate submission_judge(const struct submission *submission, const struct ledger *ledger)
+struct provisioning_fate provisioning_judge(
+    const struct provisioning_pending *pending, const struct ledger *ledger)
 {
-    const struct ledger_transaction *found = find(ledger, &submission->hash);
+    const struct ledger_transaction *found = find(ledger, &pending->hash);
     if (found != NULL)
         return included(found->fee_bump ? found->inner_code : found->code);
-    if (superseded(submission, ledger))
-        return (struct submission_fate){"superseded", NULL};
-    if (submission->max_time_s < (int64_t)ledger->close_time_s)
-        return (struct submission_fate){"expired", NULL};
-    return (struct submission_fate){NULL, NULL};
+    if (superseded(pending, ledger))
+        return (struct provisioning_fate){"superseded", NULL};
+    if (pending->max_time_s < (int64_t)ledger->close_time_s)
+        return (struct provisioning_fate){"expired", NULL};
+    return (struct provisioning_fate){NULL, NULL};
 }
 
-struct submission_fate submission_judge_after_gap(const struct submission *submission,
-    const struct submission_snapshot *snapshot, const struct ledger *ledger)
+struct provisioning_fate provisioning_judge_after_gap(const struct provisioning_pending *pending,
+    const struct provisioning_snapshot *snapshot, const struct ledger *ledger)
 {
     if (snapshot->found_ledger > ledger->sequence)
-        return (struct submission_fate){NULL, NULL}; /* the ledger that has it will be ingested */
+        return (struct provisioning_fate){NULL, NULL}; /* the ledger that has it will be ingested */
     if (snapshot->found_ledger > 0)
         return included(snapshot->code);
-    if (snapshot->source->removed || snapshot->source->sequence >= submission->sequence)
-        return snapshot->done ? included(0) : (struct submission_fate){"superseded", NULL};
-    if (submission->max_time_s < (int64_t)ledger->close_time_s)
-        return (struct submission_fate){"expired", NULL};
-    return (struct submission_fate){NULL, NULL};
+    if (snapshot->source->removed || snapshot->source->sequence >= pending->sequence)
+        return snapshot->done ? included(0) : (struct provisioning_fate){"superseded", NULL};
+    if (pending->max_time_s < (int64_t)ledger->close_time_s)
+        return (struct provisioning_fate){"expired", NULL};
+    return (struct provisioning_fate){NULL, NULL};
 }
