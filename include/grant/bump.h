@@ -5,7 +5,8 @@
 #ifndef FAIRWAY_GRANT_BUMP_H
 #define FAIRWAY_GRANT_BUMP_H
 
-#include "grant/grant.h"
+#include "db/db.h"
+#include "grant/lease.h"
 #include "pool/fee_bump.h"
 #include "stellar/authority.h"
 

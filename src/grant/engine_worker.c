@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "engine_choice.h"
+#include "grant/grant.h"
 
 #define TRIES 3
 

@@ -12,13 +12,6 @@
 #include "grant_record.h"
 #include "signing.h"
 
-void lease_wipe(struct lease *lease)
-{
-    buf_free(&lease->envelope);
-    buf_free(&lease->bid);
-    *lease = (struct lease){0};
-}
-
 static void refuse(struct grant *grant, enum err e, const struct detail *detail)
 {
     grant->state = GRANT_REFUSED;

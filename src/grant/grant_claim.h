@@ -5,7 +5,7 @@
 
 #include "idempotency.h"
 #include "lease_bids.h"
-#include "grant/grant.h"
+#include "grant/lease.h"
 #include "limits/usage.h"
 
 /* What all requests of the batch are checked against, read in its transaction by this statement. */

@@ -11,7 +11,8 @@
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
 
-#include "grant/grant.h"
+#include "db/db.h"
+#include "grant/lease.h"
 
 /* One key of either kind, carried by one or more requests of the batch. */
 struct idempotency_key {

@@ -6,7 +6,8 @@
 #ifndef FAIRWAY_GRANT_LEASE_BIDS_H
 #define FAIRWAY_GRANT_LEASE_BIDS_H
 
-#include "grant/grant.h"
+#include "db/db.h"
+#include "grant/lease.h"
 
 struct lease_bids {
     const char *clients[GRANT_BATCH_MAX]; /* by grant */

@@ -9,7 +9,6 @@ const allowed = {
   'include/base/bytes.h': ['be32', 'be64', 'buf'],
   'include/base/err.h': ['detail'],
   'include/base/text.h': ['hex', 'base64'],
-  'include/grant/grant.h': ['lease'],
   'include/keys/keyd.h': ['sealed_seed', 'master_key_row', 'generated_key', 'imported_key', 'lease_signing', 'bump_signing'],
   'include/pool/settle.h': ['settled'],
   'include/pool/settle_evidence.h': ['account', 'transaction', 'lease_fate', 'gap_reads'],
