@@ -8,6 +8,7 @@
 #include "http/server.h"
 
 #define WORKERS_DEFAULT 2
+#define RPC_WORKERS_DEFAULT 8
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
@@ -33,7 +34,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
     recent_speed_init(&api->speed);
-    api->workers = db_workers_start(settings->database_url, workers);
+    api->workers = workers_start_db(settings->database_url, workers);
     return api;
 }
 
@@ -47,7 +48,8 @@ static void add_probes(struct api *api)
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
-    api->rpc_workers = rpc_workers_start(settings->rpc_url, settings->rpc_workers);
+    api->rpc_workers = workers_start_rpc(
+        settings->rpc_url, settings->rpc_workers == 0 ? RPC_WORKERS_DEFAULT : settings->rpc_workers);
     add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", API_BODY_MAX, api_post_transaction);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions", 0, api_list_transactions);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
@@ -84,17 +86,16 @@ void api_stopping(struct api *api)
 
 void api_drain(struct api *api)
 {
-    if (api->rpc_workers != NULL)
-        rpc_workers_stop(api->rpc_workers);
-    api->rpc_workers = NULL;
-    db_workers_stop(api->workers); /* the watch may still submit to them, and gets ERR_SHUTTING_DOWN */
+    workers_stop(api->rpc_workers);
+    workers_stop(api->workers); /* the watch may still submit to them, and gets ERR_SHUTTING_DOWN */
 }
 
 void api_free(struct api *api)
 {
     if (api == NULL)
         return;
-    db_workers_free(api->workers);
+    workers_free(api->rpc_workers);
+    workers_free(api->workers);
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);

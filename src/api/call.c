@@ -26,6 +26,11 @@ struct call *call_of(struct watch_ticket *ticket)
     return (struct call *)((char *)ticket - offsetof(struct call, watch));
 }
 
+struct call *call_of_job(struct worker_job *job)
+{
+    return (struct call *)((char *)job - offsetof(struct call, job));
+}
+
 /*
  * Printable ASCII of the client's choice (draft-ietf-httpapi-idempotency-key-header, as plain text). Without
  * it, the token's hash is the key: a request that is captured and sent again has the same token. (With one,
@@ -157,6 +162,16 @@ void call_watch(struct call *call, const struct hash *hash)
     enum err e = watch_submit(call->api->settings.watch, ticket);
     if (e != ERR_OK)
         call_refuse(call, e, NULL);
+}
+
+enum err call_ask_rpc(struct call *call, enum worker_queue queue,
+    void (*run)(struct worker_job *job, enum err e, const struct worker_session *session))
+{
+    call->job = (struct worker_job){
+        .item = {.client = api_sharer(call->http), .deadline_ms = clock_ms() + RPC_WORKERS_WAIT_MS},
+        .queue = queue,
+        .run = run};
+    return workers_submit(call->api->rpc_workers, &call->job);
 }
 
 enum err call_no_result(enum err e)

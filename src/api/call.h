@@ -14,7 +14,7 @@
 struct call {
     struct engine_ticket ticket; /* first: the engine returns it. The endpoint sets its done */
     struct watch_ticket watch;   /* the endpoint sets its done */
-    struct rpc_work rpc;
+    struct worker_job job;       /* what it asks of the RPC, or reads as a list of ends */
     struct api *api;
     struct http_request *http;
     struct client_load *load;  /* of its client, among whose waits it is counted; NULL: it is not */
@@ -24,7 +24,6 @@ struct call {
     struct buf xdr;            /* the client's transaction, as it has sent it */
     struct bump_request bump;  /* points into xdr */
     /* Of a list of ends: */
-    struct db_work read;
     int64_t after; /* the cursor */
     size_t limit;  /* 0: after=now, only the cursor is wanted */
     /* Of a lease: */
@@ -40,6 +39,7 @@ struct call {
 struct call *call_new(
     struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket));
 struct call *call_of(struct watch_ticket *ticket);
+struct call *call_of_job(struct worker_job *job);
 /* Reads the request's wait. Unless it is 0, takes a share of the connections and one of its client's waits.
  */
 MUST_CHECK enum err call_begin_wait(struct call *call, struct detail *detail);
@@ -61,6 +61,9 @@ bool call_granted(struct call *call);
 /* Hands the call to the watch: its done is called with the status of this transaction. */
 void call_watch(struct call *call, const struct hash *hash);
 
+/* Has a worker run this with the RPC. */
+MUST_CHECK enum err call_ask_rpc(struct call *call, enum worker_queue queue,
+    void (*run)(struct worker_job *job, enum err e, const struct worker_session *session));
 /* The error of a request that the RPC has not answered: it never lets one pass. The cause is in the detail,
  * which is logged; nothing about it is the client's fault. */
 enum err call_no_result(enum err e);

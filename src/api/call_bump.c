@@ -38,8 +38,9 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
 }
 
 /* Whether one of the signers of the operations' sources has signed. */
-static enum err read_signers(struct rpc *rpc, struct bump_request *request, struct detail *detail)
+static enum err read_signers(struct rpc *rpc, struct call *call, struct detail *detail)
 {
+    struct bump_request *request = &call->bump;
     struct public_key sources[OPERATIONS_MAX];
     struct buf entries[OPERATIONS_MAX] = {0};
     uint32_t ledger;
@@ -47,6 +48,7 @@ static enum err read_signers(struct rpc *rpc, struct bump_request *request, stru
     const size_t count = authority_sources(&request->inner, sources);
     if (count == 0) /* a call without a source, whose extra signers have not signed */
         return ERR_OK;
+    rpc_set_request_id(rpc, http_request_id(call->http));
     enum err e = rpc_account_entries(rpc, sources, count, entries, &ledger, detail);
     for (size_t i = 0; i < count; i++) {
         if (e == ERR_OK && authority_proved_by(
@@ -57,12 +59,12 @@ static enum err read_signers(struct rpc *rpc, struct bump_request *request, stru
     return e == ERR_OK ? ERR_OK : call_no_result(e);
 }
 
-static void run(struct rpc_work *work, enum err e, struct rpc *rpc)
+static void run(struct worker_job *job, enum err e, const struct worker_session *session)
 {
-    struct call *call = work->context;
+    struct call *call = call_of_job(job);
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = read_signers(rpc, &call->bump, &detail);
+        e = read_signers(session->rpc, call, &detail);
     if (e == ERR_OK)
         e = engine_submit(call->api->settings.engine, &call->ticket);
     if (e != ERR_OK)
@@ -72,13 +74,9 @@ static void run(struct rpc_work *work, enum err e, struct rpc *rpc)
 /* The signers of a multi-signature account are not in the transaction: the RPC is asked for them. */
 static enum err submit(struct call *call)
 {
-    if (call->bump.authority != AUTHORITY_UNKNOWN)
-        return engine_submit(call->api->settings.engine, &call->ticket);
-    call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
-        .run = run,
-        .request_id = http_request_id(call->http),
-        .context = call};
-    return rpc_workers_submit(call->api->rpc_workers, &call->rpc);
+    return call->bump.authority == AUTHORITY_UNKNOWN
+               ? call_ask_rpc(call, WORKER_READS, run)
+               : engine_submit(call->api->settings.engine, &call->ticket);
 }
 
 void call_bump(struct call *call, bool submits, const json_t *body)

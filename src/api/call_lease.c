@@ -81,12 +81,12 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
     return engine_submit(call->api->settings.engine, &call->ticket);
 }
 
-static void simulate(struct rpc_work *work, enum err e, struct rpc *rpc)
+static void simulate(struct worker_job *job, enum err e, const struct worker_session *session)
 {
-    struct call *call = work->context;
+    struct call *call = call_of_job(job);
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = prepare_simulate(call, rpc, &detail);
+        e = prepare_simulate(call, session->rpc, &detail);
     e = enqueue(call, e, &detail);
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
@@ -99,12 +99,7 @@ static enum err submit(struct call *call, struct detail *detail)
     if (e == ERR_OK)
         e = pool_now_check_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
-        call->rpc = (struct rpc_work){.item.client = api_sharer(call->http),
-            .run = simulate,
-            .kind = RPC_WORK_SIMULATION,
-            .request_id = http_request_id(call->http),
-            .context = call};
-        e = rpc_workers_submit(call->api->rpc_workers, &call->rpc);
+        e = call_ask_rpc(call, WORKER_SIMULATIONS, simulate);
         if (e == ERR_OK)
             return ERR_OK;
     }

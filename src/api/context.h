@@ -5,10 +5,9 @@
 #include "api/api.h"
 #include "client_loads.h"
 #include "connection_shares.h"
-#include "db_workers.h"
 #include "last_report.h"
 #include "recent_speed.h"
-#include "rpc_workers.h"
+#include "workers.h"
 
 #define ROUTES_MAX 16
 
@@ -30,8 +29,8 @@ struct api_sender {
 
 struct api {
     struct api_settings settings;
-    struct db_workers *workers;
-    struct rpc_workers *rpc_workers; /* NULL: the admin listener's API has none */
+    struct workers *workers;
+    struct workers *rpc_workers; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;

@@ -19,13 +19,13 @@ static void end(struct db_query *query, enum err e, const struct db_reply *reply
     free(query);
 }
 
-static void run(struct db_work *work, enum err e, struct db *db)
+static void run(struct worker_job *job, enum err e, const struct worker_session *session)
 {
-    struct db_query *query = (struct db_query *)work;
+    struct db_query *query = (struct db_query *)job;
     struct db_reply reply = {.status = 200};
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = query->endpoint->run(query, db, &reply, &detail);
+        e = query->endpoint->run(query, session->db, &reply, &detail);
     end(query, e, &reply, &detail);
 }
 
@@ -33,16 +33,16 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
 {
     struct db_query *query = mem_new(1, endpoint->query_size);
     struct detail detail = {0};
-    query->work.run = run;
-    query->work.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
+    query->job.run = run;
+    query->job.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
     query->endpoint = endpoint;
     query->api = api;
     query->settings = &api->settings;
     query->http = http;
-    query->work.item.client = api_sharer(http);
+    query->job.item.client = api_sharer(http);
     enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);
     if (e == ERR_OK)
-        e = db_workers_submit(api->workers, &query->work);
+        e = workers_submit(api->workers, &query->job);
     if (e != ERR_OK)
         end(query, e, &(struct db_reply){0}, &detail);
 }

@@ -11,7 +11,7 @@
 
 /* One request on its way through a db_endpoint. */
 struct db_query {
-    struct db_work work; /* first: the workers return it */
+    struct worker_job job; /* first: the workers return it */
     const struct db_endpoint *endpoint;
     struct api *api;
     const struct api_settings *settings;

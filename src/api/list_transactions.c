@@ -31,8 +31,8 @@ static void reply(struct call *call, const struct lease_list *list)
 
 static void submit(struct call *call)
 {
-    call->read.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
-    enum err e = db_workers_submit(call->api->workers, &call->read);
+    call->job.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
+    enum err e = workers_submit(call->api->workers, &call->job);
     if (e != ERR_OK)
         call_refuse(call, e, NULL);
 }
@@ -47,15 +47,15 @@ static void watched(struct watch_ticket *ticket)
         call_refuse(call, ticket->error, NULL);
 }
 
-static void run(struct db_work *work, enum err e, struct db *db)
+static void run(struct worker_job *job, enum err e, const struct worker_session *session)
 {
-    struct call *call = (struct call *)((char *)work - offsetof(struct call, read));
+    struct call *call = call_of_job(job);
     struct watch *watch = call->api->settings.watch;
     struct lease_list list CLEANUP(lease_list_free) = {0};
     struct detail detail = {0};
     call->watch.ends = watch_ends(watch); /* before the read */
     if (e == ERR_OK)
-        e = lease_list_read(db, api_client(call->http), call->after, call->limit, &list, &detail);
+        e = lease_list_read(session->db, api_client(call->http), call->after, call->limit, &list, &detail);
     const bool waits =
         e == ERR_OK && list.count == 0 && call->limit > 0 && clock_ms() < call->watch.deadline_ms;
     if (waits)
@@ -84,8 +84,8 @@ void api_list_transactions(struct http_request *request, void *api)
 {
     struct call *call = call_new(api, request, false, NULL);
     struct detail detail = {0};
-    call->read.run = run;
-    call->read.item.client = api_sharer(request);
+    call->job.run = run;
+    call->job.item.client = api_sharer(request);
     call->watch.any = true;
     call->watch.done = watched;
     enum err e = read_request(call, &detail);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
-#include "db_workers.h"
+#include "workers.h"
 #include "slowness.h"
 
 #define PATIENCE_MS 5000
@@ -23,19 +23,19 @@ static struct {
 static atomic_uint begun;
 
 struct job {
-    struct db_work work; /* first */
-    unsigned place;      /* in the order of running, from 1 */
+    struct worker_job work; /* first */
+    unsigned place;         /* in the order of running, from 1 */
     atomic_uint runs;
     enum err e;
     bool had_db;
     pthread_t thread;
 };
 
-static void run(struct db_work *work, enum err e, struct db *db)
+static void run(struct worker_job *work, enum err e, const struct worker_session *session)
 {
     struct job *job = (struct job *)work;
     job->e = e;
-    job->had_db = db != NULL;
+    job->had_db = session != NULL && session->db != NULL;
     job->thread = pthread_self();
     job->place = atomic_fetch_add(&begun, 1) + 1;
     pthread_mutex_lock(&gate.lock);
@@ -53,24 +53,24 @@ static void set_gate(bool shut)
     pthread_mutex_unlock(&gate.lock);
 }
 
-static struct db_workers *start(unsigned count, bool shut)
+static struct workers *start(unsigned count, bool shut)
 {
     atomic_store(&begun, 0);
     set_gate(shut);
-    return db_workers_start("host=none.invalid", count);
+    return workers_start_db("host=none.invalid", count);
 }
 
 /* The time limit of the work that is submitted. */
 static int limit_ms = 60000;
 
-static enum err submit_of(struct db_workers *workers, struct job *job, const char *client)
+static enum err submit_of(struct workers *workers, struct job *job, const char *client)
 {
     *job =
         (struct job){.work = {.item = {.client = client, .deadline_ms = clock_ms() + limit_ms}, .run = run}};
-    return db_workers_submit(workers, &job->work);
+    return workers_submit(workers, &job->work);
 }
 
-static enum err submit(struct db_workers *workers, struct job *job)
+static enum err submit(struct workers *workers, struct job *job)
 {
     return submit_of(workers, job, NULL);
 }
@@ -85,12 +85,12 @@ static void await_begun(unsigned count)
 static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **state)
 {
     struct job jobs[100];
-    struct db_workers *workers = start(1, false);
+    struct workers *workers = start(1, false);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     await_begun(ARRAY_LEN(jobs));
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         assert_int_equal(jobs[i].runs, 1);
         assert_int_equal(jobs[i].place, i + 1);
@@ -103,7 +103,7 @@ static void each_is_run_once_in_order_on_a_worker_with_its_connection(void **sta
 static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
 {
     struct job jobs[4];
-    struct db_workers *workers = start(3, true);
+    struct workers *workers = start(3, true);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(submit(workers, &jobs[i]), ERR_OK);
     await_begun(3);
@@ -111,14 +111,14 @@ static void as_many_run_at_the_same_time_as_there_are_workers(void **state)
     assert_int_equal(atomic_load(&begun), 3);
     set_gate(false);
     await_begun(4);
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
 }
 
 static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **state)
 {
     struct job first, beyond, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX, struct job);
-    struct db_workers *workers = start(1, true);
+    struct workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
     for (size_t i = 0; i < DB_WORKERS_QUEUE_MAX; i++)
@@ -128,8 +128,8 @@ static void work_above_the_length_of_the_queue_is_refused_and_not_run(void **sta
     await_begun(1 + DB_WORKERS_QUEUE_MAX);
     assert_int_equal(submit(workers, &first), ERR_OK); /* there is room again */
     await_begun(2 + DB_WORKERS_QUEUE_MAX);
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
     assert_int_equal(beyond.runs, 0);
 }
 
@@ -144,15 +144,15 @@ static void await_run(struct job *job)
 static void DX7_work_with_too_little_time_left_is_not_begun(void **state)
 {
     struct job late;
-    struct db_workers *workers = start(1, false);
+    struct workers *workers = start(1, false);
     limit_ms = DB_WORKERS_BEGIN_MS - 1;
     assert_int_equal(submit(workers, &late), ERR_OK);
     limit_ms = 60000;
     await_run(&late);
     assert_int_equal(late.e, ERR_OVERLOADED);
     assert_false(late.had_db);
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
     assert_int_equal(late.runs, 1);
 }
 
@@ -161,7 +161,7 @@ static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void 
 {
     struct job first, late, patient;
     const int64_t started_ms = clock_ms();
-    struct db_workers *workers = start(1, true);
+    struct workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
     assert_int_equal(submit(workers, &patient), ERR_OK);
@@ -184,14 +184,14 @@ static void DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs(void 
     set_gate(false);
     await_run(&patient);
     assert_int_equal(patient.e, ERR_OK);
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
 }
 
 static void *stop(void *workers)
 {
-    db_workers_stop(workers);
-    db_workers_free(workers);
+    workers_stop(workers);
+    workers_free(workers);
     return NULL;
 }
 
@@ -199,7 +199,7 @@ static void stopping_finishes_what_has_begun_and_ends_the_rest_once(void **state
 {
     pthread_t stopper;
     struct job first, rest[50];
-    struct db_workers *workers = start(1, true);
+    struct workers *workers = start(1, true);
     assert_int_equal(submit(workers, &first), ERR_OK);
     await_begun(1);
     for (size_t i = 0; i < ARRAY_LEN(rest); i++)

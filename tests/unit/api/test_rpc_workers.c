@@ -5,40 +5,40 @@
 #include <stdatomic.h>
 
 #include "base/deadlines.h"
-#include "rpc_workers.h"
+#include "workers.h"
 #include "slowness.h"
 
 struct job {
-    struct rpc_work work;
+    struct worker_job work; /* first */
     atomic_uint runs;
     enum err e, called;
 };
 
-static void run(struct rpc_work *work, enum err e, struct rpc *rpc)
+static void run(struct worker_job *work, enum err e, const struct worker_session *session)
 {
-    struct job *job = work->context;
+    struct job *job = (struct job *)work;
     struct rpc_health health;
     struct detail detail;
     job->e = e;
-    assert_int_equal(e == ERR_OK, rpc != NULL);
-    job->called = rpc == NULL ? ERR_OK : rpc_health(rpc, &health, &detail);
+    assert_int_equal(e == ERR_OK, session != NULL);
+    job->called = e != ERR_OK ? ERR_OK : rpc_health(session->rpc, &health, &detail);
     atomic_fetch_add(&job->runs, 1);
 }
 
-static struct rpc_workers *start(const struct fake_rpc *fake, unsigned count)
+static struct workers *start(const struct fake_rpc *fake, unsigned count)
 {
     struct sockaddr_in address;
     socklen_t len = sizeof address;
     assert_int_equal(getsockname(fake->listener, (struct sockaddr *)&address, &len), 0);
     AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
-    return rpc_workers_start(url, count);
+    return workers_start_rpc(url, count);
 }
 
-static enum err submit(struct rpc_workers *workers, struct job *job)
+static enum err submit(struct workers *workers, struct job *job)
 {
     job->work.run = run;
-    job->work.context = job;
-    return rpc_workers_submit(workers, &job->work);
+    job->work.item.deadline_ms = clock_ms() + RPC_WORKERS_WAIT_MS;
+    return workers_submit(workers, &job->work);
 }
 
 static void await_runs(struct job *job)
@@ -51,7 +51,7 @@ static void await_runs(struct job *job)
 static void work_is_run_with_a_client_of_the_rpc(void **state)
 {
     struct fake_rpc *fake = *state;
-    struct rpc_workers *workers = start(fake, 1);
+    struct workers *workers = start(fake, 1);
     struct job jobs[3] = {0};
     fake_says(fake, FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}"));
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
@@ -61,14 +61,15 @@ static void work_is_run_with_a_client_of_the_rpc(void **state)
         assert_int_equal(jobs[i].e, ERR_OK);
         assert_int_equal(jobs[i].called, ERR_OK);
     }
-    rpc_workers_stop(workers);
+    workers_stop(workers);
+    workers_free(workers);
 }
 
 /* The first waits for the RPC until its timeout; the others have waited too long by then. */
 static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
 {
     struct fake_rpc *fake = *state;
-    struct rpc_workers *workers = start(fake, 1);
+    struct workers *workers = start(fake, 1);
     struct job jobs[RPC_WORKERS_QUEUE_MAX + 2] = {0};
     size_t taken = 0;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
@@ -83,7 +84,8 @@ static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
     assert_int_equal(jobs[0].called, ERR_RPC_UNAVAILABLE);
     for (size_t i = 1; i < taken; i++)
         assert_int_equal(jobs[i].e, ERR_OVERLOADED);
-    rpc_workers_stop(workers);
+    workers_stop(workers);
+    workers_free(workers);
 }
 
 /* Otherwise simulations that hang would have fee bumps for accounts with several signers refused, and reads
@@ -92,11 +94,11 @@ static void work_of_one_kind_that_hangs_leaves_threads_to_the_other(void **state
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
-    for (unsigned kind = 0; kind < RPC_WORK_KINDS; kind++) {
-        struct rpc_workers *workers = start(fake, 4);
-        struct job hanging[8] = {0}, other = {.work.kind = (enum rpc_work_kind)(1 - kind)};
+    for (unsigned kind = 0; kind < WORKER_QUEUES; kind++) {
+        struct workers *workers = start(fake, 4);
+        struct job hanging[8] = {0}, other = {.work.queue = (enum worker_queue)(1 - kind)};
         for (size_t i = 0; i < ARRAY_LEN(hanging); i++) {
-            hanging[i].work.kind = (enum rpc_work_kind)kind;
+            hanging[i].work.queue = (enum worker_queue)kind;
             assert_int_equal(submit(workers, &hanging[i]), ERR_OK);
         }
         clock_sleep_ms(200); /* so that it has as many threads as it gets */
@@ -106,14 +108,15 @@ static void work_of_one_kind_that_hangs_leaves_threads_to_the_other(void **state
         for (size_t i = 0; i < ARRAY_LEN(hanging); i++)
             await_runs(&hanging[i]);
         assert_int_equal(hanging[ARRAY_LEN(hanging) - 1].e, ERR_OVERLOADED);
-        rpc_workers_stop(workers);
+        workers_stop(workers);
+        workers_free(workers);
     }
 }
 
 static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
 {
     struct fake_rpc *fake = *state;
-    struct rpc_workers *workers = start(fake, 1);
+    struct workers *workers = start(fake, 1);
     struct job jobs[3] = {0};
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     assert_int_equal(submit(workers, &jobs[0]), ERR_OK);
@@ -121,7 +124,8 @@ static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
         clock_sleep_ms(5);
     assert_int_equal(submit(workers, &jobs[1]), ERR_OK);
     assert_int_equal(submit(workers, &jobs[2]), ERR_OK);
-    rpc_workers_stop(workers);
+    workers_stop(workers);
+    workers_free(workers);
     assert_int_equal(jobs[0].called, ERR_CANCELLED);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(jobs[i].runs, 1);
