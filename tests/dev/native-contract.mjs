@@ -3,14 +3,14 @@ import { Asset, Contract, Operation, TransactionBuilder, authorizeInvocation, na
 
 const LEDGERS = 60; // for which an authorization is valid
 
-/** Creates the contract, which a new network does not have. server: rpc.Server; payer: a keypair with an account. */
-export async function createContract(server, networkPassphrase, payer) {
-  const { entries } = await server.getLedgerEntries(new Contract(Asset.native().contractId(networkPassphrase)).getFootprint());
+/** Creates the contract of an asset, which a new network does not have. server: rpc.Server; payer: a keypair with an account. */
+export async function createContract(server, networkPassphrase, payer, asset = Asset.native()) {
+  const { entries } = await server.getLedgerEntries(new Contract(asset.contractId(networkPassphrase)).getFootprint());
   if (entries.length > 0)
     return;
   const builder = new TransactionBuilder(await server.getAccount(payer.publicKey()), { fee: '1000', networkPassphrase });
   const creation = await server.prepareTransaction(
-    builder.addOperation(Operation.createStellarAssetContract({ asset: Asset.native() })).setTimeout(60).build());
+    builder.addOperation(Operation.createStellarAssetContract({ asset })).setTimeout(60).build());
   creation.sign(payer);
   const { status, hash, errorResult } = await server.sendTransaction(creation);
   if (status === 'ERROR')

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { Account, Asset, Operation, SorobanDataBuilder, StrKey, TransactionBuilder, nativeToScVal } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
 import { signaturePayload } from '../localnet/contracts/authorization.mjs';
-import { nativeContractId } from '../localnet/contracts/native-asset.mjs';
+import { assetContractId } from '../localnet/contracts/contracts.mjs';
 import * as values from '../localnet/contracts/values.mjs';
 import { decode, encode } from '../localnet/xdr.mjs';
 import { networkId, sha256 } from '../oracle/envelope.mjs';
@@ -76,11 +76,11 @@ test('DR4 an upgrade to protocol 30 under load: every lease ends with its ledger
 const STROOPS = 1_000n;
 const W = values.address({ type: values.Address.MUXED_CONTRACT, muxedContract: { id: 84n, contractId: Buffer.alloc(32, 7) } });
 
-/** {func, auth}: `from` pays the muxed contract. The SDK's classes do not have such an address yet. */
-async function payMuxedContract(from) {
+/** {func, auth}: `from` pays the muxed contract by a transfer, or by minting its own asset. The SDK's classes do not have such an address yet. */
+async function payMuxedContract(from, functionName, asset) {
   const network = { id: networkId(world.passphrase) }, sender = { type: 0, accountId: { type: 0, ed25519: from.rawPublicKey() } };
-  const invokeContract = { contractAddress: values.contractAddress(nativeContractId(network)), functionName: values.symbol('transfer').sym,
-    args: [values.address(sender), W, values.i128(STROOPS)] };
+  const invokeContract = { contractAddress: values.contractAddress(assetContractId(network, asset.toXdrObject().toXdrObject())),
+    functionName: values.symbol(functionName).sym, args: [...(functionName === 'mint' ? [] : [values.address(sender)]), W, values.i128(STROOPS)] };
   const credentials = { address: sender, nonce: BigInt(Date.now()), signature: values.VOID,
     signatureExpirationLedger: await world.cursor() + 100 };
   const entry = { credentials: { type: 1, address: credentials },
@@ -120,9 +120,14 @@ test('DR4 muxed contracts are paid: ingestion goes on, also when a stranger fail
   }, 20_000, 'the stranger is in a ledger');
   assert.equal((await control('getTransaction', { hash })).status, 'FAILED');
   await until(async () => await world.cursor() >= ledger, 20_000, 'its ledger is committed');
-  const { status, json } = await services[0].request('POST', '/v1/submissions?wait=30', await payMuxedContract(payers[0]), { 'idempotency-key': 'W' });
-  assert.deepEqual([status, json.status], [200, 'confirmed'], JSON.stringify(json));
-  assert.equal((await world.network.getSACBalance(StrKey.encodeContract(W.address.muxedContract.contractId), Asset.native(), world.passphrase)).balanceEntry.amount, String(STROOPS));
+  const issued = new Asset('USD', payers[0].publicKey()), holder = StrKey.encodeContract(W.address.muxedContract.contractId);
+  await createContract(world.network, world.passphrase, payers[1], issued);
+  for (const [functionName, asset] of [['transfer', Asset.native()], ['mint', issued]]) {
+    const { status, json } = await services[0].request('POST', '/v1/submissions?wait=30', await payMuxedContract(payers[0], functionName, asset),
+      { 'idempotency-key': functionName });
+    assert.deepEqual([status, json.status], [200, 'confirmed'], JSON.stringify(json));
+    assert.equal((await world.network.getSACBalance(holder, asset, world.passphrase)).balanceEntry.amount, String(STROOPS));
+  }
   await assertSettled(assert, world, services[0], ACCOUNTS);
 });
 

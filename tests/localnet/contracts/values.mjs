@@ -1,5 +1,6 @@
 // Converts SCVals between the wire form and JavaScript.
 
+import { Durability } from '../entries/contract-data.mjs';
 import { hex } from '../network.mjs';
 import { XdrString, encode, publicKey } from '../xdr.mjs';
 
@@ -32,6 +33,7 @@ export const u32 = (value) => ({ type: Type.U32, u32: value });
 export const u64 = (value) => ({ type: Type.U64, u64: value });
 export const string = (text) => ({ type: Type.STRING, str: new XdrString(text) });
 export const symbol = (text) => ({ type: Type.SYMBOL, sym: new XdrString(text) });
+export const bytes = (value) => ({ type: Type.BYTES, bytes: value });
 export const vec = (...values) => ({ type: Type.VEC, vec: values });
 export const address = (value) => ({ type: Type.ADDRESS, address: value });
 export const i128 = (value) => ({ type: Type.I128, i128: { hi: value >> WORD, lo: value & WORD_MASK } });
@@ -42,6 +44,8 @@ export const map = (entries) => ({
 });
 
 export const INSTANCE_KEY = Object.freeze({ type: Type.INSTANCE_KEY });
+/** Where a contract's instance is: its kind and its settings. */
+export const instanceOf = (contract) => ({ contract, key: INSTANCE_KEY, durability: Durability.PERSISTENT });
 export const nonceKey = (nonce) => ({ type: Type.NONCE_KEY, nonceKey: { nonce } });
 
 export const accountAddress = (id) => ({ type: Address.ACCOUNT, accountId: publicKey(id) });

@@ -1,13 +1,12 @@
-// invokeHostFunction: creating and calling the contract of the native asset. (core: InvokeHostFunctionOpFrame.cpp)
+// invokeHostFunction: creating and calling contracts. (core: InvokeHostFunctionOpFrame.cpp)
 
 import { Credentials, Enforced } from '../contracts/authorization.mjs';
 import { nonRefundableFee, refundableFee, eventBytes } from '../contracts/fees.mjs';
 import { Host, HostError } from '../contracts/host.mjs';
 import { LIMITS } from '../contracts/config.mjs';
-import { callNativeContract, createNativeContract, hasFunction, nativeContractId } from '../contracts/native-asset.mjs';
-import { textOf } from '../contracts/values.mjs';
+import { callContract, createContract, isKnown } from '../contracts/contracts.mjs';
 import { entryToWire, keyFromWire } from '../entries.mjs';
-import { hex, sha256 } from '../network.mjs';
+import { sha256 } from '../network.mjs';
 import { encode } from '../xdr.mjs';
 
 const TRAPPED = -2;
@@ -17,34 +16,21 @@ const INSUFFICIENT_REFUNDABLE_FEE = -5;
 const INVOKE = 0;
 const CREATE = 1;
 const UPLOAD = 2;
-const CREATE_V2 = 3;
-const FROM_ASSET = 1;
-const STELLAR_ASSET = 1;
 const CLASSIC_TYPES = new Set([0, 1]);
-
-const createsNative = ({ contractIdPreimage, executable }) =>
-  contractIdPreimage.type === FROM_ASSET &&
-  contractIdPreimage.fromAsset.type === 0 &&
-  executable.type === STELLAR_ASSET;
 
 const creation = ({ type, createContract, createContractV2 }) => (type === CREATE ? createContract : createContractV2);
 
-const missingFunction = (host, network) => {
-  if (host.type === UPLOAD) return 'uploading contract code';
-  if (host.type === CREATE || host.type === CREATE_V2)
-    return createsNative(creation(host)) ? null : "contracts other than the native asset's";
-  const { contractAddress, functionName } = host.invokeContract;
-  if (contractAddress.type !== 1 || hex(contractAddress.contractId) !== hex(nativeContractId(network)))
-    return "contracts other than the native asset's";
-  return hasFunction(textOf(functionName)) ? null : `${textOf(functionName)} of the native asset's contract`;
+const missingFunction = (wire) => {
+  if (wire.type === UPLOAD) return 'uploading contract code';
+  return wire.type === INVOKE || isKnown(creation(wire)) ? null : "contracts other than assets'";
 };
 
 /** Runs the host function; returns its value or throws HostError. */
 export const runHostFunction = (host, wire) => {
   host.charge('call');
-  if (wire.type !== INVOKE) return createNativeContract(host);
+  if (wire.type !== INVOKE) return createContract(host, creation(wire));
   const { contractAddress: contract, functionName, args } = wire.invokeContract;
-  return callNativeContract(host, { contract, functionName, args });
+  return callContract(host, { contract, functionName, args });
 };
 
 const sizeIn = (layer, keys) =>
@@ -74,10 +60,10 @@ export const invokeHostFunction = {
   success: { success: Buffer.alloc(32) },
   body: (wire) => wire.invokeHostFunctionOp,
 
-  missing: ({ hostFunction, auth }, network) =>
+  missing: ({ hostFunction, auth }) =>
     auth.some(({ credentials }) => credentials.type === Credentials.WITH_DELEGATES)
       ? 'authorization by delegates (CAP-71)'
-      : missingFunction(hostFunction, network),
+      : missingFunction(hostFunction),
 
   validate: () => 0,
 

@@ -16,7 +16,7 @@ import { beginSponsoring, endSponsoring } from './sponsoring.mjs';
  * A kind of operation:
  *   type         its OperationType
  *   level        'low', 'medium' or 'high', or a function from body to one: the threshold that its source's signers must meet
- *   missing      optional, (body, network) -> the part of it that this network does not implement, as text, or null
+ *   missing      optional, (body) -> the part of it that this network does not implement, as text, or null
  *   validate     (body, source) -> result code; 0 is valid. Looks at nothing but the operation.
  *   success      optional, the initial value of a success
  *   apply        ({body, source, layer, fail, failAny, succeed, ...}) -> OperationResult; the other members of the context are
@@ -65,7 +65,7 @@ export class Operation {
 
   /** The part that this network does not implement, as text; null when it implements the operation. */
   get missing() {
-    return this.#kind ? (this.#kind.missing?.(this.#body, this.#network) ?? null) : this.name;
+    return this.#kind ? (this.#kind.missing?.(this.#body) ?? null) : this.name;
   }
 
   get isSupported() {
