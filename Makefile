@@ -1,4 +1,4 @@
-# fairway. Targets: make (build), run, demo, test, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, ha, bench, install,
+# fairway. Targets: make (build), run, demo, test, test-all, test-debian, model, defects, mutants, lint, analyze, asan, tsan, fuzz, soak, attack, ha, bench, install,
 # dist, deb, image, image-test, schema, format, clean.
 # BUILD=folder, CC=gcc|clang and SANITIZE=address,undefined make other builds beside the first. V=1 shows commands.
 
@@ -162,7 +162,7 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 ONE = $(or $(wildcard tests/$(T).test.mjs),$(BUILD)/tests/$(T))
 t:
 	$(if $(T),,$(error T is a program, such as unit/grant/test_queue, integration/test_settle or e2e/gap))
-	@$(PARALLEL) -s $(BUILD)/vectors.txt $(filter $(BUILD)/%,$(ONE)) $(if $(filter clients/%,$(T)),$(GO_CLIENT)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
+	@$(PARALLEL) -s $(if $(findstring .mjs,$(ONE))$(shell grep -ls 'vectors\.h"' tests/$(T).c),$(BUILD)/vectors.txt) $(filter $(BUILD)/%,$(ONE)) $(if $(filter clients/%,$(T)),$(GO_CLIENT)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
 	@$(TEST_ENV) ONLY='$(ONLY)' DEBUG='$(DEBUG)' sh tests/one.sh $(ONE)
 
 # Runs the unit tests of one module: make unit-xdr
@@ -176,14 +176,21 @@ $(foreach m,$(MODULES),$(eval $(call unit_module,$(m))))
 TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_SICK_SERVER=$(SICK_SERVER) FAIRWAY_FAIL_SO=$(FAIL) FAIRWAY_MUTANTS=$(BUILD)/tests/fuzz/mutants FAIRWAY_KEYD=$(abspath $(KEYD)) FAIRWAY_VECTORS=$(BUILD)/vectors.txt \
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
-.PHONY: test test-programs
-# The longest tests come first, so that none runs alone at the end. JOBS=1 runs one at a time.
-TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e exam ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
-LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused) \
-    tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs $(BUILD)/tests/integration/test_lease_property
-test: install-test
+# The longest programs come first, so that none runs alone at the end. JOBS=1 runs one at a time. `make test` runs QUICK, test-rest the others.
+LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused failover) \
+    tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs \
+    $(patsubst %,$(BUILD)/tests/integration/test_%,watch engine_deadlines janitor lease_property)
+QUICK = $(patsubst %,tests/e2e/%.test.mjs,payments one-call duplicates failover) tests/defects/patches.test.mjs tests/xdr/inspect-transaction.test.mjs \
+    $(patsubst %,tests/lint/%.test.mjs,ids openapi packages readme) $(wildcard tests/sql/*.test.mjs) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
+TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e exam ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(QUICK)
+longest_first = $(filter $(1),$(LONGEST)) $(filter-out $(LONGEST),$(1))
+.PHONY: test test-rest test-all test-programs
+test: PROGRAMS = $(QUICK)
+test-rest: PROGRAMS = $(filter-out $(QUICK),$(TESTS))
+test-all: PROGRAMS = $(sort $(TESTS))
+test test-rest test-all: install-test
 	@$(PARALLEL) build test-programs
-	@$(TEST_ENV) tests/run.sh $(LONGEST) $(filter-out $(LONGEST),$(TESTS))
+	@$(TEST_ENV) tests/run.sh $(call longest_first,$(PROGRAMS))
 # A library that tests preload into fairway, to stop it between two statements.
 STOP := $(BUILD)/tests/faults/stop.so
 $(STOP): tests/faults/stop.c

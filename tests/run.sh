@@ -1,9 +1,7 @@
 #!/bin/sh
 # Runs test programs and counts their tests: run.sh PROGRAM...  A program is a cmocka program, or a .mjs file or folder for node's test
 # runner. Prints a line for each program that has ended, the coverage that it reports ("N of N ..."), and all output of those that fail;
-# then the failed programs again with what failed in them, and the totals. Exits with 0 only when no test failed and at least one ran.
-# Up to three programs that fail, without a crash and a sanitizer's report, run once more when nothing else does: what passes then is named
-# as FLAKY, and is to be mended.
+# then the programs that took longest, what failed, and the totals. Exits with 0 only when no test failed and at least one ran.
 #
 #   JOBS=N          number of programs at a time (default: two for each processor, because most of their time they wait)
 #   TEST_SUMS=FILE  appends a line to the file: passed failed skipped
@@ -31,7 +29,7 @@ run_one() { # PROGRAM
     *.mjs) timeout --foreground -k 10 1800 "$here/node_modules/.bin/node" --test --test-reporter=tap "$program" >"$log" 2>&1 ;;
     *) timeout --foreground -k 10 1800 "$program" >"$log" 2>&1 ;;
     esac
-    code=$?
+    code=$? seconds=$(($(date +%s) - since))
     case $program in
     *.mjs) p=$(count '# pass ') f=$(count '# fail ') s=$(count '# skipped ') ;;
     *) p=$(count '[  PASSED  ]' test) f=$(count '[  FAILED  ]' test) s=$(count '[  SKIPPED ]' test) ;;
@@ -41,7 +39,7 @@ run_one() { # PROGRAM
         f=$((f + 1))
     fi
     printf '%-60s %4d passed %s%s(%d s)\n' "$program" "$p" "$([ "$f" -eq 0 ] || echo "$f FAILED ")" \
-        "$([ "$s" -eq 0 ] || echo "$s skipped ")" $(($(date +%s) - since))
+        "$([ "$s" -eq 0 ] || echo "$s skipped ")" $seconds
     [ "$f" -eq 0 ] || {
         sed 's/^/    /' "$log"
         echo "    exit code $code"
@@ -50,7 +48,7 @@ run_one() { # PROGRAM
     }
     [ "$s" -eq 0 ] || grep '# SKIP' "$log" | sed 's/^/    /' | head -5
     sed -nE 's/^ *# ([0-9]+ of [0-9]+ .*)/    \1/p' "$log"
-    echo "$p $f $s $program" >>"$results/sums"
+    echo "$p $f $s $seconds $program" >>"$results/sums"
 }
 
 # xargs starts this script again for each program. The lock keeps the output of one program together.
@@ -83,16 +81,8 @@ trap 'exit 130' INT TERM HUP
 begun=$(date +%s)
 printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$((2 * $(nproc)))}" sh "$0" --one "$results"
 
-if [ "$(grep -c '^FAILED' "$results/failed")" -le 3 ] && ! grep -qE '^    SUMMARY|exit code 1[3-9][0-9]$' "$results/failed"; then
-    awk '$2 > 0 { print $4 }' "$results/sums" >"$results/again"
-    sed -i 's/^FAILED/FLAKY/' "$results/failed"
-    sed -i '/^[0-9]* [^0]/d' "$results/sums"
-    while read -r program; do
-        run_one "$program"
-    done <"$results/again"
-fi
-
 echo
+[ $# -le 10 ] || sort -rnk4 "$results/sums" | awk 'NR <= 10 { printf "%5d s  %s\n", $4, $5 }'
 cat "$results/failed"
 sums=$(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$results/sums")
 set -- "$sums" $# $(wc -l <"$results/sums")

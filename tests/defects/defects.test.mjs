@@ -6,7 +6,7 @@ import { after, describe, test } from 'node:test';
 import { isNode, oneOfEach, openLanes, readDefects } from './run.mjs';
 
 const isLong = process.env.FAIRWAY_SIZE === 'long';
-// Most of its time a test waits. In `make test` other programs run beside this one.
+// Most of its time a test waits. In `make test-all` other programs run beside this one.
 const LANES = availableParallelism() * (isLong ? 2 : 1), SLOW_S = 20;
 const all = await readDefects(new RegExp(process.env.FAIRWAY_DEFECTS ?? ''));
 // Programs of several processes take the longest, and come first.
