@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { after, before, test } from 'node:test';
 import { Address, Asset, Operation, TransactionBuilder, nativeToScVal } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
-import { fairway, sleep } from './harness.mjs';
+import { fairway, sleep, slower } from './harness.mjs';
 import { startProvisioning } from './provisioning.mjs';
 
 const TIMEOUT = { timeout: 300_000 }, LEDGER_MS = 500;
@@ -21,18 +21,33 @@ after(() => provisioning?.stop());
 const ledgers = kind => world.sql(`SELECT ledger, count(*)::int, bool_and(source <> (SELECT distribution_account FROM fairway.network))
   FROM fairway.provisioning WHERE kind = '${kind}' GROUP BY ledger ORDER BY ledger`);
 
-test('DP5 a pool grows as fast as the ledger has room, killed or not, and shrinks as fast', TIMEOUT, async () => {
+/** Closes each ledger when nothing more is sent for it, until the work is done: on a busy machine the clock's ledgers close half empty. */
+async function byHand(work) {
+  const { localnet } = world, done = work.finally(() => (work = null));
+  done.catch(() => {}); // the caller gets it
+  for (localnet.pause(); work !== null; await localnet.closeLedger())
+    for (let sent = -1; sent !== localnet.chain.queued.length; await sleep(slower(200)))
+      sent = localnet.chain.queued.length;
+  localnet.resume();
+  return done;
+}
+
+async function grow() {
   for (let kills = 0; kills < 3; kills++) {
     const run = provisioning.start(['ensure-accounts', '600']);
-    await sleep(3 * LEDGER_MS);
+    await sleep(2 * LEDGER_MS);
     run.process.kill('SIGKILL');
     await run.ended;
   }
   await provisioning.ensureExactly(600);
+}
+
+test('DP5 a pool grows as fast as the ledger has room, killed or not, and shrinks as fast', TIMEOUT, async () => {
+  await byHand(grow());
   const grown = (await ledgers('creation')).map(([, count]) => Number(count));
   assert.ok(Math.max(...grown) === ROOM, `${ROOM} at a time, and not ${grown}`);
   assert.ok(grown.length <= 600 / ACCOUNTS / ROOM + 10, `it took ${grown.length} ledgers`);
-  await provisioning.ensureExactly(40);
+  await byHand(provisioning.ensureExactly(40));
   const shrunk = await ledgers('merge');
   assert.ok(shrunk.length <= 600 / ACCOUNTS / ROOM, `merges took ${shrunk.length} ledgers`);
 });
