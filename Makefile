@@ -156,12 +156,12 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) -Wno-unused-parameter -iquote tests -iquote src -iquote src/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
-# Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap.
+# Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap, make t T=sql/limits.
 # tests/one.sh describes ONLY and DEBUG=1.
 .PHONY: t
-ONE = $(or $(wildcard tests/$(T).test.mjs),$(BUILD)/tests/$(T))
+ONE = $(or $(wildcard tests/$(T).test.mjs tests/$(T).sql),$(BUILD)/tests/$(T))
 t:
-	$(if $(T),,$(error T is a program, such as unit/grant/test_queue, integration/test_settle or e2e/gap))
+	$(if $(T),,$(error T is a program, such as unit/grant/test_queue, integration/test_settle, sql/limits or e2e/gap))
 	@$(PARALLEL) -s $(if $(findstring .mjs,$(ONE))$(shell grep -ls 'vectors\.h"' tests/$(T).c),$(BUILD)/vectors.txt) $(filter $(BUILD)/%,$(ONE)) $(if $(filter clients/%,$(T)),$(GO_CLIENT)) $(if $(filter unit/%,$(T)),,build $(PRELOADED) $(JUDGES))
 	@$(TEST_ENV) ONLY='$(ONLY)' DEBUG='$(DEBUG)' sh tests/one.sh $(ONE)
 

@@ -9,6 +9,9 @@ chmod 711 "$kept" # PostgreSQL does not run as root
 export FAIRWAY_KEEP="$kept" FAIRWAY_SERVERS="$kept" FAIRWAY_FSYNC="${FAIRWAY_FSYNC:-off}"
 trap 'echo "kept, until you remove it: $kept"' EXIT
 case $program in
+*.sql) export FAIRWAY_SQL="$program" && program=tests/sql/sql.test.mjs ;;
+esac
+case $program in
 *.mjs)
     "$(dirname "$0")/node_modules/.bin/node" ${debug:+--inspect-brk} --test --test-reporter=spec \
         ${debug:+--experimental-test-isolation=none} ${only:+"--test-name-pattern=$only"} "$program"

@@ -29,7 +29,9 @@ export async function readDefects(matching) {
   }));
 }
 
-export const isNode = program => program.endsWith('.mjs');
+export const isNode = program => /\.(mjs|sql)$/.test(program);
+/** The arguments and the variables that run a file of tests/sql, or another program of node. */
+const nodeRuns = program => program.endsWith('.sql') ? ['tests/sql/sql.test.mjs', { FAIRWAY_SQL: program }] : [program, {}];
 
 // One defect for each hazard, preferably one that C programs find.
 export const oneOfEach = defects => HAZARDS.map(hazard => {
@@ -92,9 +94,10 @@ class Lane {
   async test(program, only) {
     const node = isNode(program), says = SAYS[node ? 'node' : 'cmocka'], begun = Date.now();
     const filter = !node && only.length > 0 && { LD_PRELOAD: path.join(this.original, '../filter.so'), DEFECT_ONLY: only.join(' ') };
-    const options = { cwd: this.tree, env: { ...this.env, ...filter }, failed: mayEndEarly(program) ? says.red : undefined };
+    const [file, chosen] = nodeRuns(program);
+    const options = { cwd: this.tree, env: { ...this.env, ...filter, ...chosen }, failed: mayEndEarly(program) ? says.red : undefined };
     const { code, signal, late, output } = node
-      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only.map(name => `--test-name-pattern=${name}`), program], options)
+      ? await judge(process.execPath, ['--test', '--test-reporter=tap', ...only.map(name => `--test-name-pattern=${name}`), file], options)
       : await judge(`build/release/${program}`, [], options);
     const green = [...output.matchAll(says.green)].map(([, name]) => name);
     const red = output.match(says.red)?.[1], why = output.match(says.why)?.[1] ?? '';

@@ -16,6 +16,8 @@ function namesIn(file) {
     return [...read(file).matchAll(/^static void (\w+)\(\s*void \*\*/gm)].map(([, name]) => name.replaceAll('_', ' '));
   if (file.endsWith('.test.mjs'))
     return [...read(file).matchAll(/\b(?:test|fires)\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g)].map(([, , name]) => name);
+  if (/(^|\/)sql\/[^/]*\.sql$/.test(file))
+    return [...read(file).matchAll(/(?<=\n\n)-- (.*)/g)].map(([, name]) => name);
   if (file.endsWith('.patch'))
     return [path.basename(file), ...[...read(file).split(/^(?:diff|---) /m)[0].matchAll(/^(?:Hazard|Defect): *(.*)/gm)].map(([, text]) => text)];
   return [];
