@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { Verifier } from '../localnet/ed25519.mjs';
-import { Queues } from '../localnet/queues.mjs';
 import { assertSettled, payment, slowerSeconds, startWorld } from './harness.mjs';
 
 /** A fee bump of a payment has two operations: four fit into a ledger, eight into the node's queue. */
@@ -30,13 +28,13 @@ async function signed() {
 }
 
 test('DL16 while ledgers are full, who allows a higher fee is included first, and nobody is charged more than the bid', { timeout: 600_000 }, async t => {
-  const included = new Map(), { chain, network } = world.localnet;
+  const included = new Map(), { chain } = world.localnet;
   chain.on('closed', ({ items }) => items.forEach(({ transaction, outcome }) => included.set(transaction.innermost.hashHex,
     { bid: transaction.fee, charged: outcome.feeCharged })));
   const leases = await Promise.all(Array.from({ length: CAPS.length * EACH }, signed));
-  network.maxOperations = LEDGER_OPERATIONS; // not earlier: the creation of accounts has more
-  chain.queue = new Queues({ verifier: new Verifier(), maxOperations: LEDGER_OPERATIONS, isFiltered: () => false });
   world.localnet.pause(); // until all are submitted, however long that takes
+  chain.upgrade({ maxTxSetSize: LEDGER_OPERATIONS }); // not earlier: the creation of accounts has more
+  await chain.closeLedger();
   await Promise.all(leases.map(async ({ transactionXdr }, i) => {
     const cap = CAPS[i % CAPS.length];
     const sent = await service.post('/v1/submissions', { transactionXdr, ...(cap && { maxFee: String(cap) }) });
@@ -53,7 +51,7 @@ test('DL16 while ledgers are full, who allows a higher fee is included first, an
     }
   }));
   world.localnet.faults.configure({ emptyLedger: 0 });
-  network.maxOperations = 1000;
+  chain.upgrade({ maxTxSetSize: 1000 });
   t.diagnostic(`maxFee | included of ${EACH} | bid | charged`);
   const shares = CAPS.map(cap => {
     const mine = ends.filter(end => end.cap === cap), won = mine.filter(({ status }) => status === 'confirmed');

@@ -122,8 +122,8 @@ export const refundFee = (transaction, ledgerLayer, outcome, effects) => {
 
 /**
  * Applies a transaction whose fee is paid. Sets its outcome and returns what changed before and by its operations, and the
- * effects of a contract call: `events`, `returnValue` and `refundable` (the used part of its refundable fee), or `failure`
- * (the reason as text).
+ * effects of a contract call: `events`, `returnValue` and `refundable` (the used part of its refundable fee), or `diagnostics`
+ * (the reason as events).
  */
 export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) => {
   const { isFeeBump, innermost } = transaction;
@@ -131,5 +131,5 @@ export const applyTransaction = (transaction, ledgerLayer, verifier, outcome) =>
   before.push(...begin(innermost, ledgerLayer, verifier, outcome, isFeeBump));
   const effects = {};
   const operations = outcome.ok ? runOperations(innermost, ledgerLayer, verifier, outcome, effects) : [];
-  return { before, operations, effects: outcome.ok ? effects : { failure: effects.failure } };
+  return { before, operations, effects: outcome.ok ? effects : { diagnostics: effects.diagnostics } };
 };

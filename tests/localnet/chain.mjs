@@ -33,7 +33,7 @@ export class Chain extends EventEmitter {
   #faults;
   #delayed;
   #closing = Promise.resolve();
-  #upgrade;
+  #upgrades = {};
   #queuedAt = new Map();
 
   constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
@@ -48,7 +48,7 @@ export class Chain extends EventEmitter {
     this.#delayed = new Delayed(faults);
     this.past = new Past();
     const isFiltered = ({ innermost }) => faults.happensTo('filtered', innermost);
-    this.queue = new Queues({ verifier, maxOperations: network.maxOperations, isFiltered });
+    this.queue = new Queues({ verifier, maxOperations: () => this.head.header.maxTxSetSize, isFiltered });
     /** `{classic, soroban}`: inclusion fee rates, in stroops per operation, of the transactions of the last ledgers. */
     this.recentFees = [];
   }
@@ -70,10 +70,10 @@ export class Chain extends EventEmitter {
     return this;
   }
 
-  /** The next ledger upgrades the network to `protocol`. */
-  upgrade(protocol) {
-    this.#upgrade = protocol;
-    this.supportedProtocol = Math.max(this.supportedProtocol, protocol);
+  /** The next ledger upgrades the network: `{protocol?, baseFee?, maxTxSetSize?}`. */
+  upgrade(upgrades) {
+    Object.assign(this.#upgrades, upgrades);
+    this.supportedProtocol = Math.max(this.supportedProtocol, upgrades.protocol ?? 0);
   }
 
   set targetMs(ms) {
@@ -158,8 +158,8 @@ export class Chain extends EventEmitter {
     const queued = this.queued;
     const closeTimeMs = this.#closeTimeMsNow();
     const closeTime = closeTimeMs / 1000n;
-    const protocol = this.#upgrade;
-    this.#upgrade = undefined;
+    const upgrades = this.#upgrades;
+    this.#upgrades = {};
     const { chosen, baseFees, isDropped } = this.#choose(this.#nextLedger(closeTime));
     const { header, hash, meta, layer, items } = await closeLedger({
       network: this.#network,
@@ -170,7 +170,7 @@ export class Chain extends EventEmitter {
       baseFees,
       closeTimeMs,
       isDropped,
-      protocol,
+      upgrades,
     });
     const place = await this.#store.append(meta);
     this.past.add(header.ledgerSeq, layer.before());
@@ -202,7 +202,7 @@ export class Chain extends EventEmitter {
     const candidates = isEmpty ? [] : [...arrived, ...waiting];
     const isDropped = candidates.length > 0 && this.#faults.happens('dropLedger');
     if (isDropped) this.#delayed.putBack(arrived, ledger.sequence + 1);
-    return { ...selectTransactions(candidates, this.#network), isDropped };
+    return { ...selectTransactions(candidates, { ...ledger, maxOperations: this.head.header.maxTxSetSize }), isDropped };
   }
 
   #nextLedger(closeTime) {

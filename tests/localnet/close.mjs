@@ -2,7 +2,6 @@
 // nor the disk; the caller makes the result durable and then commits it.
 
 import { applyTransaction, chargeFee, refundFee } from './apply.mjs';
-import { diagnosticEvent } from './diagnostics.mjs';
 import { hashHeader, nextHeader } from './header.mjs';
 import { sha256 } from './network.mjs';
 import { Layer } from './state.mjs';
@@ -32,7 +31,7 @@ const transactionMeta = ({ before, operations, effects }) => ({
     txChangesAfter: [],
     sorobanMeta: effects.returnValue ? { ext: EXTENSION, returnValue: effects.returnValue } : null,
     events: [],
-    diagnosticEvents: effects.failure ? [diagnosticEvent(effects.failure)] : [],
+    diagnosticEvents: effects.diagnostics ?? [],
   },
 });
 
@@ -99,19 +98,23 @@ const costChanges = (sequence) =>
     ];
   });
 
-/** LEDGER_UPGRADE_VERSION to a protocol, with the settings that it changes. */
-const versionUpgrade = (protocol, previous) => ({
-  upgrade: { type: 1, newLedgerVersion: protocol },
-  changes: protocol >= 30 && previous.ledgerVersion < 30 ? costChanges(previous.ledgerSeq + 1) : [],
-});
+/** LedgerUpgrades, with the settings that one to a protocol changes. */
+const upgradesTo = ({ protocol, baseFee, maxTxSetSize }, previous) => {
+  const changes = protocol >= 30 && previous.ledgerVersion < 30 ? costChanges(previous.ledgerSeq + 1) : [];
+  return [
+    ...(protocol ? [{ upgrade: { type: 1, newLedgerVersion: protocol }, changes }] : []),
+    ...(baseFee ? [{ upgrade: { type: 2, newBaseFee: baseFee }, changes: [] }] : []),
+    ...(maxTxSetSize ? [{ upgrade: { type: 3, newMaxTxSetSize: maxTxSetSize }, changes: [] }] : []),
+  ];
+};
 
 /**
- * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83); one with a `protocol` upgrades the
- * network to it. Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and each transaction in apply order with its
+ * `previous` is `{header, hash}`. A dropped ledger names its transactions and applies none (CAP-83); `upgrades` are those of
+ * Chain.upgrade. Returns the new `{header, hash}`, the metadata as XDR, the layer to commit, and each transaction in apply order with its
  * outcome and TransactionMeta.
  */
 export const closeLedger = async (options) => {
-  const { network, verifier, state, previous, transactions, baseFees, closeTimeMs, isDropped, protocol } = options;
+  const { network, verifier, state, previous, transactions, baseFees, closeTimeMs, isDropped, upgrades = {} } = options;
   const ledger = {
     sequence: previous.header.ledgerSeq + 1,
     closeTime: closeTimeMs / 1000n,
@@ -125,18 +128,18 @@ export const closeLedger = async (options) => {
   const items = await applyAll(applied, layer, baseFees, verifier);
   const txProcessing = items.map(resultMeta);
   const results = encode('TransactionResultSet', { results: txProcessing.map(({ result }) => result) });
-  const upgrades = protocol ? [versionUpgrade(protocol, previous.header)] : [];
+  const upgraded = upgradesTo(upgrades, previous.header);
   const header = nextHeader(network, previous, {
     txSetHash: agreed.hash,
     isDropped,
     closeTimeMs,
-    protocol,
-    upgrades: upgrades.map(({ upgrade }) => encode('LedgerUpgrade', upgrade)),
+    ...upgrades,
+    upgrades: upgraded.map(({ upgrade }) => encode('LedgerUpgrade', upgrade)),
     txSetResultHash: sha256(results),
     stateHash: layer.hash(),
     feesCharged: items.reduce((sum, { outcome }) => sum + outcome.feeCharged, 0n),
   });
   const hash = hashHeader(header);
-  const meta = encode('LedgerCloseMeta', ledgerCloseMeta({ hash, header, ext: EXTENSION }, set.wire, txProcessing, upgrades));
+  const meta = encode('LedgerCloseMeta', ledgerCloseMeta({ hash, header, ext: EXTENSION }, set.wire, txProcessing, upgraded));
   return { header, hash, meta, layer, items };
 };

@@ -1,23 +1,21 @@
 // Error texts, where core puts its own: in diagnostic events.
 
-import { XdrString, encode } from './xdr.mjs';
+import { XdrString } from './xdr.mjs';
 
 const DIAGNOSTIC = 2;
 const SYMBOL = 15;
 const STRING = 14;
 
 /** A DiagnosticEvent of an error. */
-export const diagnosticEvent = (words) => ({
+export const diagnosticEvent = ({ contractId = null, topics = [], data }) => ({
   inSuccessfulContractCall: false,
   event: {
     ext: { v: 0 },
-    contractId: null,
+    contractId,
     type: DIAGNOSTIC,
-    body: {
-      v: 0,
-      v0: { topics: [{ type: SYMBOL, sym: new XdrString('error') }], data: { type: STRING, str: new XdrString(words) } },
-    },
+    body: { v: 0, v0: { topics: [{ type: SYMBOL, sym: new XdrString('error') }, ...topics], data } },
   },
 });
 
-export const diagnosticError = (words) => encode('DiagnosticEvent', diagnosticEvent(words));
+/** One that has words only. */
+export const diagnosticWords = (words) => diagnosticEvent({ data: { type: STRING, str: new XdrString(words) } });

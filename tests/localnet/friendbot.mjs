@@ -61,7 +61,7 @@ export class Friendbot {
   #build(addresses) {
     const { sequence } = this.#chain.state.peek(accountKey(this.#network.root.id));
     const builder = new TransactionBuilder(new Account(this.#network.root.publicKey, String(sequence)), {
-      fee: String(this.#network.baseFee),
+      fee: String(this.#chain.head.header.baseFee),
       networkPassphrase: this.#network.passphrase,
     });
     for (const destination of addresses)

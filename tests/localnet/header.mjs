@@ -95,13 +95,16 @@ const valueAfter = (network, previous, { txSetHash, closeTimeMs, isDropped, upgr
 
 /** The header after `previous`. Instead of a bucket list hash it has a running hash over all changes. */
 export const nextHeader = (network, previous, parts) => {
-  const { txSetHash, closeTimeMs, isDropped = false, protocol = previous.header.ledgerVersion, upgrades = [] } = parts;
+  const { txSetHash, closeTimeMs, isDropped = false, upgrades = [] } = parts;
+  const { protocol, baseFee, maxTxSetSize } = parts;
   const { txSetResultHash, stateHash, feesCharged } = parts;
   const ledgerSeq = previous.header.ledgerSeq + 1;
   const bucketListHash = sha256(previous.header.bucketListHash, stateHash);
   return {
     ...previous.header,
-    ledgerVersion: protocol,
+    ledgerVersion: protocol ?? previous.header.ledgerVersion,
+    baseFee: baseFee ?? previous.header.baseFee,
+    maxTxSetSize: maxTxSetSize ?? previous.header.maxTxSetSize,
     previousLedgerHash: previous.hash,
     scpValue: valueAfter(network, previous, { txSetHash, closeTimeMs, isDropped, upgrades }),
     txSetResultHash,

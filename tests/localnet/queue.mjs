@@ -63,14 +63,18 @@ export class Queue {
   /** The transaction that was evicted last since a ledger closed: newcomers must offer more, even if there is room. */
   #evicted = null;
   #verifier;
-  #maxOperations;
+  #ledgerOperations;
   #isFiltered;
 
-  /** `isFiltered(transaction)`: whether the node's configuration excludes it. */
+  /** `maxOperations()`: how many fit into a ledger; `isFiltered(transaction)`: whether the node's configuration excludes it. */
   constructor({ verifier, maxOperations, isFiltered }) {
     this.#verifier = verifier;
-    this.#maxOperations = maxOperations * LEDGERS_HELD;
+    this.#ledgerOperations = maxOperations;
     this.#isFiltered = isFiltered;
+  }
+
+  get #maxOperations() {
+    return this.#ledgerOperations() * LEDGERS_HELD;
   }
 
   get transactions() {

@@ -143,9 +143,7 @@ const transfer = (host, call, [from, recipient, amount]) => {
   if (amount < 0n) throw contractError(NEGATIVE_AMOUNT, 'negative amount is not allowed');
   const { holder: to, number } = demux(recipient);
   const asset = assetOf(call.instance);
-  if (values.accountIdOf(from) === null)
-    throw new HostError('Auth, InvalidAction', 'no contract of this network can authorize a transfer of its own');
-  host.authorization.require(host, from, call);
+  host.requireAuth(from);
   host.extend(values.instanceOf(call.contract), INSTANCE_EXTENSION);
   change(host, call, asset, from, -amount);
   change(host, call, asset, to, amount);
@@ -160,7 +158,7 @@ const mint = (host, call, [recipient, amount]) => {
   if (isNative(asset))
     throw new HostError('Storage, MissingValue', 'trying to get non-existing value for contract data key Admin');
   const { holder: to, number } = demux(recipient);
-  host.authorization.require(host, values.accountAddress(issuerOf(asset)), call);
+  host.requireAuth(values.accountAddress(issuerOf(asset)));
   host.extend(values.instanceOf(call.contract), INSTANCE_EXTENSION);
   change(host, call, asset, to, amount);
   emitMove(host, call, { to, number, amount });

@@ -6,17 +6,30 @@
 import { entryKey, entryToWire, keyFromWire, keyOf } from '../entries.mjs';
 import { newContractData, newTtl, ttlHash, ttlKey, contractDataKey, Durability } from '../entries/contract-data.mjs';
 import { encode } from '../xdr.mjs';
+import { diagnosticEvent } from '../diagnostics.mjs';
 import { INSTRUCTIONS, LIFETIME } from './config.mjs';
+import * as values from './values.mjs';
 
-/** The call failed; `kind` is as in a HostError, such as `Contract, #10`. */
+/** The call failed; `kind` is as in a HostError, such as `Contract, #10`. `data` is that of its event, and `cause` the error before it. */
 export class HostError extends Error {
-  constructor(kind, words) {
-    super(`HostError: Error(${kind})\n\n${words}`);
-    this.words = words;
+  contractId = null;
+
+  constructor(kind, words, { data = values.string(words), cause } = {}) {
+    const log = [`topics:[error, Error(${kind})], data:"${words}"`, ...(cause?.log ?? [])];
+    super(`HostError: Error(${kind})\n\nEvent log (newest first):\n${log.map((line, index) => `   ${index}: ${line}`).join('\n')}`, { cause });
+    Object.assign(this, { kind, log, data });
+  }
+
+  /** DiagnosticEvents, the oldest first. */
+  get events() {
+    const { cause, contractId, kind, data } = this;
+    return [...(cause?.events ?? []), diagnosticEvent({ contractId, topics: [values.error(kind)], data })];
   }
 }
 
 export class Host {
+  /** What is being executed, outermost first: `{contract, fn}`, the contract's address and the call as a SorobanAuthorizedFunction. */
+  frames = [];
   #footprint;
   #touched = new Map();
 
@@ -47,6 +60,25 @@ export class Host {
   /** Counts work; `what` is one of INSTRUCTIONS. */
   charge(what) {
     this.instructions += INSTRUCTIONS[what];
+  }
+
+  /** Runs a part of the call in a frame of its own; an error is attributed to its contract. */
+  within(frame, run) {
+    this.frames.push(frame);
+    try {
+      return run();
+    } catch (error) {
+      if (error instanceof HostError) error.contractId ??= frame.contract?.contractId ?? null;
+      throw error;
+    } finally {
+      this.frames.pop();
+    }
+  }
+
+  /** Throws HostError unless `address` has authorized the current call. What a contract itself calls it authorizes. */
+  requireAuth(address) {
+    const caller = this.frames.at(-2)?.contract;
+    if (!caller || values.addressName(caller) !== values.addressName(address)) this.authorization.require(this, address);
   }
 
   #touch(key, wireKey, isWrite) {

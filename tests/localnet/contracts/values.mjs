@@ -7,6 +7,7 @@ import { XdrString, encode, publicKey } from '../xdr.mjs';
 export const Type = Object.freeze({
   BOOL: 0,
   VOID: 1,
+  ERROR: 2,
   U32: 3,
   U64: 5,
   I128: 10,
@@ -20,6 +21,10 @@ export const Type = Object.freeze({
   INSTANCE_KEY: 20,
   NONCE_KEY: 21,
 });
+
+const ERROR_TYPES = 'Contract WasmVm Context Storage Object Crypto Events Budget Value Auth'.split(' ');
+const ERROR_CODES =
+  'ArithDomain IndexBounds InvalidInput MissingValue ExistingValue ExceededLimit InvalidAction InternalError UnexpectedType UnexpectedSize'.split(' ');
 
 /** Kinds of ScAddress. */
 export const Address = Object.freeze({ ACCOUNT: 0, CONTRACT: 1, MUXED: 2, MUXED_CONTRACT: 5 });
@@ -53,6 +58,17 @@ export const contractAddress = (contractId) => ({ type: Address.CONTRACT, contra
 
 /** The id of an account's address; null for any other. */
 export const accountIdOf = (value) => (value.type === Address.ACCOUNT ? hex(value.accountId.ed25519) : null);
+
+/** The value in a map of symbols, or undefined. */
+export const fieldOf = ({ map: entries }, name) =>
+  entries?.find(({ key }) => key.type === Type.SYMBOL && textOf(key.sym) === name)?.val;
+
+/** An error value: `Contract, #10`, `Auth, InvalidAction` and so on. */
+export const error = (kind) => {
+  const [type, code] = kind.split(', ');
+  if (type === 'Contract') return { type: Type.ERROR, error: { type: 0, contractCode: Number(code.slice(1)) } };
+  return { type: Type.ERROR, error: { type: ERROR_TYPES.indexOf(type), code: ERROR_CODES.indexOf(code) } };
+};
 
 /** The same text for equal addresses. */
 export const addressName = (value) => hex(encode('ScVal', address(value)));

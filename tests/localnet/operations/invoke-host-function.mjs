@@ -1,10 +1,11 @@
 // invokeHostFunction: creating and calling contracts. (core: InvokeHostFunctionOpFrame.cpp)
 
-import { Credentials, Enforced } from '../contracts/authorization.mjs';
+import { Enforced } from '../contracts/authorization.mjs';
 import { nonRefundableFee, refundableFee, eventBytes } from '../contracts/fees.mjs';
 import { Host, HostError } from '../contracts/host.mjs';
 import { LIMITS } from '../contracts/config.mjs';
 import { callContract, createContract, isKnown } from '../contracts/contracts.mjs';
+import { diagnosticWords } from '../diagnostics.mjs';
 import { entryToWire, keyFromWire } from '../entries.mjs';
 import { sha256 } from '../network.mjs';
 import { encode } from '../xdr.mjs';
@@ -22,13 +23,14 @@ const creation = ({ type, createContract, createContractV2 }) => (type === CREAT
 
 const missingFunction = (wire) => {
   if (wire.type === UPLOAD) return 'uploading contract code';
-  return wire.type === INVOKE || isKnown(creation(wire)) ? null : "contracts other than assets'";
+  return wire.type === INVOKE || isKnown(creation(wire)) ? null : "contracts other than assets' and the built-in account";
 };
 
 /** Runs the host function; returns its value or throws HostError. */
 export const runHostFunction = (host, wire) => {
   host.charge('call');
-  if (wire.type !== INVOKE) return createContract(host, creation(wire));
+  if (wire.type === CREATE) return createContract(host, creation(wire), { type: 1, createContractHostFn: wire.createContract });
+  if (wire.type !== INVOKE) return createContract(host, creation(wire), { type: 2, createContractV2HostFn: wire.createContractV2 });
   const { contractAddress: contract, functionName, args } = wire.invokeContract;
   return callContract(host, { contract, functionName, args });
 };
@@ -60,10 +62,7 @@ export const invokeHostFunction = {
   success: { success: Buffer.alloc(32) },
   body: (wire) => wire.invokeHostFunctionOp,
 
-  missing: ({ hostFunction, auth }) =>
-    auth.some(({ credentials }) => credentials.type === Credentials.WITH_DELEGATES)
-      ? 'authorization by delegates (CAP-71)'
-      : missingFunction(hostFunction),
+  missing: ({ hostFunction }) => missingFunction(hostFunction),
 
   validate: () => 0,
 
@@ -77,11 +76,14 @@ export const invokeHostFunction = {
       value = runHostFunction(host, body.hostFunction);
     } catch (error) {
       if (!(error instanceof HostError)) throw error;
-      effects.failure = error.message;
+      effects.diagnostics = error.events;
       return fail(TRAPPED);
     }
     const used = { ...bytesUsed(layer, layer, footprint), diskReadBytes: diskRead.diskReadBytes };
-    if (exceeds(host, used, resources)) return fail(RESOURCE_LIMIT_EXCEEDED);
+    if (exceeds(host, used, resources)) {
+      effects.diagnostics = [diagnosticWords('operation resources exceed the amount specified')];
+      return fail(RESOURCE_LIMIT_EXCEEDED);
+    }
     const { events, rents } = host;
     const refundable = refundableFee({ events, rents, returned: encode('ScVal', value).length });
     if (refundable > resourceFee - nonRefundableFee(resources, transaction.xdr.length))

@@ -30,9 +30,12 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
       return status();
     },
 
-    /** The next ledger upgrades the network to `protocol`; or the RPC only names one. A ledger closes every `ledgerMs` from now on. */
-    localnet_upgrade({ protocol, supportedProtocol, ledgerMs }) {
-      if (protocol) chain.upgrade(protocol);
+    /**
+     * The next ledger upgrades the network's `protocol`, `baseFee` or `maxTxSetSize`. Or the RPC only names a protocol. A ledger closes every
+     * `ledgerMs` from now on.
+     */
+    localnet_upgrade({ supportedProtocol, ledgerMs, ...upgrades }) {
+      chain.upgrade(upgrades);
       if (supportedProtocol) chain.supportedProtocol = supportedProtocol;
       if (ledgerMs) chain.targetMs = closing.ledgerMs = ledgerMs;
       return status();

@@ -51,7 +51,7 @@ const withGrowth = ({ diskReadBytes, writeBytes }, accounts) => ({
 });
 
 /** `operation` is an invokeHostFunction that this network implements; `node` simulates it. */
-export const simulate = ({ transaction, operation, params, node, network, verifier }) => {
+export const simulate = ({ transaction, operation, params, node, network, verifier, faults }) => {
   const { hostFunction, auth } = operation.wire.body.invokeHostFunctionOp;
   const authMode = text(params, 'authMode');
   const wrong = badAuthMode(authMode, auth);
@@ -68,14 +68,14 @@ export const simulate = ({ transaction, operation, params, node, network, verifi
     value = runHostFunction(host, hostFunction);
   } catch (error) {
     if (!(error instanceof HostError)) throw error;
-    return { error: error.message, latestLedger };
+    return { error: error.message, events: error.events.map((event) => base64(encode('DiagnosticEvent', event))), latestLedger };
   }
   const { footprint, events, rents } = host;
   const recorded = (authorization.entries ?? []).map((entry) => encode('SorobanAuthorizationEntry', entry));
   const leeway = params.resourceConfig?.instructionLeeway ?? 0;
   const resources = {
     footprint,
-    instructions: host.instructions + leeway,
+    instructions: Math.floor((host.instructions + leeway) / (faults.happens('simulationLow') ? 2 : 1)),
     ...withGrowth(bytesUsed(node.state, layer, footprint), diskEntries(footprint)),
   };
   const bytes =

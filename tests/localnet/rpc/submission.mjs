@@ -1,12 +1,16 @@
 // sendTransaction and simulateTransaction.
 
-import { base64 } from '../xdr.mjs';
+import { setTimeout } from 'node:timers/promises';
+import { base64, encode } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
 import { decodeTransaction } from '../transaction.mjs';
 import { internalError, invalidParams } from './error.mjs';
-import { diagnosticError } from '../diagnostics.mjs';
+import { diagnosticWords } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
 import { simulate } from './simulation.mjs';
+
+/** Of an RPC whose core has not published the snapshot of the ledger that it names. */
+const NO_SNAPSHOT = 'setting ContractComputeV0 is not present in the snapshot';
 
 /** Returns null unless the text is the base64 of exactly one envelope. */
 const parse = (params, network) => {
@@ -34,7 +38,7 @@ const describeRefusal = (transaction, outcome, log) => {
   const words = missing.length > 0 ? `not implemented by this local network: ${[...new Set(missing)].join(', ')}` : '';
   log(`refused ${transaction.hashHex}: code ${outcome.outerCode}, innermost ${outcome.code}${words && `, ${words}`}`);
   const errorResultXdr = base64(outcome.toXdr());
-  return words ? { errorResultXdr, diagnosticEventsXdr: [base64(diagnosticError(words))] } : { errorResultXdr };
+  return words ? { errorResultXdr, diagnosticEventsXdr: [base64(encode('DiagnosticEvent', diagnosticWords(words)))] } : { errorResultXdr };
 };
 
 export const submissionMethods = ({ network, chain, verifier, faults, log }) => ({
@@ -54,7 +58,9 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     };
   },
 
-  simulateTransaction(params) {
+  async simulateTransaction(params) {
+    const ms = faults.exactly('simulationMs');
+    if (ms > 0) await setTimeout(ms);
     requireBase64(params);
     const failure = (error) => ({ error, latestLedger: chain.history.latest });
     const transaction = parse(params, network);
@@ -66,6 +72,7 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     const { missing } = operations[0];
     if (missing !== null) return failure(`not implemented by this local network: ${missing}`);
     if (transaction.isFeeBump) return failure('Transaction is a fee bump: simulate the inner transaction');
-    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier });
+    if (faults.happens('simulationSnapshot')) return { ...failure(NO_SNAPSHOT), events: [] };
+    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier, faults });
   },
 });

@@ -96,36 +96,12 @@ test('a refusal for any other reason has no diagnostic event', async (t) => {
 });
 
 test('txNOT_SUPPORTED: contract calls that this network does not implement, in simulation and at submission', async (t) => {
-  const { client, alice, bob, refusal } = await start(t);
-  const native = Asset.native().contractId(client.passphrase);
+  const { client, alice, refusal } = await start(t);
   const wasm = xdr.HostFunction.hostFunctionTypeUploadContractWasm(Buffer.from([0]));
   const custom = { address: new Address(alice.publicKey()), wasmHash: Buffer.alloc(32) };
-  const delegated = xdr.SorobanAuthorizationEntry.schema.encode({
-    credentials: {
-      type: 3,
-      addressWithDelegates: {
-        addressCredentials: {
-          address: { type: 0, accountId: { type: 0, ed25519: alice.rawPublicKey() } },
-          nonce: 1n,
-          signatureExpirationLedger: 9,
-          signature: { type: 1 },
-        },
-        delegates: [],
-      },
-    },
-    rootInvocation: {
-      function: {
-        type: 0,
-        contractFn: { contractAddress: { type: 1, contractId: Buffer.alloc(32) }, functionName: new xdr.XdrString('f'), args: [] },
-      },
-      subInvocations: [],
-    },
-  });
-  const auth = [xdr.SorobanAuthorizationEntry.fromXdr(delegated)];
   const soroban = [
     ['uploading contract code', Operation.invokeHostFunction({ func: wasm, auth: [] })],
-    ["contracts other than assets'", Operation.createCustomContract(custom)],
-    ['authorization by delegates (CAP-71)', Operation.invokeContractFunction({ contract: native, function: 'name', args: [], auth })],
+    ["contracts other than assets' and the built-in account", Operation.createCustomContract(custom)],
     ['extendFootprintTtl', Operation.extendFootprintTtl({ extendTo: 100 })],
     ['restoreFootprint', Operation.restoreFootprint({})],
   ];
