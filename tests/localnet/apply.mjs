@@ -28,11 +28,7 @@ const removeOneTimeSigner = (layer, id, hash) => {
   const key = oneTimeSigner(hash);
   if (!layer.peek(accountKey(id))?.signers.some((signer) => signer.key === key)) return;
   const account = layer.load(accountKey(id));
-  removeSigner(
-    layer,
-    account.signers.find((signer) => signer.key === key),
-    account,
-  );
+  removeSigner(layer, account.signers.find((signer) => signer.key === key), account);
 };
 
 const removeOneTimeSigners = (layer, transaction) => {

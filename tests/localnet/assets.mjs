@@ -5,10 +5,7 @@ import { hex } from './network.mjs';
 const NATIVE_TYPE = 0;
 const POOL_SHARE_TYPE = 3;
 /** The number of characters in a code of each type: 1 to 4, and 5 to 12. */
-const CODE_LENGTH = new Map([
-  [1, { field: 'alphaNum4', min: 1 }],
-  [2, { field: 'alphaNum12', min: 5 }],
-]);
+const CODE_LENGTH = new Map([[1, { field: 'alphaNum4', min: 1 }], [2, { field: 'alphaNum12', min: 5 }]]);
 
 export const NATIVE = Object.freeze({ type: NATIVE_TYPE });
 

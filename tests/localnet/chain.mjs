@@ -17,7 +17,6 @@ import { decode } from './xdr.mjs';
 /** The target of a real network. Decides how early a transaction is refused as too late when ledgers are closed by hand. */
 const DEFAULT_TARGET_MS = 5_000;
 const FEE_LEDGERS = 50;
-const QUEUED_LEDGERS = 1_000;
 
 /**
  * Emits `nominating` before a ledger's transactions are chosen, and `closed` with `{header, items, queued}` once it is durable and
@@ -34,7 +33,6 @@ export class Chain extends EventEmitter {
   #delayed;
   #closing = Promise.resolve();
   #upgrades = {};
-  #queuedAt = new Map();
 
   constructor({ network, verifier, store, clock, targetMs, retention, faults = new Faults() }) {
     super();
@@ -59,12 +57,7 @@ export class Chain extends EventEmitter {
     /** The newest protocol that the node understands: the first number of its version. */
     this.supportedProtocol = head.header.ledgerVersion;
     this.state = state;
-    this.history = new History({
-      store: this.#store,
-      network: this.#network,
-      retention: this.#retention,
-      header: head.header,
-    });
+    this.history = new History({ store: this.#store, network: this.#network, retention: this.#retention, header: head.header });
     for (const ledger of ledgers) this.history.add(ledger);
     if (ledgers.length === 0) await this.closeLedger();
     return this;
@@ -95,16 +88,6 @@ export class Chain extends EventEmitter {
       ...this.queue.transactions.map(describe),
       ...this.#delayed.transactions.map((transaction) => ({ ...describe(transaction), delayed: true })),
     ];
-  }
-
-  /** What waited when the transactions of one of the last ledgers were chosen; undefined for others. */
-  queuedAt(sequence) {
-    return this.#queuedAt.get(sequence);
-  }
-
-  #remember(sequence, queued) {
-    this.#queuedAt.set(sequence, queued);
-    this.#queuedAt.delete(sequence - QUEUED_LEDGERS);
   }
 
   /** Submits to an up-to-date node. Returns `{status, outcome?}`, as the queue does. */
@@ -180,7 +163,6 @@ export class Chain extends EventEmitter {
     this.#noteFees(items);
     this.queue.ledgerClosed(isDropped ? [] : chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
     await this.#store.trim(header, this.state, this.history.oldest);
-    this.#remember(header.ledgerSeq, queued);
     this.emit('closed', { header, items, queued });
     return header;
   }
@@ -219,9 +201,7 @@ export class Chain extends EventEmitter {
   #noteFees(items) {
     const rates = { classic: [], soroban: [] };
     for (const { transaction, inclusionCharged } of items)
-      rates[phaseOf(transaction)].push(
-        inclusionCharged / BigInt(Math.max(1, transaction.operationCount)),
-      );
+      rates[phaseOf(transaction)].push(inclusionCharged / BigInt(Math.max(1, transaction.operationCount)));
     this.recentFees.push(rates);
     if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
   }

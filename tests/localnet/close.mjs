@@ -92,10 +92,7 @@ const costChanges = (sequence) =>
       },
       ext: EXTENSION,
     });
-    return [
-      { type: 3, state: entry(1, COST_TYPES.before) },
-      { type: 1, updated: entry(sequence, COST_TYPES.from30) },
-    ];
+    return [{ type: 3, state: entry(1, COST_TYPES.before) }, { type: 1, updated: entry(sequence, COST_TYPES.from30) }];
   });
 
 /** LedgerUpgrades, with the settings that one to a protocol changes. */

@@ -44,10 +44,7 @@ export class History {
     this.latest = sequence;
     if (decodedTransactions) this.#remember(sequence, decodedTransactions);
     if (decodedTransactions)
-      this.#index(
-        sequence,
-        decodedTransactions.map(({ hash: own, innerHash }) => ({ own, innerHash })),
-      );
+      this.#index(sequence, decodedTransactions.map(({ hash: own, innerHash }) => ({ own, innerHash })));
     else if (meta) this.#index(sequence, this.#hashesIn(meta));
     else this.#unindexed.push(sequence);
     while (this.oldest + this.#retention <= this.latest) this.#forget(this.oldest++);
@@ -58,11 +55,7 @@ export class History {
     const ledger = this.#ledgers.get(sequence);
     if (!ledger) return null;
     const xdr = this.#store.read(ledger.place);
-    return {
-      ...this.summary(sequence),
-      headerXdr: cutHeaderEntry(xdr.subarray(HEADER_OFFSET)),
-      metadataXdr: xdr,
-    };
+    return { ...this.summary(sequence), headerXdr: cutHeaderEntry(xdr.subarray(HEADER_OFFSET)), metadataXdr: xdr };
   }
 
   summary(sequence) {
@@ -78,9 +71,7 @@ export class History {
     }
     const sequence = this.#byHash.get(hash);
     if (sequence === undefined) return null;
-    const transaction = this.transactions(sequence).find(
-      (candidate) => candidate.hash === hash || candidate.innerHash === hash,
-    );
+    const transaction = this.transactions(sequence).find((candidate) => candidate.hash === hash || candidate.innerHash === hash);
     return { ledger: sequence, ...transaction };
   }
 
@@ -118,10 +109,7 @@ export class History {
   }
 
   #hashesIn(meta) {
-    return meta.v2.txProcessing.map(({ result }) => ({
-      own: hex(result.transactionHash),
-      innerHash: innerHashOf(result),
-    }));
+    return meta.v2.txProcessing.map(({ result }) => ({ own: hex(result.transactionHash), innerHash: innerHashOf(result) }));
   }
 
   #index(sequence, hashes) {

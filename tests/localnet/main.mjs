@@ -26,7 +26,7 @@ const USAGE = `usage: main.mjs [--listen ADDRESS] [--port N] [--data DIR] [--led
   --first-ledger N    number of the first ledger of a new network (default 2)
   --protocol N        protocol of a new network (default 28; from 30 on, close times have milliseconds)
   --hide-friendbot    getNetwork does not name the friendbot, as an RPC without one
-  --faults JSON       what goes wrong from the start, with its seed (see README.md)`;
+  --faults JSON       what goes wrong from the start, with its seed (see faults.mjs)`;
 
 class UsageError extends Error {}
 

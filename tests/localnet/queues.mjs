@@ -47,12 +47,7 @@ export class Queues {
 
   ledgerClosed(applied, state, ledger, late) {
     for (const [phase, queue] of Object.entries(this.#queues))
-      queue.ledgerClosed(
-        applied.filter((transaction) => phaseOf(transaction) === phase),
-        state,
-        ledger,
-        late,
-      );
+      queue.ledgerClosed(applied.filter((transaction) => phaseOf(transaction) === phase), state, ledger, late);
   }
 
   get #all() {

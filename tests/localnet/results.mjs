@@ -37,10 +37,7 @@ export const Op = Object.freeze({
 const resultArm = new Map(schemas.OperationResultTr.cases.map(({ discriminant, arm }) => [discriminant, arm.name]));
 
 /** An operation's own result: `code` 0 is success; `fields` are those of its success. */
-export const operationResult = (type, code, fields = {}) => ({
-  code: Op.INNER,
-  tr: { type, [resultArm.get(type)]: { code, ...fields } },
-});
+export const operationResult = (type, code, fields = {}) => ({ code: Op.INNER, tr: { type, [resultArm.get(type)]: { code, ...fields } } });
 
 /** A result that any operation can have, one of Op. */
 export const operationError = (code) => ({ code });

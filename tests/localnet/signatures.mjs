@@ -55,10 +55,7 @@ export class SignatureChecker {
 
   extraSignersMeet(keys) {
     if (keys.length === 0) return true;
-    return this.#meets(
-      keys.map((key) => newSigner(key, 1)),
-      keys.length,
-    );
+    return this.#meets(keys.map((key) => newSigner(key, 1)), keys.length);
   }
 
   allUsed() {

@@ -111,9 +111,7 @@ export class DirectoryStore {
     if (identity?.format !== FORMAT)
       throw new UnusableData(`${this.#directory} has format ${identity?.format}, not ${FORMAT}`);
     if (identity.passphrase !== network.passphrase) {
-      throw new UnusableData(
-        `${this.#directory} holds the network "${identity.passphrase}", not "${network.passphrase}"`,
-      );
+      throw new UnusableData(`${this.#directory} holds the network "${identity.passphrase}", not "${network.passphrase}"`);
     }
   }
 

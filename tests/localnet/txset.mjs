@@ -54,10 +54,7 @@ export const buildTransactionSet = (transactions, previousLedgerHash, baseFees) 
     v: 1,
     v1TxSet: {
       previousLedgerHash,
-      phases: [
-        { v: 0, v0Components: txs.length > 0 ? [component] : [] },
-        { v: 1, parallelTxsComponent: parallel },
-      ],
+      phases: [{ v: 0, v0Components: txs.length > 0 ? [component] : [] }, { v: 1, parallelTxsComponent: parallel }],
     },
   };
   return { wire, hash: sha256(encode('GeneralizedTransactionSet', wire)) };

@@ -29,11 +29,7 @@ export const LIMITS = Object.freeze({
 });
 
 /** How long entries live, in ledgers. On this network none of them dies: see README.md. */
-export const LIFETIME = Object.freeze({
-  minPersistent: 120 * DAY,
-  minTemporary: DAY,
-  max: 180 * DAY,
-});
+export const LIFETIME = Object.freeze({ minPersistent: 120 * DAY, minTemporary: DAY, max: 180 * DAY });
 
 /** The asset contract extends its entries when less than the threshold is left. */
 export const INSTANCE_EXTENSION = Object.freeze({ threshold: 6 * DAY, to: 7 * DAY });

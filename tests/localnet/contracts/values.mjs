@@ -43,10 +43,7 @@ export const vec = (...values) => ({ type: Type.VEC, vec: values });
 export const address = (value) => ({ type: Type.ADDRESS, address: value });
 export const i128 = (value) => ({ type: Type.I128, i128: { hi: value >> WORD, lo: value & WORD_MASK } });
 /** The keys of a map are symbols, given in their order. */
-export const map = (entries) => ({
-  type: Type.MAP,
-  map: Object.entries(entries).map(([key, val]) => ({ key: symbol(key), val })),
-});
+export const map = (entries) => ({ type: Type.MAP, map: Object.entries(entries).map(([key, val]) => ({ key: symbol(key), val })) });
 
 export const INSTANCE_KEY = Object.freeze({ type: Type.INSTANCE_KEY });
 /** Where a contract's instance is: its kind and its settings. */

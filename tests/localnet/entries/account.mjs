@@ -38,12 +38,7 @@ export const extendAccount = (account, level) => {
 };
 
 /** A signer has its wire form, and its XDR in hex, by which signers are ordered and found. */
-export const newSigner = (wire, weight, sponsor = null) => ({
-  key: encode('SignerKey', wire).toString('hex'),
-  wire,
-  weight,
-  sponsor,
-});
+export const newSigner = (wire, weight, sponsor = null) => ({ key: encode('SignerKey', wire).toString('hex'), wire, weight, sponsor });
 
 const extToWire = (account) => {
   if (account.extension === 0) return { v: 0 };
@@ -101,9 +96,5 @@ export const account = {
   keyFromWire: ({ account: key }) => accountKey(hex(key.accountId.ed25519)),
   toWire: (entry) => ({ type: ACCOUNT, account: toWire(entry) }),
   fromWire,
-  copy: (entry) => ({
-    ...entry,
-    thresholds: [...entry.thresholds],
-    signers: entry.signers.map((signer) => ({ ...signer })),
-  }),
+  copy: (entry) => ({ ...entry, thresholds: [...entry.thresholds], signers: entry.signers.map((signer) => ({ ...signer })) }),
 };

@@ -8,10 +8,7 @@ const TTL = 9;
 
 export const Durability = Object.freeze({ TEMPORARY: 0, PERSISTENT: 1 });
 
-const keyToWire = ({ contract, key, durability }) => ({
-  type: CONTRACT_DATA,
-  contractData: { contract, key, durability },
-});
+const keyToWire = ({ contract, key, durability }) => ({ type: CONTRACT_DATA, contractData: { contract, key, durability } });
 
 /** `contract` is the ScAddress that owns the data; for nonces it is an account. */
 export const contractDataKey = (fields) => `contract ${hex(encode('LedgerKey', keyToWire(fields)))}`;
@@ -34,10 +31,7 @@ export const contractData = {
   keyOf: (entry) => contractDataKey(fieldsOf(entry)),
   keyToWire: (entry) => keyToWire(fieldsOf(entry)),
   keyFromWire: ({ contractData: fields }) => contractDataKey(fields),
-  toWire: (entry) => ({
-    type: CONTRACT_DATA,
-    contractData: { ext: { v: 0 }, ...fieldsOf(entry), val: entry.val },
-  }),
+  toWire: (entry) => ({ type: CONTRACT_DATA, contractData: { ext: { v: 0 }, ...fieldsOf(entry), val: entry.val } }),
   fromWire: ({ contractData: wire }) => newContractData(wire),
 };
 
@@ -53,9 +47,6 @@ export const ttl = {
   keyOf: ({ keyHash }) => ttlKey(keyHash),
   keyToWire: ({ keyHash }) => ({ type: TTL, ttl: { keyHash: Buffer.from(keyHash, 'hex') } }),
   keyFromWire: ({ ttl: { keyHash } }) => ttlKey(hex(keyHash)),
-  toWire: ({ keyHash, liveUntil }) => ({
-    type: TTL,
-    ttl: { keyHash: Buffer.from(keyHash, 'hex'), liveUntilLedgerSeq: liveUntil },
-  }),
+  toWire: ({ keyHash, liveUntil }) => ({ type: TTL, ttl: { keyHash: Buffer.from(keyHash, 'hex'), liveUntilLedgerSeq: liveUntil } }),
   fromWire: ({ ttl: wire }) => newTtl({ keyHash: hex(wire.keyHash), liveUntil: wire.liveUntilLedgerSeq }),
 };

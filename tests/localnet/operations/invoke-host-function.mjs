@@ -43,10 +43,7 @@ const sizeIn = (layer, keys) =>
 
 /** The bytes that the call read from disk and wrote. */
 export const bytesUsed = (before, after, { readOnly, readWrite }) => ({
-  diskReadBytes: sizeIn(
-    before,
-    [...readOnly, ...readWrite].filter(({ type }) => CLASSIC_TYPES.has(type)),
-  ),
+  diskReadBytes: sizeIn(before, [...readOnly, ...readWrite].filter(({ type }) => CLASSIC_TYPES.has(type))),
   writeBytes: sizeIn(after, readWrite),
 });
 

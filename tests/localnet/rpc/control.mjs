@@ -52,14 +52,6 @@ export const controlMethods = ({ network, chain, closing, faults }) => {
       return { settings: faults.settings, fired: faults.fired };
     },
 
-    /** What waits for a ledger; or, with `ledger`, what waited when its transactions were chosen. */
-    localnet_queue(params) {
-      const ledger = uint32(params, 'ledger');
-      const queued = ledger === 0 ? chain.queued : chain.queuedAt(ledger);
-      if (!queued) throw invalidParams(`the queue before ledger ${ledger} is not known`);
-      return { queued };
-    },
-
     localnet_pause() {
       closing.pause();
       return status();

@@ -37,11 +37,7 @@ const parse = (body) => {
 
 /** An error of HTTP itself, before JSON-RPC: plain text, as Go's http.Error writes it. */
 const sendText = (response, status, text, headers = {}) => {
-  response.writeHead(status, {
-    'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text) + 1,
-    ...headers,
-  });
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Length': Buffer.byteLength(text) + 1, ...headers });
   response.end(`${text}\n`);
 };
 

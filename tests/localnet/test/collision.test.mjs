@@ -29,9 +29,7 @@ const collide = async (client, takeAway, build, { prepare = async () => {}, sign
     const source = client.account(victim)?.id;
     const consumed = result.meta.txChangesBefore.some(({ updated }) => {
       const account = updated?.data.account;
-      return (
-        account && Buffer.from(account.accountId.ed25519).toString('hex') === source && account.seqNum === before + 1n
-      );
+      return (account && Buffer.from(account.accountId.ed25519).toString('hex') === source && account.seqNum === before + 1n);
     });
     return { result, consumed };
   }
@@ -86,10 +84,7 @@ test('txBAD_AUTH_EXTRA: the threshold was lowered, one signature is too many; th
   };
   const lower = (victim) => Operation.setOptions({ source: victim.publicKey(), ...thresholds(1) });
   const build = (victim) => client.build(victim, [payment(bob)], { signers: [extra] });
-  const { result, consumed } = await collide(client, lower, build, {
-    prepare: demandTwo,
-    signers: (victim) => [victim, extra],
-  });
+  const { result, consumed } = await collide(client, lower, build, { prepare: demandTwo, signers: (victim) => [victim, extra] });
   assert.deepEqual([result.code, consumed], [Tx.BAD_AUTH_EXTRA, true]);
 });
 

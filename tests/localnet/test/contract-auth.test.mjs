@@ -45,10 +45,7 @@ test('the source account of the operation authorizes with its own signature, who
 
 test('an account authorizes by signing an entry, in both versions, and the nonce is stored', async (t) => {
   const { client, alice, bob, carol, simulated, signed, withAuth, prepare } = await start(t);
-  for (const [isUpgraded, type] of [
-    [true, 'sorobanCredentialsAddressV2'],
-    [false, 'sorobanCredentialsAddress'],
-  ]) {
+  for (const [isUpgraded, type] of [[true, 'sorobanCredentialsAddressV2'], [false, 'sorobanCredentialsAddress']]) {
     const entry = await simulated(isUpgraded);
     assert.equal(entry.credentials.type, type);
     const before = [client.balance(alice), client.balance(carol)];

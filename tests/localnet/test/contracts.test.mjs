@@ -22,10 +22,7 @@ test('the contract is created from the asset, once', async (t) => {
   const transaction = await prepare(client.root, creation());
   const { status, meta, operations } = await client.include(transaction);
   assert.deepEqual([status, operations[0].own], ['SUCCESS', 0]);
-  assert.deepEqual(typesOf(meta.operations[0].changes), [
-    [CREATED, 6],
-    [CREATED, 9],
-  ]);
+  assert.deepEqual(typesOf(meta.operations[0].changes), [[CREATED, 6], [CREATED, 9]]);
   const { returnValue } = await client.server.getTransaction(Buffer.from(transaction.hash()).toString('hex'));
   assert.equal(scValToNative(returnValue), contract);
   const instance = await client.server.getLedgerEntries(new Contract(contract).getFootprint());
@@ -43,15 +40,7 @@ test('transfer: moves lumens, emits an event, and refunds the unused fee', async
   assert.ok(feeCharged < BigInt(transaction.fee), `${feeCharged} of ${transaction.fee}`);
   assert.deepEqual([before[0] - client.balance(alice), client.balance(bob) - before[1]], [xlm(5) + feeCharged, xlm(5)]);
   assert.equal(client.net.chain.head.header.feePool - feePool, feeCharged);
-  assert.deepEqual(
-    typesOf(meta.operations[0].changes),
-    [
-      [STATE, 0],
-      [STATE, 0],
-      [1, 0],
-      [1, 0],
-    ].sort(),
-  );
+  assert.deepEqual(typesOf(meta.operations[0].changes), [[STATE, 0], [STATE, 0], [1, 0], [1, 0]].sort());
   const found = await client.server.getTransaction(Buffer.from(transaction.hash()).toString('hex'));
   const [[event]] = found.events.contractEventsXdr;
   const { topics, data } = event.body.value;
@@ -84,13 +73,7 @@ test('balance, decimals, name and symbol can be read by simulation', async (t) =
 test('transfer to a contract: its balance is contract data, created and then changed', async (t) => {
   const { client, alice, call, transfer, prepare, applied, simulate } = await start(t);
   const first = await client.include(await prepare(alice, transfer(alice, somewhere, xlm(3))));
-  assert.deepEqual(
-    typesOf(first.meta.operations[0].changes).filter(([type]) => type === CREATED),
-    [
-      [CREATED, 6],
-      [CREATED, 9],
-    ],
-  );
+  assert.deepEqual(typesOf(first.meta.operations[0].changes).filter(([type]) => type === CREATED), [[CREATED, 6], [CREATED, 9]]);
   assert.equal(await applied(alice, transfer(alice, somewhere, xlm(4))), 0);
   const { result } = await simulate(alice, call('balance', [addressOf(somewhere)]));
   assert.equal(scValToNative(result.retval), xlm(7));
@@ -113,10 +96,7 @@ test('a simulation returns the entries and their changes', async (t) => {
   const { client, alice, bob, transfer, simulate } = await start(t);
   const before = client.balance(bob);
   const { stateChanges, transactionData, minResourceFee, latestLedger } = await simulate(alice, transfer(alice, bob, 9n));
-  assert.deepEqual(
-    stateChanges.map(({ type }) => type),
-    ['updated', 'updated'],
-  );
+  assert.deepEqual(stateChanges.map(({ type }) => type), ['updated', 'updated']);
   const [, bobs] = stateChanges;
   assert.equal(bobs.after.data.value.balance - bobs.before.data.value.balance, 9n);
   assert.deepEqual([transactionData.getReadOnly().length, transactionData.getReadWrite().length], [1, 2]);

@@ -17,21 +17,13 @@ const captures = /\.xdr\.gz$/;
 
 const compareTransaction = (ours, theirs, where) => {
   assert.equal(hex(ours.result.transactionHash), hex(theirs.result.transactionHash), where);
-  assert.deepEqual(
-    encode('TransactionResult', ours.result.result),
-    encode('TransactionResult', theirs.result.result),
-    where,
-  );
+  assert.deepEqual(encode('TransactionResult', ours.result.result), encode('TransactionResult', theirs.result.result), where);
   assert.deepEqual(unordered(ours.feeProcessing), unordered(theirs.feeProcessing), `${where}, fees`);
   const [mine, cores] = [ours.txApplyProcessing.v4, theirs.txApplyProcessing.v4];
   assert.deepEqual(unordered(mine.txChangesBefore), unordered(cores.txChangesBefore), `${where}, before`);
   assert.equal(mine.operations.length, cores.operations.length, where);
   mine.operations.forEach((operation, index) => {
-    assert.deepEqual(
-      unordered(operation.changes),
-      unordered(cores.operations[index].changes),
-      `${where}, operation ${index}`,
-    );
+    assert.deepEqual(unordered(operation.changes), unordered(cores.operations[index].changes), `${where}, operation ${index}`);
   });
 };
 
@@ -75,10 +67,7 @@ const replay = async (path, network, verifier) => {
       network,
       verifier,
       state,
-      previous: {
-        header: { ...header, ledgerSeq: header.ledgerSeq - 1 },
-        hash: Buffer.from(header.previousLedgerHash),
-      },
+      previous: { header: { ...header, ledgerSeq: header.ledgerSeq - 1 }, hash: Buffer.from(header.previousLedgerHash) },
       transactions,
       baseFees: { classic: component?.baseFee ?? 100n },
       closeTimeMs: header.scpValue.closeTime * 1000n,

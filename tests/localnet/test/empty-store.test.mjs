@@ -27,10 +27,7 @@ test('every method has its own error for an empty store', async (t) => {
   assert.deepEqual(await error('getTransactions', { startLedger: 2 }), says('DB is empty'));
   assert.deepEqual(await error('getFeeStats'), says('DB is empty'));
   const transaction = client.build(alice, [payment(bob)]).toXdr();
-  assert.deepEqual((await client.call('simulateTransaction', { transaction })).result, {
-    error: 'DB is empty',
-    latestLedger: 0,
-  });
+  assert.deepEqual((await client.call('simulateTransaction', { transaction })).result, { error: 'DB is empty', latestLedger: 0 });
   assert.equal((await client.call('getVersionInfo')).result.protocolVersion, 28);
   assert.ok((await client.call('localnet_status')).result.latestLedger > 2, 'those that steer the network answer');
 });

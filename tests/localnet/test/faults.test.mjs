@@ -203,9 +203,7 @@ test('submissions that take their time arrive in another order, each once', asyn
 test('a late transaction is in the last ledger that its max time allows', async (t) => {
   const { client, alice, bob } = await faulty(t, { late: 1 });
   const maxTime = client.now + 23; // ledgers close every 5 seconds
-  const { hash } = await client.send(
-    pay(client, alice, bob, { timeout: null, configure: (builder) => builder.setTimebounds(0, maxTime) }),
-  );
+  const { hash } = await client.send(pay(client, alice, bob, { timeout: null, configure: (builder) => builder.setTimebounds(0, maxTime) }));
   for (let i = 0; i < 6; i++) await client.close();
   const { ledger, status } = await client.result(hash);
   assert.equal(status, 'SUCCESS');
@@ -216,9 +214,7 @@ test('a late transaction is in the last ledger that its max time allows', async 
 test('a late transaction is in the last ledger that its ledger bound allows', async (t) => {
   const { client, alice, bob } = await faulty(t, { late: 1 });
   const maxLedger = client.net.chain.history.latest + 5;
-  const { hash } = await client.send(
-    pay(client, alice, bob, { configure: (builder) => builder.setLedgerbounds(0, maxLedger) }),
-  );
+  const { hash } = await client.send(pay(client, alice, bob, { configure: (builder) => builder.setLedgerbounds(0, maxLedger) }));
   for (let i = 0; i < 6; i++) await client.close();
   assert.equal((await client.result(hash)).ledger, maxLedger - 1); // exclusive (CAP-21)
 });

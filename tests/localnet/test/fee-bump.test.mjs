@@ -123,10 +123,7 @@ test('the errors of the outer transaction: no account, bad auth, extra signature
   assert.equal(await code(client.bump(payer, inner, 200, { signers: [bob] })), Tx.BAD_AUTH);
   assert.equal(await code(client.bump(payer, inner, 200, { signers: [payer, bob] })), Tx.BAD_AUTH_EXTRA);
   assert.equal(await code(client.bump(poor, inner, 200)), Tx.INSUFFICIENT_BALANCE);
-  assert.equal(
-    await code(rebuilt(client, client.bump(payer, inner, 200), (tx) => (tx.fee = -1n), payer)),
-    Tx.MALFORMED,
-  );
+  assert.equal(await code(rebuilt(client, client.bump(payer, inner, 200), (tx) => (tx.fee = -1n), payer)), Tx.MALFORMED);
 });
 
 test('the errors of the inner transaction come inside txFEE_BUMP_INNER_FAILED, under its hash', async (t) => {
@@ -146,9 +143,7 @@ test('the errors of the inner transaction come inside txFEE_BUMP_INNER_FAILED, u
   assert.equal(await refused(client.build(alice, [payment(bob)], { signers: [bob] })), Tx.BAD_AUTH_EXTRA);
   assert.equal(await refused(client.build(keypair('nobody'), [payment(bob)], { sequence: 1 })), Tx.NO_ACCOUNT);
   assert.equal(
-    await refused(
-      client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 5) }),
-    ),
+    await refused(client.build(alice, [payment(bob)], { configure: (builder) => builder.setTimebounds(0, client.now + 5) })),
     Tx.TOO_LATE,
   );
   assert.deepEqual(await refused(client.build(alice, [payment(alice, '1', bob)])), [Tx.FAILED, [Op.BAD_AUTH]]);

@@ -11,19 +11,13 @@ const arrived = async (client, count) => {
 };
 
 const ask = async (client, addr, method = 'GET') => {
-  const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, {
-    method,
-    signal: AbortSignal.timeout(60_000),
-  });
+  const response = await fetch(`${client.net.url}/friendbot?addr=${addr}`, { method, signal: AbortSignal.timeout(60_000) });
   return { status: response.status, body: await response.json() };
 };
 
 test('GET and POST create an account with 10,000 XLM by a transaction that can be queried', async (t) => {
   const client = await Client.start(t);
-  for (const [method, key] of [
-    ['GET', keypair('one')],
-    ['POST', keypair('two')],
-  ]) {
+  for (const [method, key] of [['GET', keypair('one')], ['POST', keypair('two')]]) {
     const asked = ask(client, key.publicKey(), method);
     await arrived(client, 1);
     await client.close();
@@ -72,10 +66,7 @@ test('a request waits while the root account is used elsewhere, and succeeds alt
   await client.create(['two']);
   for (let ledger = 0; ledger < 2; ledger++) await client.close();
   const answers = await Promise.all(late);
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [400, 200],
-  );
+  assert.deepEqual(answers.map(({ status }) => status), [400, 200]);
 });
 
 test('refusals: no address, a bad one, one that exists, another method', async (t) => {

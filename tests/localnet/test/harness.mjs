@@ -24,12 +24,7 @@ export const outcomeOf = (resultXdr) => {
 };
 
 export const payment = (destination, amount = '1', source) =>
-  Operation.payment({
-    destination: destination.publicKey(),
-    asset: Asset.native(),
-    amount,
-    source: source?.publicKey(),
-  });
+  Operation.payment({ destination: destination.publicKey(), asset: Asset.native(), amount, source: source?.publicKey() });
 
 export class Client {
   #clock;
@@ -96,17 +91,10 @@ export class Client {
    * An envelope with the next sequence number, signed by its source and `signers`. `unsigned` leaves it unsigned; `configure` may
    * set other fields of the builder.
    */
-  build(
-    source,
-    operations,
-    { fee = '100', sequence, signers = [], unsigned = false, configure = () => {}, timeout = 0, muxed } = {},
-  ) {
+  build(source, operations, { fee = '100', sequence, signers = [], unsigned = false, configure = () => {}, timeout = 0, muxed } = {}) {
     const last = sequence === undefined ? (this.account(source)?.sequence ?? 0n) : BigInt(sequence) - 1n;
     const account = new Account(source.publicKey(), String(last));
-    const builder = new TransactionBuilder(muxed ? muxed(account) : account, {
-      fee,
-      networkPassphrase: this.passphrase,
-    });
+    const builder = new TransactionBuilder(muxed ? muxed(account) : account, { fee, networkPassphrase: this.passphrase });
     for (const operation of operations) builder.addOperation(operation);
     configure(builder);
     if (timeout !== null && !builder.timebounds) builder.setTimeout(timeout);
@@ -118,12 +106,7 @@ export class Client {
   /** A fee bump that pays `fee` stroops in all. */
   bump(source, inner, fee, { signers = [source] } = {}) {
     const operations = BigInt(inner.operations.length + 1);
-    const transaction = TransactionBuilder.buildFeeBumpTransaction(
-      source,
-      String(BigInt(fee) / operations),
-      inner,
-      this.passphrase,
-    );
+    const transaction = TransactionBuilder.buildFeeBumpTransaction(source, String(BigInt(fee) / operations), inner, this.passphrase);
     transaction.sign(...signers);
     return transaction;
   }
@@ -152,20 +135,14 @@ export class Client {
   async include(transaction) {
     const sent = await this.send(transaction);
     if (sent.status !== 'PENDING')
-      throw new Error(
-        `not accepted: ${JSON.stringify(sent, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
-      );
+      throw new Error(`not accepted: ${JSON.stringify(sent, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`);
     await this.close();
     return this.result(sent.hash);
   }
 }
 
 export const rpcCall = async (url, body, headers = { 'Content-Type': 'application/json' }) => {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers,
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
+  const response = await fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
   return response.json();
 };
 

@@ -16,12 +16,7 @@ const ledgers = async (client) => {
   const { result } = await client.call('getLedgers', { startLedger: 2, pagination: { limit: 200 } });
   return result.ledgers.map((ledger) => {
     const bytes = Buffer.from(ledger.metadataXdr, 'base64');
-    return {
-      ...ledger,
-      bytes,
-      meta: xdr.LedgerCloseMeta.fromXdr(bytes),
-      wire: xdr.LedgerCloseMeta.schema.decode(bytes).v2,
-    };
+    return { ...ledger, bytes, meta: xdr.LedgerCloseMeta.fromXdr(bytes), wire: xdr.LedgerCloseMeta.schema.decode(bytes).v2 };
   });
 };
 
@@ -56,9 +51,7 @@ const busy = async (t) => {
   await client.send(client.build(alice, [Operation.changeTrust({ asset })]));
   await client.close();
   await client.include(client.build(alice, [Operation.changeTrust({ asset, limit: '0' })]));
-  await client.include(
-    client.bump(payer, client.build(channel, [Operation.accountMerge({ destination: payer.publicKey() })]), 200),
-  );
+  await client.include(client.bump(payer, client.build(channel, [Operation.accountMerge({ destination: payer.publicKey() })]), 200));
   await client.include(client.build(alice, [Operation.changeTrust({ asset })]));
   await client.include(client.build(bob, [Operation.payment({ asset, amount: '4', destination: alice.publicKey() })]));
   await callContract(client, alice, Operation.createStellarAssetContract({ asset: Asset.native() }));
@@ -83,10 +76,7 @@ test('every ledger: encoding, hash, link, result hash, set hash, signature of th
     assert.equal(header.ledgerSeq, sequence);
     assert.equal(String(header.scpValue.closeTime), ledgerCloseTime);
     assert.equal(header.ledgerVersion, 28);
-    assert.equal(
-      headerXdr,
-      Buffer.from(xdr.LedgerHeaderHistoryEntry.schema.encode(wire.ledgerHeader)).toString('base64'),
-    );
+    assert.equal(headerXdr, Buffer.from(xdr.LedgerHeaderHistoryEntry.schema.encode(wire.ledgerHeader)).toString('base64'));
     const results = xdr.TransactionResultSet.schema.encode({ results: wire.txProcessing.map(({ result }) => result) });
     assert.equal(hex(sha256(results)), hex(header.txSetResultHash));
     assert.equal(hex(sha256(xdr.GeneralizedTransactionSet.schema.encode(wire.txSet))), hex(header.scpValue.txSetHash));
@@ -125,10 +115,7 @@ test('the set is in hash order; processing has the same transactions in another 
   assert.deepEqual(setOrder, [...setOrder].sort());
   const inSet = txs.map((envelope) =>
     hex(
-      TransactionBuilder.fromXdr(
-        Buffer.from(xdr.TransactionEnvelope.schema.encode(envelope)).toString('base64'),
-        client.passphrase,
-      ).hash(),
+      TransactionBuilder.fromXdr(Buffer.from(xdr.TransactionEnvelope.schema.encode(envelope)).toString('base64'), client.passphrase).hash(),
     ),
   );
   const processed = wire.txProcessing.map(({ result }) => hex(result.transactionHash));
@@ -139,11 +126,7 @@ test('the set is in hash order; processing has the same transactions in another 
   const expected = inSet
     .map((hash, index) => ({ hash, rank: rank(index) }))
     .sort((a, b) => Buffer.compare(a.rank, b.rank));
-  assert.deepEqual(
-    processed,
-    expected.map(({ hash }) => hash),
-    'by full hash XOR set hash',
-  );
+  assert.deepEqual(processed, expected.map(({ hash }) => hash), 'by full hash XOR set hash');
   assert.notDeepEqual(processed, submitted);
 });
 
@@ -169,10 +152,7 @@ test('feeProcessing changes the payer; txChangesBefore consumes the sequence of 
   const { wire, sequence: ledger, ledgerCloseTime } = (await ledgers(client)).at(-1);
   const [{ feeProcessing, txApplyProcessing, postTxApplyFeeProcessing }] = wire.txProcessing;
   const [before, after] = accountsIn(feeProcessing, client.account(payer).id);
-  assert.deepEqual(
-    [before.kind, after.kind, before.balance - after.balance, after.modified],
-    ['state', 'updated', 200n, ledger],
-  );
+  assert.deepEqual([before.kind, after.kind, before.balance - after.balance, after.modified], ['state', 'updated', 200n, ledger]);
   assert.deepEqual(postTxApplyFeeProcessing, []);
   const [unused, used] = accountsIn(txApplyProcessing.v4.txChangesBefore, client.account(alice).id);
   assert.deepEqual([unused.kind, unused.seqNum, used.kind, used.seqNum], ['state', sequence, 'updated', sequence + 1n]);
@@ -183,10 +163,7 @@ test('feeProcessing changes the payer; txChangesBefore consumes the sequence of 
 test('the RPC returns entries in their last state of the metadata', async (t) => {
   const { client, alice, bob, payer } = await busy(t);
   for (const key of [alice, bob, payer, client.root]) {
-    const ledgerKey = xdr.LedgerKey.schema.encode({
-      type: 0,
-      account: { accountId: { type: 0, ed25519: key.rawPublicKey() } },
-    });
+    const ledgerKey = xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: key.rawPublicKey() } } });
     const { result } = await client.call('getLedgerEntries', { keys: [Buffer.from(ledgerKey).toString('base64')] });
     const [{ xdr: data, lastModifiedLedgerSeq, extXdr }] = result.entries;
     const processing = (await ledgers(client)).flatMap(({ wire }) => [

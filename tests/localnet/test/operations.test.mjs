@@ -76,10 +76,7 @@ test('accountMerge: moves the balance and removes the account; failures', async 
 test('accountMerge: an account that was created in the same ledger is too young', async (t) => {
   const { alice, bob, applied } = await start(t);
   const young = keypair('young');
-  const operations = [
-    create(young, '5'),
-    Operation.accountMerge({ source: young.publicKey(), destination: bob.publicKey() }),
-  ];
+  const operations = [create(young, '5'), Operation.accountMerge({ source: young.publicKey(), destination: bob.publicKey() })];
   assert.equal(await applied(operations, { source: alice, signers: [young] }), -5);
 });
 
@@ -145,10 +142,7 @@ test('setOptions: signers are added in order, changed and removed', async (t) =>
     Operation.setOptions({ signer: { ed25519PublicKey: keypair(name).publicKey(), weight } });
   for (const name of ['x', 'y', 'z']) assert.equal(await applied(signer(name, 1)), 0);
   const { signers, subEntries } = client.account(alice);
-  assert.deepEqual(
-    signers.map(({ key }) => key),
-    signers.map(({ key }) => key).sort(),
-  );
+  assert.deepEqual(signers.map(({ key }) => key), signers.map(({ key }) => key).sort());
   assert.equal(subEntries, 3);
   assert.equal(await applied(signer('y', 9)), 0);
   assert.equal(client.account(alice).signers.find(({ weight }) => weight === 9) !== undefined, true);
@@ -184,11 +178,7 @@ test('setOptions: failures in a ledger', async (t) => {
   assert.equal(await applied(signer('x'), { source: poor }), -1, 'LOW_RESERVE');
   await applied(Array.from({ length: 20 }, (_, index) => signer(`signer ${index}`)));
   assert.equal(await applied(signer('one more')), -2, 'TOO_MANY_SIGNERS');
-  assert.equal(
-    await applied(Operation.setOptions({ inflationDest: keypair('nobody').publicKey() })),
-    -4,
-    'INVALID_INFLATION',
-  );
+  assert.equal(await applied(Operation.setOptions({ inflationDest: keypair('nobody').publicKey() })), -4, 'INVALID_INFLATION');
   assert.ok(client.account(alice));
 });
 
@@ -196,11 +186,7 @@ test('setOptions: failures at submission', async (t) => {
   const { alice, refused } = await start(t);
   const options = (values, change) => raw(Operation.setOptions(values), change ?? (() => {}));
   assert.equal(await refused(options({}, (body) => (body.medThreshold = 256))), -7, 'THRESHOLD_OUT_OF_RANGE');
-  assert.equal(
-    await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })),
-    -8,
-    'BAD_SIGNER',
-  );
+  assert.equal(await refused(options({ signer: { ed25519PublicKey: alice.publicKey(), weight: 1 } })), -8, 'BAD_SIGNER');
   assert.equal(await refused(options({ homeDomain: 'caf\u00e9.org' })), -9, 'INVALID_HOME_DOMAIN');
 });
 

@@ -62,10 +62,7 @@ test('each queue sums up what a payer owes in it; a ledger needs both sums', asy
   const balance = String(xlm(1) + BigInt(bumped.fee) + 100n);
   const [poor] = await client.create(['poor'], balance.replace(/(.{7})$/, '.$1'));
   const sent = [await client.send(client.bump(poor, pay(bob), 200)), await client.send(bumped)];
-  assert.deepEqual(
-    sent.map(({ status }) => status),
-    ['PENDING', 'PENDING'],
-  );
+  assert.deepEqual(sent.map(({ status }) => status), ['PENDING', 'PENDING']);
   await client.close();
   const results = [];
   for (const { hash } of sent) results.push((await client.result(hash)).status);

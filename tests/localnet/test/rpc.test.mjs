@@ -33,11 +33,7 @@ test('getHealth: fields, and the error once the last ledger is too old', async (
 
 test('getNetwork and getLatestLedger, read by the SDK too', async (t) => {
   const client = await Client.start(t, { passphrase: 'some other network' });
-  const network = {
-    friendbotUrl: `${client.net.url}/friendbot`,
-    passphrase: 'some other network',
-    protocolVersion: 28,
-  };
+  const network = { friendbotUrl: `${client.net.url}/friendbot`, passphrase: 'some other network', protocolVersion: 28 };
   assert.deepEqual((await client.call('getNetwork')).result, network);
   assert.deepEqual({ ...(await client.server.getNetwork()) }, network);
 
@@ -64,13 +60,7 @@ test('getNetwork without a friendbot, as on most nodes; friendbot still works', 
 test('getVersionInfo, read by the SDK too', async (t) => {
   const client = await Client.start(t);
   const { result } = await client.call('getVersionInfo');
-  assert.deepEqual(Object.keys(result).sort(), [
-    'buildTimestamp',
-    'captiveCoreVersion',
-    'commitHash',
-    'protocolVersion',
-    'version',
-  ]);
+  assert.deepEqual(Object.keys(result).sort(), ['buildTimestamp', 'captiveCoreVersion', 'commitHash', 'protocolVersion', 'version']);
   assert.equal((await client.server.getVersionInfo()).protocolVersion, 28);
 });
 
@@ -87,27 +77,15 @@ test('getLedgers: pages, cursor, default limit, and which times are strings', as
   const client = await Client.start(t);
   for (let ledger = 0; ledger < 60; ledger++) await client.close();
   const { result: first } = await client.call('getLedgers', { startLedger: 3, pagination: { limit: 2 } });
-  assert.deepEqual(
-    first.ledgers.map(({ sequence }) => sequence),
-    [3, 4],
-  );
-  assert.deepEqual(Object.keys(first.ledgers[0]).sort(), [
-    'hash',
-    'headerXdr',
-    'ledgerCloseTime',
-    'metadataXdr',
-    'sequence',
-  ]);
+  assert.deepEqual(first.ledgers.map(({ sequence }) => sequence), [3, 4]);
+  assert.deepEqual(Object.keys(first.ledgers[0]).sort(), ['hash', 'headerXdr', 'ledgerCloseTime', 'metadataXdr', 'sequence']);
   assert.equal(first.ledgers[0].ledgerCloseTime, String(CLOSE_TIME + 5));
   assert.deepEqual(
     [first.latestLedger, first.latestLedgerCloseTime, first.oldestLedger, first.oldestLedgerCloseTime, first.cursor],
     [62, CLOSE_TIME + 300, 2, CLOSE_TIME, '4'],
   );
   const { result: next } = await client.call('getLedgers', { pagination: { cursor: '4', limit: 2 } });
-  assert.deepEqual(
-    next.ledgers.map(({ sequence }) => sequence),
-    [5, 6],
-  );
+  assert.deepEqual(next.ledgers.map(({ sequence }) => sequence), [5, 6]);
   const { result: usual } = await client.call('getLedgers', { startLedger: 2, pagination: { limit: 0 } });
   assert.equal(usual.ledgers.length, 50);
   const { result: tip } = await client.call('getLedgers', { startLedger: 61, pagination: { limit: 200 } });
@@ -126,17 +104,11 @@ test('getLedgers: out of range on both sides, with both forms of the error; limi
   assert.deepEqual(await error({}), { code: -32600, message: `start ledger (0) ${range}` });
   assert.deepEqual(await error({ pagination: { cursor: '6' } }), { code: -32602, message: `cursor ('6') ${range}` });
   assert.deepEqual(await error({ pagination: { cursor: '10' } }), { code: -32602, message: `cursor ('10') ${range}` });
-  assert.deepEqual(await error({ startLedger: 8, pagination: { limit: 201 } }), {
-    code: -32600,
-    message: 'limit must not exceed 200',
-  });
+  assert.deepEqual(await error({ startLedger: 8, pagination: { limit: 201 } }), { code: -32600, message: 'limit must not exceed 200' });
   assert.equal((await error({ startLedger: 8, pagination: { cursor: '8' } })).code, -32600);
   assert.equal((await error({ pagination: { cursor: 'x' } })).code, -32602);
   const { result } = await client.call('getLedgers', { pagination: { cursor: '7' } });
-  assert.deepEqual(
-    result.ledgers.map(({ sequence }) => sequence),
-    [8, 9, 10],
-  );
+  assert.deepEqual(result.ledgers.map(({ sequence }) => sequence), [8, 9, 10]);
 });
 
 const accountKey = (key) =>
@@ -155,48 +127,27 @@ test('getLedgerEntries: in the order of the request, nothing for missing entries
   ].map((key) => xdr.LedgerKey.schema.encode(key));
   const keys = [bob, keypair('nobody'), alice].map(accountKey).concat(others).map(base64);
   const { result } = await client.call('getLedgerEntries', { keys });
-  assert.deepEqual(
-    result.entries.map(({ key }) => key),
-    [keys[0], keys[2], keys[3]],
-  );
+  assert.deepEqual(result.entries.map(({ key }) => key), [keys[0], keys[2], keys[3]]);
   assert.equal(result.latestLedger, 4);
   assert.deepEqual(Object.keys(result.entries[0]).sort(), ['extXdr', 'key', 'lastModifiedLedgerSeq', 'xdr']);
   const { trustLine } = xdr.LedgerEntryData.schema.decode(Buffer.from(result.entries[2].xdr, 'base64'));
   assert.deepEqual([trustLine.balance, trustLine.flags], [0n, 1]);
-  assert.equal(
-    (await client.server.getAccount(alice.publicKey())).sequenceNumber(),
-    String(client.account(alice).sequence),
-  );
+  assert.equal((await client.server.getAccount(alice.publicKey())).sequenceNumber(), String(client.account(alice).sequence));
 
   const error = async (list) => (await client.call('getLedgerEntries', { keys: list })).error;
-  assert.deepEqual(await error(Array(201).fill(keys[0])), {
-    code: -32602,
-    message: 'key count (201) exceeds maximum supported (200)',
-  });
+  assert.deepEqual(await error(Array(201).fill(keys[0])), { code: -32602, message: 'key count (201) exceeds maximum supported (200)' });
   const many = Array.from({ length: 198 }, (_, index) => base64(accountKey(keypair(`nobody ${index}`))));
   assert.equal((await client.call('getLedgerEntries', { keys: [keys[0], keys[2], ...many] })).result.entries.length, 2);
   assert.deepEqual(await error([keys[0], keys[2], keys[0]]), {
     code: -32603,
     message: 'could not query captive core: http request failed with non-200 status code (404)',
   });
-  assert.deepEqual(await error([]), {
-    code: -32603,
-    message: 'could not query captive core: no keys specified in request',
-  });
+  assert.deepEqual(await error([]), { code: -32603, message: 'could not query captive core: no keys specified in request' });
   assert.equal((await error(['AAAA'])).code, -32602);
   assert.equal((await error([1])).code, -32602);
-  assert.equal(
-    (await error([base64(xdr.LedgerKey.schema.encode({ type: 9, ttl: { keyHash: Buffer.alloc(32) } }))])).code,
-    -32602,
-  );
-  const trustline = {
-    type: 1,
-    trustLine: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, asset: { type: 0 } },
-  };
-  assert.deepEqual(
-    (await client.call('getLedgerEntries', { keys: [base64(xdr.LedgerKey.schema.encode(trustline))] })).result.entries,
-    [],
-  );
+  assert.equal((await error([base64(xdr.LedgerKey.schema.encode({ type: 9, ttl: { keyHash: Buffer.alloc(32) } }))])).code, -32602);
+  const trustline = { type: 1, trustLine: { accountId: { type: 0, ed25519: alice.rawPublicKey() }, asset: { type: 0 } } };
+  assert.deepEqual((await client.call('getLedgerEntries', { keys: [base64(xdr.LedgerKey.schema.encode(trustline))] })).result.entries, []);
 });
 
 test('sendTransaction: fields with and without an error', async (t) => {
@@ -264,10 +215,7 @@ test('getTransactions: in order, in pages', async (t) => {
   await client.close();
   await client.close();
   const { result: first } = await client.call('getTransactions', { startLedger: 4, pagination: { limit: 3 } });
-  assert.deepEqual(
-    first.transactions.map(({ applicationOrder }) => applicationOrder),
-    [1, 2, 3],
-  );
+  assert.deepEqual(first.transactions.map(({ applicationOrder }) => applicationOrder), [1, 2, 3]);
   assert.equal(first.transactions[0].createdAt, CLOSE_TIME + 10);
   assert.deepEqual([first.latestLedgerCloseTimestamp, first.oldestLedgerCloseTimestamp], [CLOSE_TIME + 15, CLOSE_TIME]);
   const { result: rest } = await client.call('getTransactions', { pagination: { cursor: first.cursor, limit: 3 } });
@@ -280,10 +228,7 @@ test('getFeeStats: strings, and the fees of the last ledgers', async (t) => {
   const client = await Client.start(t);
   await client.create(['alice']);
   const { result } = await client.call('getFeeStats');
-  assert.deepEqual(
-    [result.inclusionFee.max, result.inclusionFee.p50, result.inclusionFee.transactionCount],
-    ['100', '100', '1'],
-  );
+  assert.deepEqual([result.inclusionFee.max, result.inclusionFee.p50, result.inclusionFee.transactionCount], ['100', '100', '1']);
   assert.equal(result.latestLedger, 3);
   assert.equal((await client.server.getFeeStats()).sorobanInclusionFee.max, '0');
 });
@@ -298,10 +243,7 @@ test('simulateTransaction: the error is inside the result', async (t) => {
   const error = 'not implemented by this local network: uploading contract code';
   assert.deepEqual(await simulate(soroban.toXdr()), { error, latestLedger: 3 });
   assert.match((await simulate(client.build(alice, [payment(bob)]).toXdr())).error, /unsupported operation type/);
-  assert.match(
-    (await simulate(client.build(alice, [payment(bob), payment(bob)]).toXdr())).error,
-    /more than one operation/,
-  );
+  assert.match((await simulate(client.build(alice, [payment(bob), payment(bob)]).toXdr())).error, /more than one operation/);
   assert.match((await simulate('AAAA')).error, /unmarshal/);
 });
 

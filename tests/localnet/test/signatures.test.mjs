@@ -40,11 +40,7 @@ test('weights add up to the threshold of the operation: low, medium, high', asyn
   const high = Operation.setOptions({ lowThreshold: 1 });
   assert.deepEqual(await codes(bySigners(medium, [alice])), [Tx.FAILED, Op.BAD_AUTH]);
   assert.deepEqual(await codes(bySigners(high, [carol])), [Tx.FAILED, Op.BAD_AUTH]);
-  assert.deepEqual(
-    await codes(bySigners(low, [alice, carol])),
-    [Tx.BAD_AUTH_EXTRA],
-    'one is enough, so two are one too many',
-  );
+  assert.deepEqual(await codes(bySigners(low, [alice, carol])), [Tx.BAD_AUTH_EXTRA], 'one is enough, so two are one too many');
   assert.equal((await client.include(bySigners(low, [alice]))).status, 'SUCCESS');
   assert.equal((await client.include(bySigners(medium, [carol]))).status, 'SUCCESS');
   assert.equal((await client.include(bySigners(high, [alice, carol]))).status, 'SUCCESS');
@@ -93,9 +89,7 @@ test('a signed payload is a signature of that payload, not of the transaction', 
   key.writeUInt32BE(payload.length, 32);
   payload.copy(key, 36);
   const demand = () =>
-    client.build(alice, [payment(bob)], {
-      configure: (builder) => builder.setExtraSigners([StrKey.encodeSignedPayload(key)]),
-    });
+    client.build(alice, [payment(bob)], { configure: (builder) => builder.setExtraSigners([StrKey.encodeSignedPayload(key)]) });
   const wrong = demand();
   wrong.sign(carol);
   assert.deepEqual(await codes(wrong), [Tx.BAD_AUTH]);
@@ -108,11 +102,7 @@ test('twenty signatures fit, each verified', async (t) => {
   const { client } = await start(t);
   const keys = await client.create(Array.from({ length: 20 }, (_, index) => `many ${index}`));
   const [first, ...others] = keys;
-  const transaction = client.build(
-    first,
-    keys.map((key) => payment(first, '1', key)),
-    { signers: others },
-  );
+  const transaction = client.build(first, keys.map((key) => payment(first, '1', key)), { signers: others });
   assert.equal((await client.include(transaction)).status, 'SUCCESS');
 });
 
@@ -149,12 +139,7 @@ test('a disagreement about a signature ends the process; the SDK checks every 50
 test('a fee bump of a payer with signers needs their low threshold', async (t) => {
   const { client, alice, bob, carol, setOptions, codes } = await start(t);
   await setOptions({ signer: { ed25519PublicKey: carol.publicKey(), weight: 1 }, masterWeight: 0 });
-  const bump = TransactionBuilder.buildFeeBumpTransaction(
-    alice,
-    '100',
-    client.build(bob, [payment(alice)]),
-    client.passphrase,
-  );
+  const bump = TransactionBuilder.buildFeeBumpTransaction(alice, '100', client.build(bob, [payment(alice)]), client.passphrase);
   bump.sign(carol);
   assert.equal(await codes(bump), 'PENDING');
 });

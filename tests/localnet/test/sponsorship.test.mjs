@@ -31,16 +31,10 @@ test('nineteen accounts without a balance in one transaction of twenty signature
   const id = client.account(sponsor).id;
   for (const key of keys) {
     const account = client.account(key);
-    assert.deepEqual(
-      [account.balance, account.sponsored, account.sponsoring, account.sponsor, account.extension],
-      [0n, 2, 0, id, 2],
-    );
+    assert.deepEqual([account.balance, account.sponsored, account.sponsoring, account.sponsor, account.extension], [0n, 2, 0, id, 2]);
   }
   assert.equal(client.account(sponsor).sponsoring, 38);
-  assert.deepEqual(
-    meta.operations.map(({ changes }) => changes.length),
-    keys.flatMap(() => [0, 3, 0]),
-  );
+  assert.deepEqual(meta.operations.map(({ changes }) => changes.length), keys.flatMap(() => [0, 3, 0]));
 });
 
 test('without a sponsor an account needs its reserve', async (t) => {
@@ -52,11 +46,7 @@ test('the sponsor must have the reserve to spare', async (t) => {
   const { client, apply } = await start(t, '2.5');
   const [one, two] = [keypair('one'), keypair('two')];
   assert.equal((await apply(sponsoredCreation([one]), [one])).status, 'SUCCESS');
-  assert.deepEqual(
-    (await apply(sponsoredCreation([two]), [two])).codes,
-    [0, -3, -2],
-    'LOW_RESERVE; the end then has no source account',
-  );
+  assert.deepEqual((await apply(sponsoredCreation([two]), [two])).codes, [0, -3, -2], 'LOW_RESERVE; the end then has no source account');
   assert.equal(client.account(two), null);
 });
 
@@ -90,21 +80,9 @@ test('begin: itself, twice, and in chains are refused; end without begin too', a
   const [third] = await client.create(['third']);
   const { code, operations } = await client.send(client.build(sponsor, [begin(sponsor)]));
   assert.deepEqual([code, operations], [Tx.FAILED, [{ own: -1 }]], 'MALFORMED');
-  assert.deepEqual(
-    (await apply([begin(other), begin(other), end(other)], [other])).codes,
-    [0, -2, 0],
-    'ALREADY_SPONSORED',
-  );
-  assert.deepEqual(
-    (await apply([begin(other), begin(third, other), end(other)], [other])).codes,
-    [0, -3, 0],
-    'RECURSIVE',
-  );
-  assert.deepEqual(
-    (await apply([begin(other), begin(sponsor, third), end(other)], [other, third])).codes,
-    [0, -3, 0],
-    'RECURSIVE',
-  );
+  assert.deepEqual((await apply([begin(other), begin(other), end(other)], [other])).codes, [0, -2, 0], 'ALREADY_SPONSORED');
+  assert.deepEqual((await apply([begin(other), begin(third, other), end(other)], [other])).codes, [0, -3, 0], 'RECURSIVE');
+  assert.deepEqual((await apply([begin(other), begin(sponsor, third), end(other)], [other, third])).codes, [0, -3, 0], 'RECURSIVE');
   assert.deepEqual((await apply([Operation.endSponsoringFutureReserves({})])).codes, [-1], 'NOT_SPONSORED');
 });
 
@@ -122,15 +100,9 @@ test('signers and trust lines can be sponsored, and return the reserve', async (
   assert.equal((await apply(operations, [other])).status, 'SUCCESS');
   assert.equal(client.account(sponsor).sponsoring, 2);
   const account = client.account(other);
-  assert.deepEqual(
-    [account.sponsored, account.subEntries, account.signers[0].sponsor],
-    [2, 2, client.account(sponsor).id],
-  );
+  assert.deepEqual([account.sponsored, account.subEntries, account.signers[0].sponsor], [2, 2, client.account(sponsor).id]);
 
-  const removal = [
-    Operation.setOptions({ signer: { ...signer, weight: 0 } }),
-    Operation.changeTrust({ asset, limit: '0' }),
-  ];
+  const removal = [Operation.setOptions({ signer: { ...signer, weight: 0 } }), Operation.changeTrust({ asset, limit: '0' })];
   assert.equal((await apply(removal, [], other)).status, 'SUCCESS');
   assert.equal(client.account(sponsor).sponsoring, 0);
   assert.deepEqual([client.account(other).sponsored, client.account(other).subEntries], [0, 0]);
@@ -140,10 +112,7 @@ test('a sponsored account merges into its sponsor, which gets the reserve back',
   const { client, sponsor, other, apply } = await start(t);
   const channel = keypair('channel');
   const signer = { ed25519PublicKey: keypair('signer').publicKey(), weight: 1 };
-  await apply(
-    [begin(channel), create(channel), Operation.setOptions({ source: channel.publicKey(), signer }), end(channel)],
-    [channel],
-  );
+  await apply([begin(channel), create(channel), Operation.setOptions({ source: channel.publicKey(), signer }), end(channel)], [channel]);
   assert.equal(client.account(sponsor).sponsoring, 3);
   const merge = Operation.accountMerge({ source: channel.publicKey(), destination: sponsor.publicKey() });
   const { status } = await client.include(client.build(other, [merge], { signers: [channel] }));
@@ -159,22 +128,13 @@ test('an account that sponsors anything, or is about to, cannot be merged', asyn
   const merge = Operation.accountMerge({ destination: other.publicKey() });
   assert.deepEqual((await apply([merge])).codes, [-7], 'IS_SPONSOR');
   const [third] = await client.create(['third']);
-  const open = [
-    begin(other, third),
-    Operation.accountMerge({ source: third.publicKey(), destination: sponsor.publicKey() }),
-    end(other),
-  ];
+  const open = [begin(other, third), Operation.accountMerge({ source: third.publicKey(), destination: sponsor.publicKey() }), end(other)];
   assert.deepEqual((await apply(open, [third, other])).codes, [0, -7, 0], 'IS_SPONSOR');
 });
 
 test('opTOO_MANY_SPONSORING: counters do not overflow', async (t) => {
   const { client, sponsor, apply } = await start(t, '1000000000');
-  client.net.chain.state.add({
-    ...client.account(sponsor),
-    sponsoring: 0xffffffff,
-    sponsored: 0xffffffff,
-    extension: 2,
-  });
+  client.net.chain.state.add({ ...client.account(sponsor), sponsoring: 0xffffffff, sponsored: 0xffffffff, extension: 2 });
   const channel = keypair('channel');
   assert.deepEqual((await apply(sponsoredCreation([channel]), [channel])).codes[1], Op.TOO_MANY_SPONSORING);
 });

@@ -35,12 +35,7 @@ const stateOf = (client) =>
   [...client.net.chain.state.values()].map((entry) => encode('LedgerEntry', entryToWire(entry)).toString('hex')).sort();
 
 const ledgerFile = (path) =>
-  join(
-    path,
-    readdirSync(path)
-      .filter((name) => name.startsWith('ledgers-'))
-      .at(-1),
-  );
+  join(path, readdirSync(path) .filter((name) => name.startsWith('ledgers-')) .at(-1));
 
 /** Accounts, a trust line, a fee bump, a failure and a merge. */
 const fill = async (client) => {
@@ -48,9 +43,7 @@ const fill = async (client) => {
   await client.include(client.build(gone, [Operation.accountMerge({ destination: bob.publicKey() })]));
   await client.include(client.build(alice, [payment(bob, '100000')]));
   await client.include(
-    client.build(alice, [
-      Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' }),
-    ]),
+    client.build(alice, [Operation.setOptions({ signer: { ed25519PublicKey: bob.publicKey(), weight: 1 }, homeDomain: 'example.org' })]),
   );
   const asset = new Asset('USD', bob.publicKey());
   await client.include(client.build(alice, [Operation.changeTrust({ asset })]));
@@ -151,10 +144,7 @@ test('an incomplete ledger at the end of the file is cut off', async (t) => {
   const sequence = before.net.chain.head.header.ledgerSeq;
   await before.net.close();
   const { size } = statSync(ledgerFile(path));
-  for (const damage of [
-    () => truncateSync(ledgerFile(path), size - 1),
-    () => appendFileSync(ledgerFile(path), Buffer.from([0x80, 0])),
-  ]) {
+  for (const damage of [() => truncateSync(ledgerFile(path), size - 1), () => appendFileSync(ledgerFile(path), Buffer.from([0x80, 0]))]) {
     damage();
     const after = await open(t, path);
     assert.ok([sequence, sequence - 1].includes(after.net.chain.head.header.ledgerSeq));
@@ -193,10 +183,7 @@ test('another passphrase, another format, other files, and a second process are 
   const first = await open(t, path);
   await assert.rejects(open(t, path), /in use/);
   await first.net.close();
-  await assert.rejects(
-    open(t, path, { passphrase: 'another' }),
-    /holds the network "Standalone Network ; February 2017", not "another"/,
-  );
+  await assert.rejects(open(t, path, { passphrase: 'another' }), /holds the network "Standalone Network ; February 2017", not "another"/);
   writeFileSync(join(path, 'network.json'), '{"format":99}');
   await assert.rejects(open(t, path), /format 99/);
   writeFileSync(join(path, 'network.json'), 'nonsense');

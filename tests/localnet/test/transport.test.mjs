@@ -5,11 +5,7 @@ import { test } from 'node:test';
 import { Client, rpcCall } from './harness.mjs';
 
 const post = (client, body, headers = { 'Content-Type': 'application/json' }, path = '') =>
-  fetch(client.net.url + path, {
-    method: 'POST',
-    headers,
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
+  fetch(client.net.url + path, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
 
 const request = (method, params, id = 1) => ({ jsonrpc: '2.0', id, method, ...(params !== undefined && { params }) });
 
@@ -30,10 +26,7 @@ test('transport: other content types, bodies that are too large, and what is not
     assert.match(headers.get('content-type'), /^text\/plain/);
     return [status, (await (await answer).text()).trim()];
   };
-  assert.deepEqual(await refusal(post(client, call, { 'Content-Type': 'text/plain' })), [
-    415,
-    'content-type must be application/json',
-  ]);
+  assert.deepEqual(await refusal(post(client, call, { 'Content-Type': 'text/plain' })), [415, 'content-type must be application/json']);
   const long = JSON.stringify({ ...call, padding: 'x'.repeat(512 * 1024) });
   assert.deepEqual(await refusal(post(client, long)), [500, 'http: request body too large']);
   assert.deepEqual(await refusal(post(client, '{')), [500, '[-32700] invalid request value']);
@@ -56,13 +49,7 @@ test('JSON-RPC: errors have HTTP status 200, batches work, notifications get no 
     { jsonrpc: '2.0', method: 'getNetwork' },
     request('nothing', {}, 'b'),
   ]);
-  assert.deepEqual(
-    batch.map(({ id, error }) => [id, error?.code]),
-    [
-      ['a', undefined],
-      ['b', -32601],
-    ],
-  );
+  assert.deepEqual(batch.map(({ id, error }) => [id, error?.code]), [['a', undefined], ['b', -32601]]);
   assert.equal((await post(client, { jsonrpc: '2.0', method: 'getNetwork' })).status, 204);
 });
 
@@ -77,10 +64,7 @@ test('JSON-RPC: -32601 and unreadable parameters name the method or parameter in
   assert.deepEqual(await error('getLedgers', { startLedger: '2' }), unreadable('string into startLedger of type uint32'));
   assert.deepEqual(await error('getLedgerEntries', { keys: 1 }), unreadable('number into keys of type array'));
   assert.deepEqual(await error('getTransaction', { hash: true }), unreadable('bool into hash of type string'));
-  assert.deepEqual(await error('getTransaction', { hash: 'ab' }), {
-    code: -32602,
-    message: 'unexpected hash length (2)',
-  });
+  assert.deepEqual(await error('getTransaction', { hash: 'ab' }), { code: -32602, message: 'unexpected hash length (2)' });
 });
 
 test('xdrFormat: getLedgers has its own code for unknown formats; json is not implemented', async (t) => {

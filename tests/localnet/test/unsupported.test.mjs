@@ -51,11 +51,7 @@ test('opNOT_SUPPORTED: every operation that this network does not implement', as
     'flags of an account': Operation.setOptions({ setFlags: 1 }),
     allowTrust: Operation.allowTrust({ trustor: bob.publicKey(), assetCode: 'USD', authorize: true }),
     inflation: Operation.inflation(),
-    createClaimableBalance: Operation.createClaimableBalance({
-      asset: native,
-      amount: '1',
-      claimants: [new Claimant(bob.publicKey())],
-    }),
+    createClaimableBalance: Operation.createClaimableBalance({ asset: native, amount: '1', claimants: [new Claimant(bob.publicKey())] }),
     claimClaimableBalance: Operation.claimClaimableBalance({ balanceId: id }),
     revokeSponsorship: Operation.revokeAccountSponsorship({ account: bob.publicKey() }),
     clawback: Operation.clawback({ asset, from: bob.publicKey(), amount: '1' }),
@@ -67,15 +63,8 @@ test('opNOT_SUPPORTED: every operation that this network does not implement', as
       minPrice: '1',
       maxPrice: '1',
     }),
-    liquidityPoolWithdraw: Operation.liquidityPoolWithdraw({
-      liquidityPoolId: pool,
-      amount: '1',
-      minAmountA: '1',
-      minAmountB: '1',
-    }),
-    'changeTrust for shares of a liquidity pool': Operation.changeTrust({
-      asset: new LiquidityPoolAsset(native, asset, 30),
-    }),
+    liquidityPoolWithdraw: Operation.liquidityPoolWithdraw({ liquidityPoolId: pool, amount: '1', minAmountA: '1', minAmountB: '1' }),
+    'changeTrust for shares of a liquidity pool': Operation.changeTrust({ asset: new LiquidityPoolAsset(native, asset, 30) }),
   };
   for (const [name, operation] of Object.entries(unsupported)) {
     await t.test(name, async () => {

@@ -49,21 +49,14 @@ test('muxed accounts stand for their account', async (t) => {
   const muxed = (account) => new MuxedAccount(account, '7');
   const destination = new MuxedAccount(new Account(bob.publicKey(), '0'), '9').accountId();
   const before = client.balance(bob);
-  await accepts(
-    client.build(alice, [Operation.payment({ destination, asset: Asset.native(), amount: '1' })], { muxed }),
-  );
+  await accepts(client.build(alice, [Operation.payment({ destination, asset: Asset.native(), amount: '1' })], { muxed }));
   assert.equal(client.balance(bob) - before, 10_000_000n);
 });
 
 test('malformed XDR is an invalid_xdr error, not a result', async (t) => {
   const { client, alice, bob } = await start(t);
   const good = Buffer.from(client.build(alice, [payment(bob)]).toXdr(), 'base64');
-  const bad = [
-    good.subarray(0, -4),
-    Buffer.concat([good, Buffer.alloc(4)]),
-    Buffer.from([0, 0, 0, 9]),
-    Buffer.alloc(0),
-  ];
+  const bad = [good.subarray(0, -4), Buffer.concat([good, Buffer.alloc(4)]), Buffer.from([0, 0, 0, 9]), Buffer.alloc(0)];
   for (const bytes of bad) {
     const { error } = await client.send(bytes.toString('base64'));
     assert.deepEqual(error, { code: -32602, message: 'invalid_xdr' });
@@ -96,10 +89,7 @@ test('minSeqNum relaxes the sequence, within its bounds', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   const current = client.account(alice).sequence;
   const withMinimum = (sequence, minimum) =>
-    client.build(alice, [payment(bob)], {
-      sequence,
-      configure: (builder) => builder.setMinAccountSequence(String(minimum)),
-    });
+    client.build(alice, [payment(bob)], { sequence, configure: (builder) => builder.setMinAccountSequence(String(minimum)) });
   await refuses(withMinimum(current + 5n, current + 1n), Tx.BAD_SEQ);
   await refuses(withMinimum(current, current - 1n), Tx.BAD_SEQ);
   await accepts(withMinimum(current + 5n, current));
@@ -152,9 +142,7 @@ test('txTOO_LATE: maxLedger is exclusive', async (t) => {
 
 test('txINSUFFICIENT_FEE: less than the base fee for each operation', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
-  await refuses(client.build(alice, [payment(bob), payment(bob)], { fee: '99' }), Tx.INSUFFICIENT_FEE, {
-    feeCharged: 200n,
-  });
+  await refuses(client.build(alice, [payment(bob), payment(bob)], { fee: '99' }), Tx.INSUFFICIENT_FEE, { feeCharged: 200n });
   const { feeCharged } = await accepts(client.build(alice, [payment(bob), payment(bob)], { fee: '1000' }));
   assert.equal(feeCharged, 200n, 'no more than the base fee is charged while there is room');
 });
@@ -172,10 +160,7 @@ test('txINSUFFICIENT_BALANCE is checked again when the ledger is nominated', asy
   const { chain, network } = client.net;
   const ledger = { sequence: 4, closeTime: BigInt(client.now), baseFee: 100n, baseReserve: 5_000_000n };
   const plain = client.build(alice, [payment(bob)]);
-  for (const [transaction, payer] of [
-    [plain, alice],
-    [client.bump(bob, plain, 200), bob],
-  ]) {
+  for (const [transaction, payer] of [[plain, alice], [client.bump(bob, plain, 200), bob]]) {
     const decoded = decodeTransaction(Buffer.from(transaction.toXdr(), 'base64'), network);
     const poor = { ...client.account(payer), balance: 10_000_000n + decoded.fee - 1n };
     const view = { peek: (key) => (key === poor.id ? poor : chain.state.peek(key)) };
@@ -210,10 +195,7 @@ test('txBAD_AUTH_EXTRA: a signature that nothing needs, or the same one twice', 
 test('extra signers must sign, and must not be given twice', async (t) => {
   const { client, alice, bob, refuses, accepts } = await start(t);
   const demand = (keys, signers) =>
-    client.build(alice, [payment(bob)], {
-      signers,
-      configure: (builder) => builder.setExtraSigners(keys.map((key) => key.publicKey())),
-    });
+    client.build(alice, [payment(bob)], { signers, configure: (builder) => builder.setExtraSigners(keys.map((key) => key.publicKey())) });
   const carol = keypair('carol');
   await refuses(demand([carol], []), Tx.BAD_AUTH);
   await refuses(demand([carol, bob], [carol]), Tx.BAD_AUTH);
@@ -249,12 +231,7 @@ test('txMALFORMED: Soroban data on a classic transaction', async (t) => {
 
 test('a memo of any kind is accepted', async (t) => {
   const { client, alice, bob, accepts } = await start(t);
-  for (const memo of [
-    Memo.text('hello'),
-    Memo.id('1'),
-    Memo.hash(Buffer.alloc(32, 1)),
-    Memo.return(Buffer.alloc(32, 2)),
-  ]) {
+  for (const memo of [Memo.text('hello'), Memo.id('1'), Memo.hash(Buffer.alloc(32, 1)), Memo.return(Buffer.alloc(32, 2))]) {
     await accepts(client.build(alice, [payment(bob)], { configure: (builder) => builder.addMemo(memo) }));
   }
 });
