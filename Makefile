@@ -156,8 +156,8 @@ $(BUILD)/tests/%.o: tests/%.c | compiler
 	$(Q)$(CC) $(ALL_CFLAGS) -Wno-unused-parameter -iquote tests -iquote src -iquote src/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
-# Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap, make t T=sql/limits.
-# tests/one.sh describes ONLY and DEBUG=1.
+# Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap,
+# make t T=sql/limits. tests/one.sh describes ONLY and DEBUG=1.
 .PHONY: t
 ONE = $(or $(wildcard tests/$(T).test.mjs tests/$(T).sql),$(BUILD)/tests/$(T))
 t:

@@ -5,14 +5,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { HAZARDS, readDefects } from './run.mjs';
+import { HAZARDS, isNode, readDefects } from './run.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const defects = await readDefects(/./);
 
 // The pattern of a cmocka program.
 const isThere = (only, text) => new RegExp(`\\b${only.replaceAll('*', '\\w*').replaceAll('?', '\\w')}\\b`).test(text);
-// The regular expression of a node program, whose titles may be computed.
+// The regular expression of a node program, whose titles may be computed, or of a file of SQL.
 const isInTitles = (only, text) => new RegExp(only).test(text) || /\btest\(`[^`]*\$\{/.test(text);
 
 test('every patch applies and names existing tests', () => {
@@ -24,7 +24,7 @@ test('every patch applies and names existing tests', () => {
       problems.push(`${name}: ${error.stderr}`);
     }
     for (const program of red) {
-      const node = program.endsWith('.mjs'), source = path.join(root, node ? program : `${program}.c`);
+      const node = isNode(program), source = path.join(root, node ? program : `${program}.c`);
       if (!existsSync(source))
         problems.push(`${name}: no ${program}`);
       else if (only && !(node ? isInTitles : isThere)(only, readFileSync(source, 'utf8')))

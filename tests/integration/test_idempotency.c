@@ -1,7 +1,9 @@
 /*
  * An idempotency key takes one lease, however often, in whatever replica and whenever it is sent again (DL9).
- * A key that took no lease can be used again.
+ * A key that took no lease can be used again. A contract call takes one lease of a client, whatever the keys
+ * of its requests: the lease holds its call while it is open, and after the network may have executed it.
  */
+#include "support/keyd.h"
 #include "support/pool.h"
 
 #include <pthread.h>
@@ -20,7 +22,16 @@
 
 static int set_up(void **state)
 {
-    return test_pool_set_up(state, ACCOUNTS);
+    const int failed = test_pool_set_up(state, ACCOUNTS);
+    struct test_pool *pool = *state;
+    pool->settings.limits.bump_base_fee_stroops = 100;
+    pool->settings.limits.max_bump_fee_stroops = keyd_test_settings().max_bump_fee_stroops;
+    return failed;
+}
+
+static struct hash hash_of(const char *text)
+{
+    return sha256((struct bytes){(const uint8_t *)text, strlen(text)});
 }
 
 /* Makes a request with this key, and the digest of this text as that of its body. */
@@ -28,22 +39,14 @@ static void ask_keyed(const struct test_pool *pool, struct asked *asked, const c
 {
     ask(pool, asked);
     snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "%s", key);
-    asked->request.digest = sha256((struct bytes){(const uint8_t *)body, strlen(body)});
-}
-
-static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    enum err e = test_pool_grant(pool, asked, count, &detail);
-    if (e != ERR_OK)
-        fail_msg("%s %s", err_code(e), detail.text);
+    asked->request.digest = hash_of(body);
 }
 
 /* Runs a batch of one request with this key and body; the caller checks its state. */
 static void grant_keyed(struct test_pool *pool, struct asked *asked, const char *key, const char *body)
 {
     ask_keyed(pool, asked, key, body);
-    grant_on(pool, asked, 1);
+    test_pool_decide(pool, asked, 1);
 }
 
 static void assert_same_lease(const struct lease *a, const struct lease *b)
@@ -68,7 +71,7 @@ static void DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_byte
     struct asked *asked AUTO_FREE = NEW_ARRAY(GRANT_BATCH_MAX, struct asked);
     for (size_t i = 0; i < GRANT_BATCH_MAX; i++)
         ask_keyed(pool, &asked[i], "one", "body");
-    grant_on(pool, asked, GRANT_BATCH_MAX);
+    test_pool_decide(pool, asked, GRANT_BATCH_MAX);
     assert_int_equal(lease_rows(pool), 1);
     for (size_t i = 0; i < GRANT_BATCH_MAX; i++) {
         assert_int_equal(asked[i].grant.state, GRANT_DONE);
@@ -107,7 +110,7 @@ static void DL9_a_retry_needs_no_idle_account(void **state)
     grant_keyed(pool, &first, "a", "body");
     for (size_t i = 0; i < ACCOUNTS; i++)
         ask(pool, &other[i]);
-    grant_on(pool, other, ACCOUNTS);
+    test_pool_decide(pool, other, ACCOUNTS);
     assert_int_equal(other[ACCOUNTS - 1].grant.state, GRANT_OPEN); /* no account is idle */
     grant_keyed(pool, &retry, "a", "body");
     assert_int_equal(retry.grant.state, GRANT_DONE);
@@ -149,7 +152,7 @@ static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(v
     struct asked together[2], later;
     ask_keyed(pool, &together[0], "a", "body");
     ask_keyed(pool, &together[1], "a", "another");
-    grant_on(pool, together, 2);
+    test_pool_decide(pool, together, 2);
     assert_int_equal(together[0].grant.state, GRANT_DONE);
     assert_refused(&together[1], ERR_IDEMPOTENCY_CONFLICT);
     grant_keyed(pool, &later, "a", "another");
@@ -169,7 +172,7 @@ static void DL9_clients_do_not_share_keys(void **state)
         ask_keyed(pool, &asked[i], "a", i == 0 ? "body" : "another");
         snprintf(asked[i].request.client, sizeof asked[i].request.client, "client %zu", i);
     }
-    grant_on(pool, asked, 2);
+    test_pool_decide(pool, asked, 2);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(asked[i].grant.state, GRANT_DONE);
     assert_false(hash_equal(&asked[0].grant.lease.hash, &asked[1].grant.lease.hash));
@@ -185,7 +188,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
         ask_keyed(pool, &refused[i], "a", i < 2 ? "body" : "another");
         refused[i].request.named.keys[0] = pool->accounts[0]; /* an operation of a pool account */
     }
-    grant_on(pool, refused, 3);
+    test_pool_decide(pool, refused, 3);
     assert_refused(&refused[0], ERR_FORBIDDEN_SIGNER);
     assert_refused(&refused[1], ERR_FORBIDDEN_SIGNER);    /* the same request */
     assert_int_equal(refused[2].grant.state, GRANT_OPEN); /* another body: checked by itself */
@@ -203,17 +206,17 @@ static void DL9_a_key_that_found_no_account_is_free_for_every_request_that_carri
     struct asked waiting[2], other[ACCOUNTS];
     for (size_t i = 0; i < ACCOUNTS; i++)
         ask(pool, &other[i]);
-    grant_on(pool, other, ACCOUNTS);
+    test_pool_decide(pool, other, ACCOUNTS);
     for (size_t i = 0; i < 2; i++)
         ask_keyed(pool, &waiting[i], "a", "body");
-    grant_on(pool, waiting, 2);
+    test_pool_decide(pool, waiting, 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(waiting[i].grant.state, GRANT_OPEN);
         assert_int_equal(waiting[i].grant.open, OPEN_NO_ACCOUNT);
     }
     const struct lease *ended = &other[0].grant.lease;
     test_pool_include(pool->db, &ended, 1);
-    grant_on(pool, waiting, 2);
+    test_pool_decide(pool, waiting, 2);
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(waiting[i].grant.state, GRANT_DONE);
     assert_same_lease(&waiting[0].grant.lease, &waiting[1].grant.lease);
@@ -240,7 +243,7 @@ static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state
     ask_keyed(pool, &asked[0], "a", "body");
     ask_keyed(pool, &asked[1], "b", "body");
     const int64_t begun_ms = clock_ms();
-    grant_on(pool, asked, 2);
+    test_pool_decide(pool, asked, 2);
     assert_true(clock_ms() - begun_ms < slower(1500)); /* below lock_timeout */
     assert_int_equal(asked[0].grant.state, GRANT_OPEN);
     assert_int_equal(asked[0].grant.open, OPEN_KEY_LOCKED);
@@ -248,7 +251,7 @@ static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state
     db_free(stalled);
     for (int64_t deadline_ms = clock_ms() + slower(5000); asked[0].grant.state == GRANT_OPEN;) {
         assert_true(clock_ms() < deadline_ms);
-        grant_on(pool, asked, 1);
+        test_pool_decide(pool, asked, 1);
     }
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
     asked_wipe(&asked[0]);
@@ -268,7 +271,7 @@ static void DL9_a_rolled_back_grant_leaves_no_key(void **state)
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_CONSTRAINT);
     assert_nothing_leased(pool);
     test_db_exec(&pool->test, "DROP TRIGGER refuse ON fairway.leases");
-    grant_on(pool, &asked, 1);
+    test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     assert_int_equal(lease_rows(pool), 1);
     asked_wipe(&asked);
@@ -280,11 +283,8 @@ static void DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_leas
     struct asked asked, retry;
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
-    const char *port = strrchr(pool->test.url, ':'), *path = strrchr(pool->test.url, '/');
-    AUTO_FREE char *through =
-        mem_format("%.*s:%u%s", (int)(port - pool->test.url), pool->test.url, proxy_port(proxy), path);
     struct test_pool replica = *pool;
-    replica.db = db_new(&(struct db_settings){.url = through, .name = "through a proxy"});
+    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
     proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
     ask_keyed(pool, &asked, "a", "body");
     enum err e = test_pool_grant(&replica, &asked, 1, &detail);
@@ -339,7 +339,7 @@ static void DL9_a_retry_that_would_be_refused_now_still_gets_its_lease(void **st
     judge(pool, &retry);
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_same_lease(&retry.grant.lease, &asked.grant.lease);
-    grant_on(pool, &fresh, 1);
+    test_pool_decide(pool, &fresh, 1);
     assert_refused(&fresh, ERR_FEE_EXCEEDS_MAXIMUM);
     assert_int_equal(lease_rows(pool), 1);
     asked_wipe(&asked);
@@ -380,13 +380,212 @@ static void DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_l
     asked_wipe(&again);
 }
 
-/* ---- replicas that race for one key */
+/* ---- calls */
+
+/* Makes a request for this call under this idempotency key. */
+static void ask_call(
+    const struct test_pool *pool, struct asked *asked, const char *call, const char *key, bool submits)
+{
+    ask(pool, asked);
+    asked->request.has_natural_key = true;
+    asked->request.natural_key = hash_of(call);
+    asked->request.submits = submits;
+    snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "%s", key);
+    asked->request.digest = hash_of(call);
+}
+
+/* Runs a batch of one, and keeps what is not bytes. */
+static struct asked granted(struct test_pool *pool, const char *call, const char *key, bool submits)
+{
+    struct asked asked;
+    ask_call(pool, &asked, call, key, submits);
+    test_pool_decide(pool, &asked, 1);
+    const struct grant grant = asked.grant;
+    asked_wipe(&asked);
+    asked.grant = grant;
+    asked.grant.lease.envelope = (struct buf){0};
+    return asked;
+}
+
+static void assert_new(const struct asked *asked)
+{
+    assert_int_equal(asked->grant.state, GRANT_DONE);
+    assert_false(asked->grant.is_of_another);
+}
+
+/* The lease of the call is that of `of`, which another request has taken. */
+static void assert_of_another(const struct asked *asked, const struct asked *of)
+{
+    assert_true(asked->grant.is_of_another);
+    assert_true(hash_equal(&asked->grant.lease.hash, &of->grant.lease.hash));
+    assert_int_equal(asked->grant.state, asked->request.submits ? GRANT_DONE : GRANT_REFUSED);
+    if (asked->grant.state == GRANT_REFUSED)
+        assert_int_equal(asked->grant.error, ERR_AUTHORIZATION_LEASED);
+}
+
+static void a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[6];
+    for (size_t i = 0; i < 6; i++) {
+        const char *const keys[] = {"a", "b", "c", "a", "", ""};
+        ask_call(pool, &asked[i], "call", keys[i], i != 1);
+    }
+    test_pool_decide(pool, asked, 6);
+    assert_int_equal(lease_rows(pool), 1);
+    assert_new(&asked[0]);
+    assert_new(&asked[3]); /* its own key took the lease */
+    assert_true(hash_equal(&asked[3].grant.lease.hash, &asked[0].grant.lease.hash));
+    assert_true(asked[0].grant.lease.bid_stroops > 0);
+    assert_int_equal(asked[3].grant.lease.bid_stroops, 0); /* it is sent once */
+    assert_of_another(&asked[1], &asked[0]);
+    assert_of_another(&asked[2], &asked[0]);
+    assert_of_another(&asked[4], &asked[0]);
+    assert_of_another(&asked[5], &asked[0]);
+    asked_wipe_all(asked, 6);
+}
+
+static void a_retry_under_a_key_that_got_another_requests_hash_gets_it_again(void **state)
+{
+    struct test_pool *pool = *state;
+    const struct asked first = granted(pool, "call", "a", true);
+    struct asked twins[2];
+    for (size_t i = 0; i < 2; i++)
+        ask_call(pool, &twins[i], "call", "b", true);
+    test_pool_decide(pool, twins, 2);
+    assert_of_another(&twins[0], &first);
+    assert_of_another(&twins[1], &first);
+    const struct asked again = granted(pool, "call", "b", true), own = granted(pool, "call", "a", true);
+    assert_of_another(&again, &first);
+    assert_new(&own);
+    assert_true(hash_equal(&own.grant.lease.hash, &first.grant.lease.hash));
+    assert_int_equal(lease_rows(pool), 1);
+    asked_wipe_all(twins, 2);
+}
+
+static void end_all(struct test_pool *pool, const struct asked *asked, const char *result)
+{
+    const struct lease *lease = &asked->grant.lease;
+    test_pool_include(pool->db, &lease, 1);
+    AUTO_FREE char *sql = mem_format(
+        TEST_UNCHECKED("UPDATE fairway.lease_results SET result = '%s' WHERE result = 'confirmed'"), result);
+    test_db_exec(&pool->test, sql);
+}
+
+static void a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others(void **state)
+{
+    struct test_pool *pool = *state;
+    const struct {
+        const char *result;
+        bool holds;
+    } ends[] = {{"confirmed", true}, {"consumed", true}, {"failed", false}, {"expired", false},
+        {"superseded", false}};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        const char *const call = ends[i].result;
+        struct asked first, retry;
+        ask_call(pool, &first, call, call, true);
+        test_pool_decide(pool, &first, 1);
+        assert_new(&first);
+        const struct asked open = granted(pool, call, "", false);
+        assert_of_another(&open, &first);
+        end_all(pool, &first, ends[i].result);
+        const struct asked later = granted(pool, call, "", true), third = granted(pool, call, "", false);
+        if (ends[i].holds) {
+            assert_of_another(&later, &first);
+            assert_of_another(&third, &first);
+        } else {
+            assert_new(&later);
+            assert_false(hash_equal(&later.grant.lease.hash, &first.grant.lease.hash));
+            assert_of_another(&third, &later); /* the second lease holds it now */
+        }
+        ask_call(pool, &retry, call, call, true);
+        test_pool_decide(pool, &retry, 1);
+        assert_new(&retry);
+        assert_true(hash_equal(&retry.grant.lease.hash, &first.grant.lease.hash));
+        asked_wipe(&retry);
+        asked_wipe(&first);
+    }
+}
+
+/* The retry of a request whose lease has failed is not the call's next lease. */
+static void a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, both[2];
+    ask_call(pool, &first, "call", "a", true);
+    test_pool_decide(pool, &first, 1);
+    end_all(pool, &first, "failed");
+    ask_call(pool, &both[0], "call", "a", true);
+    ask_call(pool, &both[1], "call", "b", true);
+    test_pool_decide(pool, both, 2);
+    assert_new(&both[0]);
+    assert_new(&both[1]);
+    assert_true(hash_equal(&both[0].grant.lease.hash, &first.grant.lease.hash));
+    assert_false(hash_equal(&both[1].grant.lease.hash, &first.grant.lease.hash));
+    assert_int_equal(lease_rows(pool), 2);
+    asked_wipe(&first);
+    asked_wipe_all(both, 2);
+}
+
+static void clients_do_not_share_calls(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    for (size_t i = 0; i < 2; i++) {
+        ask_call(pool, &asked[i], "call", "", true);
+        snprintf(asked[i].request.client, sizeof asked[i].request.client, "client %zu", i);
+    }
+    test_pool_decide(pool, asked, 2);
+    assert_new(&asked[0]);
+    assert_new(&asked[1]);
+    assert_int_equal(lease_rows(pool), 2);
+    asked_wipe_all(asked, 2);
+}
+
+/* The simulation of a call that the network has executed fails: its nonce is used. */
+static void a_repeat_that_would_be_refused_now_still_gets_the_hash(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked first, repeat, fresh;
+    ask_call(pool, &first, "call", "a", true);
+    test_pool_decide(pool, &first, 1);
+    end_all(pool, &first, "confirmed");
+    ask_call(pool, &repeat, "call", "b", true);
+    ask_call(pool, &fresh, "another", "c", true);
+    repeat.request.refusal = fresh.request.refusal = ERR_INVALID_TRANSACTION;
+    test_pool_decide(pool, &repeat, 1);
+    assert_of_another(&repeat, &first);
+    test_pool_decide(pool, &fresh, 1);
+    assert_int_equal(fresh.grant.error, ERR_INVALID_TRANSACTION);
+    asked_wipe(&first);
+    asked_wipe(&repeat);
+    asked_wipe(&fresh);
+}
+
+static void a_call_whose_first_request_is_refused_is_free_for_the_next(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    ask_call(pool, &asked[0], "call", "a", true);
+    ask_call(pool, &asked[1], "call", "b", true);
+    asked[0].request.refusal = ERR_INVALID_TRANSACTION;
+    test_pool_decide(pool, asked, 2);
+    assert_int_equal(asked[0].grant.state, GRANT_REFUSED);
+    assert_int_equal(asked[1].grant.state, GRANT_OPEN);
+    assert_int_equal(asked[1].grant.open, OPEN_KEY_LOCKED);
+    test_pool_decide(pool, &asked[1], 1);
+    assert_new(&asked[1]);
+    asked_wipe_all(asked, 2);
+}
+
+/* ---- replicas that race for one key, or for one call under different keys */
 
 struct racer {
     struct test_pool replica;
     pthread_barrier_t *barrier;
-    bool includes; /* granted leases, so that accounts become idle again */
-    struct lease leases[ROUNDS];
+    size_t number;
+    bool by_call;
+    struct grant grants[ROUNDS];
     pthread_t thread;
 };
 
@@ -394,82 +593,98 @@ static void *race(void *context)
 {
     struct racer *racer = context;
     for (int round = 0; round < ROUNDS; round++) {
-        AUTO_FREE char *key = mem_format("round %d", round);
+        AUTO_FREE char *text = mem_format("round %d", round),
+                       *key = mem_format("%d %zu", round, racer->number);
         struct asked asked;
-        ask_keyed(&racer->replica, &asked, key, "body");
+        if (racer->by_call)
+            ask_call(&racer->replica, &asked, text, key, true);
+        else
+            ask_keyed(&racer->replica, &asked, text, "body");
         pthread_barrier_wait(racer->barrier);
         while (asked.grant.state == GRANT_OPEN)
             if (test_pool_grant(&racer->replica, &asked, 1, NULL) != ERR_OK)
                 abort();
-        racer->leases[round] = asked.grant.lease;
+        racer->grants[round] = asked.grant;
         sample_wipe(&asked.sample);
         pthread_barrier_wait(racer->barrier);
-        if (racer->includes) {
-            const struct lease *lease = &racer->leases[round];
-            test_pool_include(racer->replica.db, &lease, 1);
-        }
+        const struct lease *lease = &racer->grants[round].lease;
+        if (racer->by_call ? !asked.grant.is_of_another : racer->number == 0)
+            test_pool_include(racer->replica.db, &lease, 1); /* so accounts become idle again */
         pthread_barrier_wait(racer->barrier);
     }
     return NULL;
 }
 
-static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it(void **state)
+static void race_for_leases(struct test_pool *pool, bool by_call)
 {
-    struct test_pool *pool = *state;
     static struct racer racers[REPLICAS];
     pthread_barrier_t barrier;
     pthread_barrier_init(&barrier, NULL, REPLICAS);
     for (size_t i = 0; i < REPLICAS; i++) {
-        racers[i] = (struct racer){.replica = *pool, .barrier = &barrier, .includes = i == 0};
+        racers[i] = (struct racer){.replica = *pool, .barrier = &barrier, .number = i, .by_call = by_call};
         racers[i].replica.db = test_db_open(&pool->test);
-    }
-    for (size_t i = 0; i < REPLICAS; i++)
         assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    }
     for (size_t i = 0; i < REPLICAS; i++)
         pthread_join(racers[i].thread, NULL);
     assert_int_equal(lease_rows(pool), ROUNDS);
-    for (size_t i = 0; i < REPLICAS; i++) {
-        for (int round = 0; round < ROUNDS; round++)
-            assert_same_lease(&racers[i].leases[round], &racers[0].leases[round]);
-        db_free(racers[i].replica.db);
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct lease *first = &racers[0].grants[round].lease;
+        size_t own = 0;
+        for (size_t i = 0; i < REPLICAS; i++) {
+            const struct grant *grant = &racers[i].grants[round];
+            own += !grant->is_of_another;
+            assert_true(hash_equal(&grant->lease.hash, &first->hash));
+            if (!by_call)
+                assert_same_lease(&grant->lease, first);
+        }
+        assert_int_equal(own, by_call ? 1 : REPLICAS);
+        for (size_t i = 0; i < REPLICAS; i++)
+            lease_wipe(&racers[i].grants[round].lease);
     }
     for (size_t i = 0; i < REPLICAS; i++)
-        for (int round = 0; round < ROUNDS; round++)
-            lease_wipe(&racers[i].leases[round]);
+        db_free(racers[i].replica.db);
     pthread_barrier_destroy(&barrier);
 }
+
+static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it(void **state)
+{
+    race_for_leases(*state, false);
+}
+
+static void of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash(void **state)
+{
+    race_for_leases(*state, true);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, test_pool_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes,
-            set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on,
-            set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_retry_needs_no_idle_account, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            the_envelope_is_read_only_for_the_same_body, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_clients_do_not_share_keys, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_key_that_took_no_lease_is_free, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it, set_up,
-            test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_key_locked_by_another_transaction_blocks_no_batch, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_a_rolled_back_grant_leaves_no_key, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease,
-            set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_retry_gets_its_lease_only_after_a_commit, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_retry_that_would_be_refused_now_still_gets_its_lease, set_up, test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(
-            DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later, set_up,
-            test_pool_tear_down),
-        cmocka_unit_test_setup_teardown(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it,
-            set_up, test_pool_tear_down),
+        TEST(DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes),
+        TEST(DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on),
+        TEST(DL9_a_retry_needs_no_idle_account),
+        TEST(the_envelope_is_read_only_for_the_same_body),
+        TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing),
+        TEST(DL9_clients_do_not_share_keys),
+        TEST(DL9_a_key_that_took_no_lease_is_free),
+        TEST(DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it),
+        TEST(DL9_a_key_locked_by_another_transaction_blocks_no_batch),
+        TEST(DL9_a_rolled_back_grant_leaves_no_key),
+        TEST(DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease),
+        TEST(DL9_a_retry_gets_its_lease_only_after_a_commit),
+        TEST(DL9_a_retry_that_would_be_refused_now_still_gets_its_lease),
+        TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later),
+        TEST(a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash),
+        TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again),
+        TEST(a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others),
+        TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed),
+        TEST(clients_do_not_share_calls),
+        TEST(a_repeat_that_would_be_refused_now_still_gets_the_hash),
+        TEST(a_call_whose_first_request_is_refused_is_free_for_the_next),
+        TEST(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it),
+        TEST(of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash),
     };
-    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+    return cmocka_run_group_tests_name("idempotency", tests, test_pg_start, test_pg_stop);
 }

@@ -1,25 +1,29 @@
 /*
  * What a grant leases and what it refuses, with a real PostgreSQL and a real key process. Failures are in
- * test_lease_faults, concurrent replicas in test_lease_race.
+ * test_lease_faults, concurrent replicas in test_lease_race, which accounts are claimed in
+ * tests/sql/lease.sql.
  */
+#include "support/keyd.h"
 #include "support/pool.h"
+
+#include <stdio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "grant/bump.h"
+#include "stellar/envelope_build.h"
+#include "support/proxy.h"
 
 #define ACCOUNTS 12
+#define LEAST 200 /* the least fee of a fee bump of a payment */
 
 static int set_up(void **state)
 {
-    return test_pool_set_up(state, ACCOUNTS);
-}
-
-static void grant(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    enum err e = test_pool_grant(pool, asked, count, &detail);
-    if (e != ERR_OK)
-        fail_msg("%s %s", err_code(e), detail.text);
+    const int failed = test_pool_set_up(state, ACCOUNTS);
+    struct test_pool *pool = *state;
+    pool->settings.limits.bump_base_fee_stroops = 100;
+    pool->settings.limits.max_bump_fee_stroops = keyd_test_settings().max_bump_fee_stroops;
+    return failed;
 }
 
 static uint64_t now_s(const struct test_pool *pool)
@@ -29,35 +33,27 @@ static uint64_t now_s(const struct test_pool *pool)
 
 /* ---- the lease */
 
-static void a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other(void **state)
+static void a_lease_is_signed_for_its_account_and_stored_as_signed(void **state)
 {
     struct test_pool *pool = *state;
     struct asked asked;
     ask(pool, &asked);
-    grant(pool, &asked, 1);
+    test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     const struct lease *lease = &asked.grant.lease;
     assert_lease_signed(pool, lease);
     assert_int_equal(lease->sequence, ((int64_t)1000 << 32) + 1);
     assert_int_equal(lease->sequence_ledger, 1000);
-    assert_int_equal(
-        test_db_number(&pool->test,
-            "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON a.lease_hash = "
-            "l.hash"
-            " AND a.public_key = l.account AND l.sequence = a.sequence + 1 AND l.settled_at IS NULL"
-            " AND extract(epoch FROM a.locked_until) = l.max_time AND l.max_ledger IS NULL"
-            " AND a.locked_at BETWEEN now() - interval '60 s' AND now()"
-            " AND l.max_time BETWEEN extract(epoch FROM a.locked_at) + 59 AND extract(epoch FROM "
-            "a.locked_at) + 61"
-            " AND l.request_id = 'request'"),
-        1);
+    assert_int_equal(test_db_broken_rules(pool->db), 0);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
     assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT hash, envelope FROM fairway.lease_history"), &rows, &detail),
+        db_query(pool->db, DB_SQL0("SELECT hash, envelope, request_id FROM fairway.lease_history"), &rows,
+            &detail),
         ERR_OK);
     assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(lease->hash.bytes)));
     assert_true(bytes_equal(db_bytea(rows, 0, 1), buf_bytes(&lease->envelope)));
+    assert_string_equal(db_text(rows, 0, 2), "request");
     asked_wipe(&asked);
 }
 
@@ -69,7 +65,7 @@ static void the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledge
     for (int round = 1; round <= 3; round++) {
         struct asked asked;
         ask(pool, &asked);
-        grant(pool, &asked, 1);
+        test_pool_decide(pool, &asked, 1);
         const struct lease *lease = &asked.grant.lease;
         assert_int_equal(asked.grant.state, GRANT_DONE);
         assert_true(public_key_equal(&lease->account, &pool->accounts[0]));
@@ -96,7 +92,7 @@ static void bounds_of_the_client_are_kept_and_recorded(void **state)
                               .min_ledger = 900,
                               .max_ledger = 1050});
     ask_sample(pool, &asked);
-    grant(pool, &asked, 1);
+    test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     assert_lease_signed(pool, &asked.grant.lease);
     assert_int_equal(envelope_decode(buf_bytes(&asked.grant.lease.envelope), &envelope, &detail), ERR_OK);
@@ -107,44 +103,6 @@ static void bounds_of_the_client_are_kept_and_recorded(void **state)
     assert_true(bytes_equal(envelope.operations, asked.sample.view.operations));
     assert_int_equal(test_db_number(&pool->test, "SELECT max_ledger FROM fairway.lease_history"), 1050);
     asked_wipe(&asked);
-}
-
-/* ---- which accounts are leased */
-
-static void the_last_idle_account_is_claimed_and_the_other_grants_stay_open(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[ACCOUNTS + 3];
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        ask(pool, &asked[i]);
-    grant(pool, asked, ACCOUNTS - 1);
-    grant(pool, asked + ACCOUNTS - 1, 4); /* one is idle */
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        assert_int_equal(asked[i].grant.state, i < ACCOUNTS ? GRANT_DONE : GRANT_OPEN);
-    assert_int_equal(leased_accounts(pool), ACCOUNTS);
-    grant(pool, asked + ACCOUNTS, 3);
-    assert_int_equal(asked[ACCOUNTS].grant.state, GRANT_OPEN);
-    assert_int_equal(lease_rows(pool), ACCOUNTS);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-static void only_active_accounts_are_leased(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[ACCOUNTS];
-    test_db_exec(&pool->test,
-        "UPDATE fairway.channel_accounts SET state = CASE slot WHEN 0 THEN 'quarantined' WHEN 1 THEN "
-        "'retiring'"
-        " WHEN 2 THEN 'creating' ELSE 'retired' END, quarantine_reason = CASE slot WHEN 0 THEN 'test' END,"
-        " slot = CASE WHEN slot < 3 THEN slot END WHERE slot <> 7");
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        ask(pool, &asked[i]);
-    grant(pool, asked, ARRAY_LEN(asked));
-    assert_int_equal(asked[0].grant.state, GRANT_DONE);
-    assert_true(public_key_equal(&asked[0].grant.lease.account, &pool->accounts[7]));
-    assert_int_equal(asked[1].grant.state, GRANT_OPEN);
-    assert_int_equal(lease_rows(pool), 1);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 /* ---- items that fail alone */
@@ -169,7 +127,7 @@ static void an_operation_of_a_pool_account_is_refused_alone(void **state)
     ask(pool, &asked[1]);
     ask_operation_of(pool, &asked[2], MUXED, 3);
     ask_operation_of(pool, &asked[3], PLAIN, 4); /* whatever its state */
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         assert_int_equal(asked[i].grant.state, i == 1 ? GRANT_DONE : GRANT_REFUSED);
         if (i != 1)
@@ -185,13 +143,13 @@ static void a_batch_of_refusals_leases_nothing(void **state)
     struct asked asked[3];
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         ask_operation_of(pool, &asked[i], PLAIN, i);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         assert_int_equal(asked[i].grant.state, GRANT_REFUSED);
     assert_nothing_leased(pool);
     asked_wipe(&asked[0]);
     ask(pool, &asked[0]);
-    grant(pool, asked, 1); /* the connection is not left in a transaction */
+    test_pool_decide(pool, asked, 1); /* the connection is not left in a transaction */
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
@@ -240,7 +198,7 @@ static void DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_n
     size_t good = 0;
     for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
         ask_bounds(pool, &asked[i], &bounds[i], now);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     const uint64_t later = now_s(pool);
     for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
         const struct grant *granted = &asked[i].grant;
@@ -275,7 +233,7 @@ static void an_item_that_the_key_process_refuses_fails_alone(void **state)
         ask_sample(pool, &asked[i]);
     }
     assert_int_equal(log_set_level("error"), ERR_OK);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
     assert_int_equal(asked[1].grant.state, GRANT_REFUSED);
     assert_int_equal(asked[2].grant.state, GRANT_DONE);
@@ -293,7 +251,7 @@ static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_r
         " WHERE slot = 5) WHERE slot = 4"); /* another account's */
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         ask(pool, &asked[i]);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     size_t done = 0;
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         assert_int_not_equal(asked[i].grant.state, GRANT_REFUSED);
@@ -319,7 +277,7 @@ static void DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_
     pool->settings.key_id_count = 1;
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         ask(pool, &asked[i]);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     assert_nothing_leased(pool);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
@@ -327,7 +285,7 @@ static void DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_
                          &rows, &detail),
         ERR_OK);
     pool->settings.key_ids[0] = db_text(rows, 0, 0);
-    grant(pool, asked, ARRAY_LEN(asked));
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
     assert_int_equal(leased_accounts(pool), 2);
     assert_int_equal(
         test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"),
@@ -354,7 +312,7 @@ static void assert_granted(struct test_pool *pool)
 {
     struct asked asked;
     ask(pool, &asked);
-    grant(pool, &asked, 1);
+    test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     asked_wipe(&asked);
 }
@@ -483,15 +441,178 @@ static void DL11_DL12_H3_hostile_defaults_change_nothing(void **state)
         ARRAY_LEN(hostile_defaults));
 }
 
+/* ---- leases that fairway itself sends: lease, fee bump and submission are committed together or not at all,
+ * and a bid that a limit forbids takes no account */
+
+static void ask_to_send(const struct test_pool *pool, struct asked *asked, int64_t max_fee_stroops)
+{
+    ask(pool, asked);
+    asked->request.submits = true;
+    asked->request.max_fee_stroops = max_fee_stroops;
+    snprintf(asked->request.client, sizeof asked->request.client, "wallet");
+}
+
+static int64_t rows(const struct test_pool *pool, const char *table)
+{
+    AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.%s", table);
+    return test_db_number(&pool->test, sql);
+}
+
+/* The row says what is to be sent, in the bytes that the grant has. */
+static void assert_submitted(struct test_pool *pool, const struct lease *lease, int64_t bid)
+{
+    AUTO_ROWS row = NULL;
+    struct envelope view;
+    assert_int_equal(lease->bid_stroops, bid);
+    assert_int_equal(
+        db_query(pool->db,
+            DB_SQL("SELECT s.envelope, s.bid_envelope, s.bid_hash, s.bid, s.round_ledger, s.due_ledger"
+                   " FROM fairway.submissions s JOIN fairway.fee_bumps b ON b.hash = s.bid_hash"
+                   " AND b.lease_hash = s.lease_hash AND b.fee = s.bid WHERE s.lease_hash = $1",
+                DB_BYTEA(BYTES_OF(lease->hash.bytes))),
+            &row, NULL),
+        ERR_OK);
+    assert_int_equal(db_count(row), 1);
+    assert_true(bytes_equal(db_bytea(row, 0, 0), buf_bytes(&lease->envelope)));
+    assert_true(bytes_equal(db_bytea(row, 0, 1), buf_bytes(&lease->bid)));
+    assert_true(bytes_equal(db_bytea(row, 0, 2), BYTES_OF(lease->bid_hash.bytes)));
+    assert_int_equal(db_i64(row, 0, 3), bid);
+    assert_int_equal(db_i64(row, 0, 4), lease->sent_ledger);
+    assert_int_equal(db_i64(row, 0, 5), lease->sent_ledger + 1);
+    assert_int_equal(envelope_decode(buf_bytes(&lease->bid), &view, NULL), ERR_OK);
+    const struct hash inner = envelope_hash(&pool->settings.network, &view);
+    assert_int_equal(view.form, ENVELOPE_FEE_BUMP);
+    assert_true(hash_equal(&inner, &lease->hash));
+}
+
+static void a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[4];
+    const int64_t caps[] = {0, 5000, LEAST + SUBMIT_RAISES, 0};
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+        ask_to_send(pool, &asked[i], caps[i]);
+    asked[3].request.submits = false;
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
+    assert_submitted(pool, &asked[0].grant.lease, LEAST);
+    assert_submitted(pool, &asked[1].grant.lease, 5000 - SUBMIT_RAISES);
+    assert_submitted(pool, &asked[2].grant.lease, LEAST);
+    assert_int_equal(asked[3].grant.lease.bid_stroops, 0);
+    assert_int_equal(rows(pool, "submissions"), 3);
+    assert_int_equal(rows(pool, "fee_bumps"), 3);
+    asked_wipe_all(asked, ARRAY_LEN(asked));
+}
+
+static void a_bid_that_is_refused_takes_no_account(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[4];
+    const int64_t most = pool->settings.limits.max_bump_fee_stroops;
+    const int64_t caps[] = {LEAST - 1, most + 1, 5000, 5000};
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        ask_to_send(pool, &asked[i], caps[i]);
+        asked[i].request.limits.most[LIMIT_STROOPS_PER_DAY] = 9000;
+    }
+    test_pool_decide(pool, asked, ARRAY_LEN(asked));
+    assert_int_equal(asked[0].grant.error, ERR_FEE_BELOW_MINIMUM);
+    assert_int_equal(asked[1].grant.error, ERR_FEE_EXCEEDS_MAXIMUM);
+    assert_int_equal(asked[2].grant.state, GRANT_DONE);
+    assert_int_equal(asked[3].grant.state, GRANT_REFUSED); /* with the bid before it, above its day's limit */
+    assert_int_equal(asked[3].grant.limit, LIMIT_STROOPS_PER_DAY);
+    assert_int_equal(leased_accounts(pool), 1);
+    asked_wipe_all(asked, ARRAY_LEN(asked));
+}
+
+static void a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2], later;
+    test_db_exec(&pool->test, "SELECT fairway.write_funds(1, 10000, 0, 0, 0, 10000)");
+    for (size_t i = 0; i < 2; i++)
+        ask_to_send(pool, &asked[i], 6000);
+    test_pool_decide(pool, asked, 2);
+    assert_submitted(pool, &asked[0].grant.lease, 6000 - SUBMIT_RAISES);
+    assert_submitted(pool, &asked[1].grant.lease, LEAST);
+    ask_to_send(pool, &later, 6000);
+    test_pool_decide(pool, &later, 1);
+    assert_submitted(pool, &later.grant.lease, LEAST);
+    asked_wipe_all(asked, 2);
+    asked_wipe(&later);
+}
+
+/* As when another replica has recorded a fee bump of the client between both round trips. */
+static void a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    struct detail detail = {0};
+    test_db_exec(&pool->test,
+        "CREATE FUNCTION public.spend() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO fairway.client_fees (client, day, stroops) VALUES ('wallet', '2999-01-01', 9000);"
+        " RETURN NULL; END $$;"
+        "CREATE TRIGGER spend AFTER INSERT ON fairway.leases FOR EACH STATEMENT"
+        " EXECUTE FUNCTION public.spend()");
+    ask_to_send(pool, &asked[0], 5000);
+    asked[0].request.limits.most[LIMIT_STROOPS_PER_DAY] = 9000;
+    ask(pool, &asked[1]);
+    assert_int_equal(test_pool_grant(pool, asked, 2, &detail), ERR_SERIALIZATION);
+    assert_nothing_leased(pool);
+    test_db_exec(&pool->test,
+        "DROP TRIGGER spend ON fairway.leases;"
+        "INSERT INTO fairway.client_fees (client, day, stroops) VALUES ('wallet', '2999-01-01', 9000)");
+    test_pool_decide(pool, asked, 2); /* as the engine does */
+    assert_int_equal(asked[0].grant.limit, LIMIT_STROOPS_PER_DAY);
+    assert_int_equal(asked[1].grant.state, GRANT_DONE);
+    assert_int_equal(leased_accounts(pool), 1);
+    asked_wipe_all(asked, 2);
+}
+
+/* Of a lease above its client's limit, record_leases records nothing: so there is no bid of it either. */
+static void what_is_not_recorded_has_no_bid(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    test_db_exec(&pool->test, "CREATE FUNCTION public.open() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                              " NEW.open_leases := 1; RETURN NEW; END $$;"
+                              "CREATE TRIGGER open BEFORE INSERT ON fairway.client_usage FOR EACH ROW "
+                              "EXECUTE FUNCTION public.open()");
+    for (size_t i = 0; i < 2; i++) {
+        ask_to_send(pool, &asked[i], 0);
+        asked[i].request.limits.most[LIMIT_OPEN_LEASES] = 2;
+    }
+    test_pool_decide(pool, asked, 2);
+    assert_submitted(pool, &asked[0].grant.lease, LEAST);
+    assert_int_equal(asked[1].grant.limit, LIMIT_OPEN_LEASES);
+    assert_int_equal(asked[1].grant.lease.bid_stroops, 0);
+    assert_int_equal(rows(pool, "submissions"), 1);
+    assert_int_equal(rows(pool, "fee_bumps"), 1);
+    asked_wipe_all(asked, 2);
+}
+
+static void after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    struct detail detail = {0};
+    struct proxy *proxy = proxy_new(test_pg_port());
+    struct test_pool replica = *pool;
+    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
+    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_bids"); /* in one packet with COMMIT */
+    ask_to_send(pool, &asked, 5000);
+    assert_int_equal(test_pool_grant(&replica, &asked, 1, &detail), ERR_OK);
+    assert_submitted(pool, &asked.grant.lease, 5000 - SUBMIT_RAISES);
+    db_free(replica.db);
+    proxy_free(proxy);
+    asked_wipe(&asked);
+}
+
 int main(void)
 {
 #define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
-        GRANTS(a_lease_is_signed_for_its_account_and_both_rows_refer_to_each_other),
+        GRANTS(a_lease_is_signed_for_its_account_and_stored_as_signed),
         GRANTS(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger),
         GRANTS(bounds_of_the_client_are_kept_and_recorded),
-        GRANTS(the_last_idle_account_is_claimed_and_the_other_grants_stay_open),
-        GRANTS(only_active_accounts_are_leased),
         GRANTS(an_operation_of_a_pool_account_is_refused_alone),
         GRANTS(a_batch_of_refusals_leases_nothing),
         GRANTS(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
@@ -504,6 +625,12 @@ int main(void)
         GRANTS(H18_grants_stop_when_clock_and_close_time_are_far_apart),
         GRANTS(H18_now_is_the_later_of_clock_and_last_close_time),
         GRANTS(DL11_DL12_H3_hostile_defaults_change_nothing),
+        GRANTS(a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission),
+        GRANTS(a_bid_that_is_refused_takes_no_account),
+        GRANTS(a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones),
+        GRANTS(a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid),
+        GRANTS(what_is_not_recorded_has_no_bid),
+        GRANTS(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed),
     };
     return cmocka_run_group_tests_name("pool/lease", tests, test_pg_start, test_pg_stop);
 }

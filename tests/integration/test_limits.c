@@ -11,12 +11,14 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/fee_bump.h"
 #include "support/proxy.h"
 #include "slowness.h"
 
 #define ACCOUNTS 40
 #define REPLICAS 6
 #define BATCHES 60
+#define BIDS 150
 #define BATCH_MAX 8
 #define CLIENTS 4
 #define OPEN_MAX 7
@@ -57,20 +59,12 @@ static void ask_call(const struct test_pool *pool, struct asked *asked, const ch
     asked->request.limits.most[LIMIT_CONTRACT_PERCENT] = CONTRACT_PERCENT;
 }
 
-static void grant_on(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    enum err e = test_pool_grant(pool, asked, count, &detail);
-    if (e != ERR_OK)
-        fail_msg("%s %s", err_code(e), detail.text);
-}
-
 /* Grants one lease of this client or refuses it; returns whether it was granted. */
 static bool grant_one(struct test_pool *pool, const char *client, int64_t open_max)
 {
     struct asked asked;
     ask_limited(pool, &asked, client, open_max);
-    grant_on(pool, &asked, 1);
+    test_pool_decide(pool, &asked, 1);
     const bool done = asked.grant.state == GRANT_DONE;
     if (!done)
         assert_int_equal(asked.grant.error, ERR_LIMIT_EXCEEDED);
@@ -257,39 +251,6 @@ static void DL8_sessions_that_are_killed_leave_no_wrong_count(void **state)
     assert_counts_are_true(pool);
 }
 
-static void DL8_a_client_above_its_limit_fails_no_lease_of_another(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2];
-    for (int i = 0; i < 3; i++)
-        assert_true(grant_one(pool, "full", 3));
-    ask_limited(pool, &asked[0], "full", 1); /* it was lowered */
-    ask_limited(pool, &asked[1], "other", 1);
-    grant_on(pool, asked, 2);
-    assert_int_equal(asked[0].grant.error, ERR_LIMIT_EXCEEDED);
-    assert_int_equal(asked[1].grant.state, GRANT_DONE);
-    asked_wipe_all(asked, 2);
-    assert_counts_are_true(pool);
-}
-
-static void DL8_each_client_is_counted_and_nobody_is_not(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[3];
-    for (size_t i = 0; i < 3; i++)
-        ask_limited(pool, &asked[i], i == 2 ? "" : "unlimited", 0);
-    grant_on(pool, asked, 3);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT sum(open_leases)::int8 FROM fairway.client_usage"), 2);
-    assert_counts_are_true(pool);
-    const struct lease *ended = &asked[0].grant.lease;
-    test_pool_include(pool->db, &ended, 1);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT sum(open_leases)::int8 FROM fairway.client_usage"), 1);
-    assert_counts_are_true(pool);
-    asked_wipe_all(asked, 3);
-}
-
 /* ---- another session, which holds a lock */
 
 /* It has run this and not committed, as another replica. */
@@ -332,7 +293,7 @@ static void grant_beside(struct holder *holder, struct test_pool *pool, struct a
 {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, take_and_commit, holder), 0);
-    grant_on(pool, asked, count);
+    test_pool_decide(pool, asked, count);
     pthread_join(thread, NULL);
     assert_int_equal(holder->error, ERR_OK);
     db_free(holder->db);
@@ -391,45 +352,6 @@ static int64_t counted(const struct test_pool *pool, const char *client, const c
     return test_db_number(&pool->test, sql);
 }
 
-static void end_all(struct test_pool *pool, const struct asked asked[], size_t count)
-{
-    const struct lease *ended[GRANT_BATCH_MAX];
-    size_t granted = 0;
-    for (size_t i = 0; i < count; i++)
-        if (asked[i].grant.state == GRANT_DONE)
-            ended[granted++] = &asked[i].grant.lease;
-    test_pool_include(pool->db, ended, granted);
-    assert_counts_are_true(pool);
-}
-
-static void DL8_each_contract_of_a_client_has_its_share_of_the_pool(void **state)
-{
-    static const struct {
-        const char *client, *contract;
-        bool granted;
-    } items[] = {{"a", "C1", true}, {"a", "C1", true}, {"a", "C2", true}, {"a", "C1", true},
-        {"a", "C1", true}, {"a", "C1", false}, {"a", "C2", true}, {"a", "", true}, {"b", "C1", true},
-        {"a", "C1", false}};
-    struct test_pool *pool = *state;
-    struct asked asked[ARRAY_LEN(items)];
-    for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < ARRAY_LEN(items); i++)
-            ask_call(pool, &asked[i], items[i].client, 0, items[i].contract);
-        grant_on(pool, asked, ARRAY_LEN(items));
-        for (size_t i = 0; i < ARRAY_LEN(items); i++) {
-            assert_int_equal(asked[i].grant.state, items[i].granted ? GRANT_DONE : GRANT_REFUSED);
-            assert_int_equal(asked[i].grant.limit, items[i].granted ? LIMIT_NONE : LIMIT_CONTRACT_PERCENT);
-        }
-        assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX);
-        assert_int_equal(counted(pool, "a", "C2"), 2);
-        assert_int_equal(counted(pool, "b", "C1"), 1);
-        assert_counts_are_true(pool);
-        end_all(pool, asked, ARRAY_LEN(items)); /* and all may be leased again */
-        assert_int_equal(counted(pool, "a", "C1"), -1);
-        asked_wipe_all(asked, ARRAY_LEN(items));
-    }
-}
-
 /* What a replica reads before its batch is old when it records: the row of the contract, and how many leases
  * the client has, which those that the contract refuses do not take. */
 static void DL8_of_two_batches_at_once_a_contract_gets_its_share_only(void **state)
@@ -455,35 +377,8 @@ static void DL8_of_two_batches_at_once_a_contract_gets_its_share_only(void **sta
     assert_int_equal(counted(pool, "a", "C2"), 1);
     assert_int_equal(counted(pool, "a", "C3"), -1); /* no row stays behind */
     test_db_exec(&pool->test, "SELECT fairway.count_leases('{a,a,a,a/C1,a/C1,a/C1}', -1)");
-    end_all(pool, asked, ARRAY_LEN(items));
+    assert_counts_are_true(pool);
     asked_wipe_all(asked, ARRAY_LEN(items));
-}
-
-static void DL8_a_lease_is_given_back_where_it_was_counted_whatever_the_limits_are_then(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[CONTRACT_MAX + 2];
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-        ask_call(pool, &asked[i], "a", 0, "C1");
-        asked[i].request.limits.most[LIMIT_CONTRACT_PERCENT] = i < 2 ? 0 : CONTRACT_PERCENT;
-    }
-    grant_on(pool, asked, 2); /* without the limit */
-    assert_int_equal(counted(pool, "a", "C1"), -1);
-    grant_on(pool, asked + 2, CONTRACT_MAX);
-    assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX);
-    assert_int_equal(leased_accounts(pool), ARRAY_LEN(asked));
-    end_all(pool, asked, 3); /* one of those that are counted */
-    assert_int_equal(counted(pool, "a", "C1"), CONTRACT_MAX - 1);
-    end_all(pool, asked + 3, CONTRACT_MAX - 1);
-    assert_int_equal(counted(pool, "a", "C1"), -1);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-static struct db *open_through(const struct proxy *proxy, const struct test_pool *pool)
-{
-    const char *url = pool->test.url, *port = strrchr(url, ':'), *path = strrchr(url, '/');
-    AUTO_FREE char *through = mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(proxy), path);
-    return db_new(&(struct db_settings){.url = through, .name = "through a proxy"});
 }
 
 static void DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused(void **state)
@@ -491,7 +386,7 @@ static void DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused(v
     const struct test_pool *pool = *state;
     struct test_pool replica = *pool;
     struct proxy *proxy = proxy_new(test_pg_port());
-    replica.db = open_through(proxy, pool);
+    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
     proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
     record_what_is_left(&replica);
     db_free(replica.db);
@@ -544,11 +439,11 @@ static void DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own(
     for (size_t i = 0; i < 4; i++)
         ask_until(pool, &asked[i], clients[i], max_time_s);
     ask_until(pool, &rival.asked, "rival", max_time_s);
-    replica.db = open_through(proxy, pool);
+    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
     db_set_deadline(replica.db, clock_ms() + slower(LOST_REPLY_MS));
     proxy_arm(proxy, PROXY_SILENT_AFTER, "fairway.record_leases");
     assert_int_equal(pthread_create(&thread, NULL, grant_what_is_idle, &rival), 0);
-    grant_on(&replica, asked, 4);
+    test_pool_decide(&replica, asked, 4);
     pthread_join(thread, NULL);
     assert_int_equal(rival.asked.grant.state, GRANT_DONE);
     for (size_t i = 0; i < 4; i++)
@@ -561,21 +456,173 @@ static void DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own(
     proxy_free(proxy);
 }
 
+/* ---- fee bumps */
+
+/* A fee bump of a lease of `client`; number makes its hash unlike others'. */
+static struct fee_bump_item bump_item(
+    const struct lease *lease, const char *client, int64_t number, int64_t fee, struct limits limits)
+{
+    return (struct fee_bump_item){.lease = lease->hash,
+        .source = lease->account,
+        .sequence = lease->sequence,
+        .client = client,
+        .limits = limits,
+        .hash = sha256((struct bytes){(const uint8_t *)&number, sizeof number}),
+        .fee_stroops = fee};
+}
+
+/* As a batch does it, without signing. Errors of the call are the item's. */
+static void find_and_record(struct db *db, struct fee_bump_item *item)
+{
+    const struct hash hash = item->hash;
+    const int64_t fee = item->fee_stroops;
+    enum err e;
+    do { /* as the engine does */
+        e = fee_bumps_find(db, item, 1, NULL);
+        item->hash = hash;
+        item->fee_stroops = fee;
+        if (e == ERR_OK && item->error == ERR_OK) {
+            item->limit = limit_of_fee_bump(
+                &item->limits, fee, item->bumps, item->highest_stroops, item->spent_stroops);
+            item->error = limit_refuse(item->limit, &item->limits, &item->detail);
+        }
+        if (e == ERR_OK && item->error == ERR_OK)
+            e = fee_bumps_record(db, item, 1, NULL);
+    } while (e == ERR_SERIALIZATION);
+    if (e != ERR_OK)
+        item->error = e;
+}
+
+#define BUMPS_MAX(n) ((struct limits){.most = {[LIMIT_FEE_BUMPS] = (n)}})
+#define DAY_MAX(n) ((struct limits){.most = {[LIMIT_STROOPS_PER_DAY] = (n)}})
+
+struct bidder {
+    struct test_pool *pool;
+    const struct lease *leases;
+    size_t lease_count;
+    struct limits limits;
+    unsigned seed;
+    pthread_t thread;
+};
+
+static char client_of(size_t lease)
+{
+    return (char)('a' + lease % CLIENTS);
+}
+
+static void lease_to_clients(struct test_pool *pool, struct asked asked[], size_t count)
+{
+    struct detail detail = {0};
+    for (size_t i = 0; i < count; i++) {
+        ask(pool, &asked[i]);
+        asked[i].request.client[0] = client_of(i);
+    }
+    if (test_pool_grant(pool, asked, count, &detail) != ERR_OK)
+        fail_msg("%s", detail.text);
+}
+
+static void *bid(void *context)
+{
+    struct bidder *bidder = context;
+    struct db *db = test_db_open(&bidder->pool->test);
+    int64_t next = (int64_t)bidder->seed << 32;
+    for (int i = 0; i < BIDS; i++) {
+        const size_t at = (size_t)rand_r(&bidder->seed) % bidder->lease_count;
+        const int64_t fee = 20000 + rand_r(&bidder->seed) % 50000;
+        const char client[] = {client_of(at), '\0'};
+        struct fee_bump_item item = bump_item(&bidder->leases[at], client, next++, fee, bidder->limits);
+        find_and_record(db, &item);
+        if (item.error != ERR_OK && item.limit == LIMIT_NONE)
+            abort(); /* cmocka's assertions work on the main thread only */
+    }
+    db_free(db);
+    return NULL;
+}
+
+/* Bids of many replicas for leases of CLIENTS clients. */
+static void run_bidders(
+    struct test_pool *pool, struct asked asked[], size_t lease_count, struct limits limits)
+{
+    struct bidder bidders[REPLICAS];
+    struct lease *leases AUTO_FREE = NEW_ARRAY(lease_count, struct lease);
+    lease_to_clients(pool, asked, lease_count);
+    for (size_t i = 0; i < lease_count; i++)
+        leases[i] = asked[i].grant.lease;
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        bidders[i] = (struct bidder){pool, leases, lease_count, limits, i, 0};
+        assert_int_equal(pthread_create(&bidders[i].thread, NULL, bid, &bidders[i]), 0);
+    }
+    for (size_t i = 0; i < REPLICAS; i++)
+        pthread_join(bidders[i].thread, NULL);
+}
+
+static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    run_bidders(pool, asked, 2, BUMPS_MAX(9));
+    assert_int_equal(test_db_number(&pool->test, "SELECT sum((n = 9)::int)::int8 FROM (SELECT count(*) AS n"
+                                                 " FROM fairway.fee_bumps GROUP BY lease_hash) b"),
+        2);
+    asked_wipe_all(asked, 2);
+}
+
+static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    test_pool_grant_all(pool, &asked, 1);
+    struct holder holder = {.test = &pool->test,
+        .db = open_writer(pool,
+            "SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"
+            " fairway.record_fee_bumps(ARRAY[sha256('other')], ARRAY[a.lease_hash], ARRAY[20000],"
+            " ARRAY[a.public_key], ARRAY[a.lease_client], ARRAY[1], ARRAY[0])"
+            " WHERE a.lease_hash IS NOT NULL"),
+        .needs = "SELECT"};
+    pthread_t thread;
+    struct fee_bump_item item = bump_item(&asked.grant.lease, "", 1, 40000, BUMPS_MAX(1));
+    assert_int_equal(pthread_create(&thread, NULL, take_and_commit, &holder), 0);
+    find_and_record(pool->db, &item);
+    pthread_join(thread, NULL);
+    assert_int_equal(item.limit, LIMIT_FEE_BUMPS);
+    assert_int_equal(item.error, ERR_LIMIT_REACHED);
+    db_free(holder.db);
+    asked_wipe(&asked);
+}
+
+static void DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit(void **state)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[ACCOUNTS];
+    run_bidders(pool, asked, ACCOUNTS, DAY_MAX(300000));
+    /* of each lease the highest */
+    assert_int_equal(test_db_number(&pool->test,
+                         "SELECT count(*) FROM fairway.client_fees c WHERE c.stroops > 300000 OR c.stroops <>"
+                         " (SELECT sum(f.highest) FROM (SELECT max(b.fee) AS highest FROM fairway.fee_bumps b"
+                         "   JOIN fairway.leases l ON l.hash = b.lease_hash WHERE l.client = c.client"
+                         "   GROUP BY b.lease_hash) f)"),
+        0);
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_fees"), CLIENTS);
+    assert_int_equal(test_db_number(&pool->test, "SELECT deadlocks::int8 FROM pg_stat_database"
+                                                 " WHERE datname = current_database()"),
+        0);
+    asked_wipe_all(asked, ACCOUNTS);
+}
+
 int main(void)
 {
 #define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         LIMITS_TEST(DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit),
         LIMITS_TEST(DL8_sessions_that_are_killed_leave_no_wrong_count),
-        LIMITS_TEST(DL8_a_client_above_its_limit_fails_no_lease_of_another),
-        LIMITS_TEST(DL8_each_client_is_counted_and_nobody_is_not),
         LIMITS_TEST(DL8_who_waits_for_a_new_client_holds_no_other),
         LIMITS_TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients),
-        LIMITS_TEST(DL8_each_contract_of_a_client_has_its_share_of_the_pool),
         LIMITS_TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only),
-        LIMITS_TEST(DL8_a_lease_is_given_back_where_it_was_counted_whatever_the_limits_are_then),
         LIMITS_TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused),
         LIMITS_TEST(DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own),
+        LIMITS_TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit),
+        LIMITS_TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded),
+        LIMITS_TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit),
     };
     return cmocka_run_group_tests_name("limits of clients", tests, test_pg_start, test_pg_stop);
 }

@@ -194,6 +194,13 @@ struct db *test_db_open(const struct test_db *db)
     return connection(db->url);
 }
 
+struct db *test_db_open_through(const struct test_db *db, unsigned port)
+{
+    const char *colon = strrchr(db->url, ':'), *path = strrchr(db->url, '/');
+    AUTO_FREE char *url = mem_format("%.*s:%u%s", (int)(colon - db->url), db->url, port, path);
+    return connection(url);
+}
+
 void test_db_exec(const struct test_db *db, const char *sql)
 {
     exec(db->url, sql);

@@ -146,12 +146,17 @@ enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t co
     return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
 }
 
-void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count)
+void test_pool_decide(struct test_pool *pool, struct asked asked[], size_t count)
 {
     struct detail detail = {0};
+    must(test_pool_grant(pool, asked, count, &detail), &detail, "grant");
+}
+
+void test_pool_grant_all(struct test_pool *pool, struct asked asked[], size_t count)
+{
     for (size_t i = 0; i < count; i++)
         ask(pool, &asked[i]);
-    must(test_pool_grant(pool, asked, count, &detail), &detail, "grant");
+    test_pool_decide(pool, asked, count);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(asked[i].grant.state, GRANT_DONE);
 }
