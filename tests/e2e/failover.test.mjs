@@ -1,5 +1,6 @@
 // A database that went back in time, on real servers: standbys promoted while they lag, and a restored backup. The transactions of the
 // leases that it forgot are live on the network. Nothing is granted until none of them can be included any more.
+// About a minute: servers are copied, promoted and restarted, and ledgers close between.
 // The tests move the end of a hold to the time when their envelopes are dead. With FAIRWAY_SIZE=long the first test waits for the real
 // end, about six minutes.
 import assert from 'node:assert/strict';

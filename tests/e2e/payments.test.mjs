@@ -1,4 +1,5 @@
 // Complete payments through fairway: the official SDK is the client, and the local network validates every envelope.
+// About 30 s: leases of 20 s, the shortest, expire.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair, TransactionBuilder } from '@stellar/stellar-sdk';

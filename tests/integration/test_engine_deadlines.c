@@ -1,7 +1,7 @@
 /*
  * Each request has one deadline: wherever in a grant the database or the key process stops replying, the
  * request is decided within ENGINE_ANSWER_MS, and the outcome of a COMMIT without a reply is looked up before
- * that.
+ * that. About 40 s, because the tests wait for that deadline.
  */
 #include "support/engine.h"
 
