@@ -138,6 +138,8 @@ int64_t metric_read(enum metric metric, unsigned a, unsigned b);
 
 /* Writes all in Prometheus' text format, version 0.0.4. */
 void metric_write(FILE *out);
+/* Writes a gauge that is not in the table. */
+void metric_gauge(FILE *out, const char *name, const char *help, int64_t value);
 /* Begins a family that the caller writes: the lines HELP and TYPE. */
 void metric_describe(FILE *out, const char *type, const char *name, const char *help);
 

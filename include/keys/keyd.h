@@ -188,6 +188,8 @@ void keyd_check(struct keyd *keyd);
 pid_t keyd_pid(const struct keyd *keyd);
 int keyd_pidfd(const struct keyd *keyd);
 
+/* Whether keyd is not lost. */
+bool keyd_runs(const struct keyd *keyd);
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */
 bool keyd_ended(const struct keyd *keyd, struct detail *detail);
 

@@ -66,6 +66,17 @@ enum err call_read_body(struct call *call, json_t **body, struct detail *detail)
     return e != ERR_OK ? e : api_read_body(call->http, body, detail);
 }
 
+void call_begin(struct call *call, void (*begin)(struct call *call, bool submits, const json_t *body))
+{
+    AUTO_JSON json_t *body = NULL;
+    struct detail detail = {0};
+    enum err e = call_read_body(call, &body, &detail);
+    if (e == ERR_OK)
+        begin(call, false, body);
+    else
+        call_refuse(call, e, &detail);
+}
+
 enum err call_read_max_fee(const json_t *body, int64_t *fee_stroops, struct detail *detail)
 {
     uint64_t fee = 0;

@@ -52,6 +52,8 @@ void call_on_client_gone(struct call *call);
 MUST_CHECK enum err call_read_body(struct call *call, json_t **body, struct detail *detail);
 /* 0: not given. */
 MUST_CHECK enum err call_read_max_fee(const json_t *body, int64_t *fee_stroops, struct detail *detail);
+/* Has one of the next two read the body, or refuses the call. */
+void call_begin(struct call *call, void (*begin)(struct call *call, bool submits, const json_t *body));
 /* Both read the request and hand it to the engine, or refuse it: a transaction to be leased, after checks and
  * a simulation; a leased transaction to be bumped, after a look at its signers if that is needed. */
 void call_lease(struct call *call, bool submits, const json_t *body);

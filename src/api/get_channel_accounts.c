@@ -3,11 +3,8 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 #include "db_endpoint.h"
 #include "pool/account_read.h"
-
-#define LIMIT_DEFAULT 100
 
 struct page_query {
     struct db_query query; /* first */
@@ -64,29 +61,22 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     return e;
 }
 
-static enum err read_status(const char *text, struct page_query *page, struct detail *detail)
-{
-    page->all = text == NULL;
-    if (text != NULL && account_status_parse(text, &page->status) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_REQUEST, "state must be " ACCOUNT_STATUS_NAMES ".");
-    return ERR_OK;
-}
-
 static enum err read_request(struct db_query *query, struct detail *detail)
 {
     struct page_query *page = (struct page_query *)query;
-    const char *limit = http_query(query->http, "limit"), *after = http_query(query->http, "after");
-    uint64_t count = LIMIT_DEFAULT;
+    const char *after = http_query(query->http, "after"), *state = http_query(query->http, "state");
     struct public_key key;
-    if (limit != NULL && (text_to_u64(limit, ACCOUNT_PAGE_MAX, &count) != ERR_OK || count == 0))
-        return detail_set(
-            detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %d.", ACCOUNT_PAGE_MAX);
+    enum err e = api_read_limit(query->http, ACCOUNT_PAGE_MAX, &page->limit, detail);
+    if (e != ERR_OK)
+        return e;
     if (after != NULL && address_decode(after, &key) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST,
             "after must be an account's address (G...), such as next of the page before.");
-    page->limit = (size_t)count;
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
-    return read_status(http_query(query->http, "state"), page, detail);
+    page->all = state == NULL;
+    if (state != NULL && account_status_parse(state, &page->status) != ERR_OK)
+        return detail_set(detail, ERR_INVALID_REQUEST, "state must be " ACCOUNT_STATUS_NAMES ".");
+    return ERR_OK;
 }
 
 void api_get_channel_accounts(struct http_request *request, void *api)

@@ -3,7 +3,6 @@
  * checks fail and why. Served on both listeners. Anyone may read the replies, so they have only constant
  * texts of this file, the reason why no lease is granted, and the reason that an operator gave for a hold.
  */
-#include <poll.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -11,12 +10,6 @@
 #include "db/server.h"
 #include "db_endpoint.h"
 #include "pool_now.h"
-
-static bool keyd_runs(const struct keyd *keyd)
-{
-    struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
-    return poll(&lost, 1, 0) == 0;
-}
 
 void api_get_livez(struct http_request *request, void *context)
 {

@@ -17,12 +17,6 @@
 #include "pool_now.h"
 #include "stellar/protocol.h"
 
-static void gauge(FILE *out, const char *name, const char *help, int64_t value)
-{
-    metric_describe(out, "gauge", name, help);
-    fprintf(out, "%s %" PRId64 "\n", name, value);
-}
-
 static void put_build(FILE *out)
 {
     metric_describe(out, "gauge", "fairway_build_info",
@@ -32,10 +26,10 @@ static void put_build(FILE *out)
 
 static void put_protocol(FILE *out)
 {
-    gauge(out, "fairway_protocol_known", "Newest protocol of the network that this version understands.",
-        PROTOCOL_KNOWN);
+    metric_gauge(out, "fairway_protocol_known",
+        "Newest protocol of the network that this version understands.", PROTOCOL_KNOWN);
     if (protocol_noted() > 0)
-        gauge(out, "fairway_protocol_seen",
+        metric_gauge(out, "fairway_protocol_seen",
             "Newest protocol that this replica has seen in a ledger, in a vote, or behind RPC_URL. Above "
             "fairway_protocol_known, it is newer than this build.",
             protocol_noted());
@@ -50,7 +44,7 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "%s{state=\"creating\"} %" PRId64 "\n", name, pool->creating);
     fprintf(out, "%s{state=\"retiring\"} %" PRId64 "\n", name, pool->retiring);
     fprintf(out, "%s{state=\"quarantined\"} %" PRId64 "\n", name, pool->quarantined);
-    gauge(out, "fairway_oldest_lease_seconds", "Age of the oldest open lease; 0 when none is open.",
+    metric_gauge(out, "fairway_oldest_lease_seconds", "Age of the oldest open lease; 0 when none is open.",
         pool->oldest_lease_s);
     metric_describe(out, "gauge", "fairway_submissions",
         "Open leases that fairway sends; rejected: that it has stopped sending.");
@@ -61,40 +55,42 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
 static void put_cursor(FILE *out, const struct pool_now *now)
 {
     const struct pool_counts *pool = &now->pool;
-    gauge(out, "fairway_grants_allowed",
+    metric_gauge(out, "fairway_grants_allowed",
         "1: a request for a lease would be granted now, or wait for an account. 0: it would be refused.",
         now->refusal == ERR_OK);
-    gauge(out, "fairway_grants_held_until_seconds",
+    metric_gauge(out, "fairway_grants_held_until_seconds",
         "Grants are on hold until a ledger closes after this Unix time; 0: there is no hold.",
         pool->grants.held_until_s);
-    gauge(out, "fairway_provisioning_pending", "1: a transaction of ensure-accounts is pending.",
+    metric_gauge(out, "fairway_provisioning_pending", "1: a transaction of ensure-accounts is pending.",
         pool->creations_pending + pool->merges_pending > 0);
     if (pool->cursor_sequence == 0)
         return;
-    gauge(out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
-    gauge(out, "fairway_cursor_close_time_seconds", "Close time of the last committed ledger, Unix time.",
-        pool->cursor_close_time_s);
-    gauge(out, "fairway_cursor_lag_seconds",
+    metric_gauge(
+        out, "fairway_cursor_ledger", "Sequence of the last committed ledger.", pool->cursor_sequence);
+    metric_gauge(out, "fairway_cursor_close_time_seconds",
+        "Close time of the last committed ledger, Unix time.", pool->cursor_close_time_s);
+    metric_gauge(out, "fairway_cursor_lag_seconds",
         "The database's clock minus the close time of the last committed ledger; may be negative.",
         pool->cursor_lag_s);
 }
 
 static void put_funds(FILE *out, const struct funds *funds, const struct funds_limits *limits)
 {
-    gauge(out, "fairway_distribution_known", "1: the distribution account's balance is known.", funds->known);
-    gauge(out, "fairway_distribution_payments_low",
+    metric_gauge(
+        out, "fairway_distribution_known", "1: the distribution account's balance is known.", funds->known);
+    metric_gauge(out, "fairway_distribution_payments_low",
         "LOW_BALANCE_PAYMENTS: with fewer payments left, /readyz warns.", limits->low_payments);
-    gauge(out, "fairway_distribution_payments_min",
+    metric_gauge(out, "fairway_distribution_payments_min",
         "MIN_BALANCE_PAYMENTS: with fewer payments left, no lease is granted.", limits->min_payments);
     if (!funds->known)
         return;
-    gauge(out, "fairway_distribution_balance_stroops", "Balance of the distribution account.",
+    metric_gauge(out, "fairway_distribution_balance_stroops", "Balance of the distribution account.",
         funds->balance_stroops);
-    gauge(out, "fairway_distribution_spendable_stroops",
+    metric_gauge(out, "fairway_distribution_spendable_stroops",
         "What the distribution account can spend on fees: balance minus reserves and selling liabilities.",
         funds->spendable_stroops);
     if (limits->payment_stroops > 0)
-        gauge(out, "fairway_distribution_payments_left",
+        metric_gauge(out, "fairway_distribution_payments_left",
             "Fee bumps of one operation that it can pay at FEE_BUMP_BASE_FEE.",
             funds_payments(funds, limits));
 }
@@ -102,12 +98,12 @@ static void put_funds(FILE *out, const struct funds *funds, const struct funds_l
 static void put_database(
     FILE *out, const struct api_settings *settings, const struct pool_counts *pool, bool disk)
 {
-    gauge(out, "fairway_database_disk_ok", "1: the database can write to its disk.", disk);
-    gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
+    metric_gauge(out, "fairway_database_disk_ok", "1: the database can write to its disk.", disk);
+    metric_gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
         settings->synchronous_failover);
-    gauge(out, "fairway_database_synchronous_standby_configured",
+    metric_gauge(out, "fairway_database_synchronous_standby_configured",
         "1: synchronous_standby_names is set, so commits wait for a standby.", pool->synchronous_standby);
-    gauge(out, "fairway_database_standby_connected", "1: a standby is connected to the database.",
+    metric_gauge(out, "fairway_database_standby_connected", "1: a standby is connected to the database.",
         pool->standby_connected);
 }
 
@@ -115,7 +111,7 @@ static void put_snapshot(FILE *out, struct db *db, struct detail *detail)
 {
     struct oldest_snapshot snapshot;
     if (oldest_snapshot_read(db, &snapshot, detail) == ERR_OK)
-        gauge(out, "fairway_oldest_snapshot_seconds",
+        metric_gauge(out, "fairway_oldest_snapshot_seconds",
             "Age of the oldest snapshot that keeps vacuum from removing dead rows, counted from the first "
             "ledger after it; 0 when there is none.",
             snapshot.age_s);
@@ -130,8 +126,9 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     put_protocol(out);
     process_write(out);
     metric_write(out);
-    gauge(out, "fairway_database_up", "1: the database is available.", database);
-    gauge(out, "fairway_ingestion_ok", "1: this replica ingests ledgers, or stands by for the one that does.",
+    metric_gauge(out, "fairway_database_up", "1: the database is available.", database);
+    metric_gauge(out, "fairway_ingestion_ok",
+        "1: this replica ingests ledgers, or stands by for the one that does.",
         settings->ingest_ready(settings->ingest_context, detail));
     if (!database)
         return;

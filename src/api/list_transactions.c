@@ -8,7 +8,6 @@
 #include "call.h"
 #include "status.h"
 
-#define LIMIT_DEFAULT 100
 #define LIMIT_MAX 1000
 /* A page ends with the item that exceeds it: what operations return may have kilobytes. */
 #define PAGE_BYTES 1000000
@@ -68,12 +67,12 @@ static void run(struct worker_job *job, enum err e, const struct worker_session 
 
 static enum err read_request(struct call *call, struct detail *detail)
 {
-    const char *limit = http_query(call->http, "limit"), *after = http_query(call->http, "after");
-    uint64_t count = LIMIT_DEFAULT;
-    if (limit != NULL && (text_to_u64(limit, LIMIT_MAX, &count) != ERR_OK || count == 0))
-        return detail_set(
-            detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %d.", LIMIT_MAX);
-    call->limit = text_equal(after, "now") ? 0 : (size_t)count;
+    const char *after = http_query(call->http, "after");
+    enum err e = api_read_limit(call->http, LIMIT_MAX, &call->limit, detail);
+    if (e != ERR_OK)
+        return e;
+    if (text_equal(after, "now"))
+        call->limit = 0;
     if (after != NULL && call->limit > 0 && (text_to_i64(after, &call->after) != ERR_OK || call->after < 0))
         return detail_set(
             detail, ERR_INVALID_REQUEST, "after must be the next of an earlier answer, \"now\" or \"0\".");

@@ -22,12 +22,5 @@ static void done(struct engine_ticket *ticket)
 
 void api_post_fee_bump(struct http_request *request, void *api)
 {
-    struct call *call = call_new(api, request, false, done);
-    AUTO_JSON json_t *body = NULL;
-    struct detail detail = {0};
-    enum err e = call_read_body(call, &body, &detail);
-    if (e == ERR_OK)
-        call_bump(call, false, body);
-    else
-        call_refuse(call, e, &detail);
+    call_begin(call_new(api, request, false, done), call_bump);
 }

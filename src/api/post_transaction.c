@@ -36,12 +36,5 @@ static void done(struct engine_ticket *ticket)
 
 void api_post_transaction(struct http_request *request, void *api)
 {
-    struct call *call = call_new(api, request, true, done);
-    AUTO_JSON json_t *body = NULL;
-    struct detail detail = {0};
-    enum err e = call_read_body(call, &body, &detail);
-    if (e == ERR_OK)
-        call_lease(call, false, body);
-    else
-        call_refuse(call, e, &detail);
+    call_begin(call_new(api, request, true, done), call_lease);
 }

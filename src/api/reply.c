@@ -9,6 +9,8 @@
 #include "base/rate_limit.h"
 #include "base/text.h"
 
+#define LIMIT_DEFAULT 100
+
 const char *api_client(const struct http_request *request)
 {
     const struct auth_client *client = http_kept(request);
@@ -95,6 +97,16 @@ void api_refuse_limit(struct http_request *request, enum err e, const struct det
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
     api_refuse_with(request, e, detail, NULL);
+}
+
+enum err api_read_limit(const struct http_request *request, size_t max, size_t *limit, struct detail *detail)
+{
+    const char *text = http_query(request, "limit");
+    uint64_t count = LIMIT_DEFAULT;
+    if (text != NULL && (text_to_u64(text, max, &count) != ERR_OK || count == 0))
+        return detail_set(detail, ERR_INVALID_REQUEST, "limit must be a whole number from 1 to %zu.", max);
+    *limit = (size_t)count;
+    return ERR_OK;
 }
 
 enum err api_read_body(struct http_request *request, json_t **body, struct detail *detail)

@@ -30,6 +30,9 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
     unsigned ledger_ms);
 
+/* Reads limit, how many items a page may have: 100 unless it is given. */
+MUST_CHECK enum err api_read_limit(
+    const struct http_request *request, size_t max, size_t *limit, struct detail *detail);
 /* Reads the body, a JSON object, which the caller json_decrefs. Frees the request's body. */
 MUST_CHECK enum err api_read_body(struct http_request *request, json_t **body, struct detail *detail);
 /* Appends the decoded transactionXdr to *xdr. */

@@ -4,7 +4,6 @@
  * the database it tells what this replica knows by itself.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +45,7 @@ struct screen {
     bool disk;
     struct oldest_snapshot snapshot;
     struct speed speed;
+    char sick[500]; /* what is wrong with parts */
     struct json_write out;
 };
 
@@ -118,29 +118,19 @@ static void answer_room(struct screen *screen)
         why != NULL ? ")" : "", pool->retiring, pool->creating, pool->oldest_lease_s, screen->recent.waiting);
 }
 
-static int64_t recently_ended(const struct recent *recent)
-{
-    int64_t ended = 0;
-    for (size_t i = 0; i < recent->ledger_count; i++)
-        ended += recent->ledgers[i].ended;
-    return ended;
-}
-
-static int64_t recent_span_s(const struct recent *recent)
-{
-    return recent->ledger_count == 0
-               ? 0
-               : recent->ledgers[0].close_time_s - recent->ledgers[recent->ledger_count - 1].close_time_s;
-}
-
 static void answer_ledgers(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
     const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
     const bool apart = apart_s > grants_clock_slack_s(screen->settings->ledger_ms);
-    const int64_t ended = recently_ended(&screen->recent);
-    const bool unsubmitted =
-        ended == 0 && pool->idle == 0 && pool->oldest_lease_s > recent_span_s(&screen->recent);
+    const struct recent *recent = &screen->recent;
+    const size_t count = recent->ledger_count;
+    const int64_t span_s =
+        count == 0 ? 0 : recent->ledgers[0].close_time_s - recent->ledgers[count - 1].close_time_s;
+    int64_t ended = 0;
+    for (size_t i = 0; i < count; i++)
+        ended += recent->ledgers[i].ended;
+    const bool unsubmitted = ended == 0 && pool->idle == 0 && pool->oldest_lease_s > span_s;
     if (pool->cursor_sequence == 0)
         answer(screen, LEVEL_BAD, "Do leases end?", "no ledger is committed yet");
     else
@@ -157,8 +147,7 @@ static void answer_ledgers(struct screen *screen)
             apart && screen->ingests && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
                 : "",
-            screen->recent.ledger_count, ended,
-            unsubmitted ? ", and no account is idle: are the leases submitted?" : "");
+            count, ended, unsubmitted ? ", and no account is idle: are the leases submitted?" : "");
 }
 
 static void answer_ends(struct screen *screen)
@@ -211,88 +200,75 @@ static void answer_money(struct screen *screen)
         "Is there money?", "for %" PRId64 " payments%s", payments, hours);
 }
 
-/* Appends what is wrong with a part, to text of this size. */
-static void sick(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void sick(char *text, size_t size, const char *format, ...)
+/* Appends what is wrong with a part. */
+static void sick(struct screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void sick(struct screen *screen, const char *format, ...)
 {
-    size_t len = strlen(text);
-    if (len > 0 && len + 2 < size) {
-        snprintf(text + len, size - len, "; ");
-        len += 2;
-    }
+    const size_t size = sizeof screen->sick;
+    size_t len = strlen(screen->sick);
+    if (len > 0 && len + 2 < size)
+        len += (size_t)snprintf(screen->sick + len, size - len, "; ");
     va_list args;
     va_start(args, format);
-    vsnprintf(text + len, size - len, format, args);
+    vsnprintf(screen->sick + len, size - len, format, args);
     va_end(args);
 }
 
-static void judge_database(const struct screen *screen, char *text, size_t size)
+static void judge_database(struct screen *screen)
 {
     if (!screen->database) {
-        sick(text, size, "the database does not answer: %.150s", screen->database_error.text);
+        sick(screen, "the database does not answer: %.150s", screen->database_error.text);
         return;
     }
     if (!screen->disk)
-        sick(text, size, "the database cannot write: is its disk full?");
+        sick(screen, "the database cannot write: is its disk full?");
     if (screen->settings->synchronous_failover && !screen->now.pool.synchronous_standby)
-        sick(text, size, "no synchronous standby is configured");
+        sick(screen, "no synchronous standby is configured");
     else if (screen->now.pool.synchronous_standby && !screen->now.pool.standby_connected)
-        sick(text, size, "no standby is connected, and each commit waits for one");
+        sick(screen, "no standby is connected, and each commit waits for one");
     if (screen->snapshot.age_s > SNAPSHOT_OLD_S)
-        sick(text, size, "%s %s (pid %d) keeps dead rows since %" PRId64 " s", screen->snapshot.what,
+        sick(screen, "%s %s (pid %d) keeps dead rows since %" PRId64 " s", screen->snapshot.what,
             screen->snapshot.name, screen->snapshot.pid, screen->snapshot.age_s);
 }
 
-static void judge_rpcs(const struct screen *screen, char *text, size_t size)
+static void judge_rpcs(struct screen *screen)
 {
     const size_t count = rpc_address_count(screen->settings->rpc_url);
     for (unsigned i = 0; i < count && i < METRIC_MAX_RPC; i++) {
         if (screen->speed.failed[i] * 2 > screen->speed.calls[i])
-            sick(text, size, "RPC %u: %" PRId64 " of %" PRId64 " calls failed", i + 1,
-                screen->speed.failed[i], screen->speed.calls[i]);
+            sick(screen, "RPC %u: %" PRId64 " of %" PRId64 " calls failed", i + 1, screen->speed.failed[i],
+                screen->speed.calls[i]);
         if (screen->speed.refuted[i] > 0)
-            sick(text, size, "RPC %u: %" PRId64 " of its ledgers are not the network's: it changes them",
-                i + 1, screen->speed.refuted[i]);
+            sick(screen, "RPC %u: %" PRId64 " of its ledgers are not the network's: it changes them", i + 1,
+                screen->speed.refuted[i]);
     }
 }
 
-static void judge_keys(const struct screen *screen, char *text, size_t size)
+static void judge_keys(struct screen *screen)
 {
-    struct pollfd lost = {.fd = keyd_lost_fd(screen->settings->keyd), .events = POLLIN};
     const int64_t most = metric_read(METRIC_KEYD_BUDGET, 0, 0),
                   left = metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0);
-    if (poll(&lost, 1, 0) != 0)
-        sick(text, size, "the key process has ended");
+    if (!keyd_runs(screen->settings->keyd))
+        sick(screen, "the key process has ended");
     else if (left * 100 < most)
-        sick(text, size, "the key process may sign fee bumps for %" PRId64 " more stroops only", left);
+        sick(screen, "the key process may sign fee bumps for %" PRId64 " more stroops only", left);
 }
 
 static void answer_parts(struct screen *screen)
 {
-    char text[500] = "";
-    judge_database(screen, text, sizeof text);
-    judge_rpcs(screen, text, sizeof text);
-    judge_keys(screen, text, sizeof text);
+    judge_database(screen);
+    judge_rpcs(screen);
+    judge_keys(screen);
     if (!screen->ingests)
-        sick(text, sizeof text, "%s", screen->why_not.text);
+        sick(screen, "%s", screen->why_not.text);
     if (protocol_noted() > PROTOCOL_KNOWN)
-        sick(text, sizeof text,
+        sick(screen,
             "the network has or will have protocol %" PRIu32 ", newer than this build, which knows %d: "
             "install a newer one",
             protocol_noted(), PROTOCOL_KNOWN);
-    answer(screen, text[0] == '\0' ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s",
-        text[0] == '\0' ? "none" : text);
+    const bool none = screen->sick[0] == '\0';
+    answer(screen, none ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s", none ? "none" : screen->sick);
 }
-
-static void answer_leader(struct screen *screen)
-{
-    if (metric_read(METRIC_LEADS, 0, 0) != 0)
-        answer(screen, LEVEL_OK, "Who leads?", "this replica");
-    else
-        answer(screen, LEVEL_OK, "Who leads?", "another replica or command; the events below name it");
-}
-
-/* ---- */
 
 static void write_recent(struct json_write *out, const struct recent *recent)
 {
@@ -342,7 +318,9 @@ static char *screen_text(struct screen *screen)
     if (screen->database)
         answer_money(screen);
     answer_parts(screen);
-    answer_leader(screen);
+    answer(screen, LEVEL_OK, "Who leads?", "%s",
+        metric_read(METRIC_LEADS, 0, 0) != 0 ? "this replica"
+                                             : "another replica or command; the events below name it");
     json_write_close(out, ']');
     if (screen->database) {
         api_write_accounts(out, &screen->now.pool);

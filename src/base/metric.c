@@ -188,6 +188,12 @@ void metric_describe(FILE *out, const char *type, const char *name, const char *
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+void metric_gauge(FILE *out, const char *name, const char *help, int64_t value)
+{
+    metric_describe(out, "gauge", name, help);
+    fprintf(out, "%s %" PRId64 "\n", name, value);
+}
+
 static const char *value_of(enum metric_label label, unsigned i)
 {
     return label == METRIC_CODE ? err_code(i) : labels[label].values[i];

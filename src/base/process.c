@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -32,12 +31,6 @@ void process_open(void)
     pthread_once(&once, open_once);
 }
 
-static void put(FILE *out, const char *name, const char *help, int64_t value)
-{
-    metric_describe(out, "gauge", name, help);
-    fprintf(out, "%s %" PRId64 "\n", name, value);
-}
-
 static void put_cpu(FILE *out)
 {
     static const char name[] = "process_cpu_seconds_total";
@@ -60,8 +53,8 @@ static void put_memory(FILE *out)
     text[len] = '\0';
     const int64_t page = sysconf(_SC_PAGESIZE), virtual = strtoll(text, &rest, 10),
                   resident = strtoll(rest, NULL, 10);
-    put(out, "process_virtual_memory_bytes", "Address space of this process.", virtual * page);
-    put(out, "process_resident_memory_bytes", "Memory of this process.", resident * page);
+    metric_gauge(out, "process_virtual_memory_bytes", "Address space of this process.", virtual * page);
+    metric_gauge(out, "process_resident_memory_bytes", "Memory of this process.", resident * page);
 }
 
 static void put_descriptors(FILE *out)
@@ -74,10 +67,10 @@ static void put_descriptors(FILE *out)
         for (struct dirent *entry; (entry = readdir(process.descriptors)) != NULL;)
             count += entry->d_name[0] != '.';
         pthread_mutex_unlock(&process.reading);
-        put(out, "process_open_fds", "Open files and sockets of this process.", count);
+        metric_gauge(out, "process_open_fds", "Open files and sockets of this process.", count);
     }
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        put(out, "process_max_fds", "The limit of open files and sockets.", (int64_t)limit.rlim_cur);
+        metric_gauge(out, "process_max_fds", "The limit of open files and sockets.", (int64_t)limit.rlim_cur);
 }
 
 void process_write(FILE *out)
@@ -86,5 +79,6 @@ void process_write(FILE *out)
     put_cpu(out);
     put_memory(out);
     put_descriptors(out);
-    put(out, "process_start_time_seconds", "When this process started, Unix time.", process.started_s);
+    metric_gauge(
+        out, "process_start_time_seconds", "When this process started, Unix time.", process.started_s);
 }

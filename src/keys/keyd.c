@@ -2,6 +2,7 @@
 #include "keys/keyd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -72,6 +73,12 @@ void keyd_stop(struct keyd *keyd)
 int keyd_lost_fd(const struct keyd *keyd)
 {
     return keyd->lost_fd;
+}
+
+bool keyd_runs(const struct keyd *keyd)
+{
+    struct pollfd lost = {.fd = keyd->lost_fd, .events = POLLIN};
+    return poll(&lost, 1, 0) == 0;
 }
 
 pid_t keyd_pid(const struct keyd *keyd)
