@@ -177,6 +177,7 @@ struct judged {
     struct token *token;
     const char *text;           /* of the token */
     struct auth_client *client; /* what the checks find out */
+    const struct bytes *body;   /* NULL: it has not come yet */
 };
 
 static enum err read_token(struct judged *judged, struct detail *why)
@@ -286,6 +287,22 @@ static enum err check_client(struct judged *judged, struct detail *why)
     return ERR_OK;
 }
 
+static enum err compare_body(const struct auth_client *client, struct bytes body, struct detail *why)
+{
+    const struct hash hash = sha256(body);
+    char text[HASH_HEX_SIZE];
+    if (hash_equal(&client->body_hash, &hash))
+        return ERR_OK;
+    hash_encode(&hash, text);
+    return detail_set(why, ERR_UNAUTHORIZED,
+        "bodyHash does not match the body: the SHA-256 of the %zu bytes received is %s.", body.len, text);
+}
+
+static enum err check_body(struct judged *judged, struct detail *why)
+{
+    return judged->body == NULL ? ERR_OK : compare_body(judged->client, *judged->body, why);
+}
+
 /* First all that follows from the request and the clock. The signature comes before the client, so that only
  * who has a key learns whether it is a client's. */
 static const struct {
@@ -302,33 +319,35 @@ static const struct {
     {"bodyHash", read_body_hash, false},
     {"signature", check_signature, true},
     {"client", check_client, true},
+    {"body", check_body, false},
 };
+
+/* Makes the checks up to the first that fails; with a report all, if the token can be read. Returns the last
+ * error. */
+static enum err judge(struct auth *auth, const struct auth_request *request, const struct bytes *body,
+    struct auth_client *out, auth_report *report, struct detail *why)
+{
+    struct token token CLEANUP(token_wipe) = {0};
+    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out, .body = body};
+    enum err all = ERR_OK;
+    *out = (struct auth_client){0};
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+        const enum err e = checks[i].check(&judged, why);
+        if (report != NULL)
+            report(checks[i].name, e == ERR_OK ? NULL : why->text);
+        out->reason_hidden = e == ERR_UNAUTHORIZED && checks[i].hidden;
+        all = e != ERR_OK ? e : all;
+        if (e != ERR_OK && (report == NULL || i == 0))
+            return e;
+    }
+    out->token = sha256((struct bytes){(const uint8_t *)judged.text, strlen(judged.text)});
+    return all;
+}
 
 enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why)
 {
-    struct token token CLEANUP(token_wipe) = {0};
-    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out};
-    enum err e = ERR_OK;
-    *out = (struct auth_client){0};
-    for (size_t i = 0; i < ARRAY_LEN(checks) && e == ERR_OK; i++) {
-        e = checks[i].check(&judged, why);
-        out->reason_hidden = e == ERR_UNAUTHORIZED && checks[i].hidden;
-    }
-    if (e == ERR_OK)
-        out->token = sha256((struct bytes){(const uint8_t *)judged.text, strlen(judged.text)});
-    return e;
-}
-
-static enum err compare_body(const struct auth_client *client, struct bytes body, struct detail *why)
-{
-    const struct hash hash = sha256(body);
-    char text[HASH_HEX_SIZE];
-    if (hash_equal(&client->body_hash, &hash))
-        return ERR_OK;
-    hash_encode(&hash, text);
-    return detail_set(why, ERR_UNAUTHORIZED,
-        "bodyHash does not match the body: the SHA-256 of the %zu bytes received is %s.", body.len, text);
+    return judge(auth, request, NULL, out, NULL, why);
 }
 
 enum err auth_check_body(struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why)
@@ -343,19 +362,6 @@ enum err auth_check_body(struct auth *auth, struct auth_client *client, struct b
 enum err auth_explain(struct auth *auth, const struct auth_request *request, struct bytes body,
     struct auth_client *out, auth_report *report)
 {
-    struct token token CLEANUP(token_wipe) = {0};
-    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out};
     struct detail why;
-    enum err e = ERR_OK, all = ERR_OK;
-    *out = (struct auth_client){0};
-    for (size_t i = 0; i <= ARRAY_LEN(checks); i++) {
-        const bool last = i == ARRAY_LEN(checks);
-        e = last ? compare_body(out, body, &why) : checks[i].check(&judged, &why);
-        report(last ? "body" : checks[i].name, e == ERR_OK ? NULL : why.text);
-        if (e != ERR_OK)
-            all = e;
-        if (i == 0 && e != ERR_OK)
-            break; /* nothing else can be read */
-    }
-    return all;
+    return judge(auth, request, &body, out, report, &why);
 }

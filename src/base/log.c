@@ -163,18 +163,6 @@ static void put_conversion(struct line *line, const char **at, va_list *args)
     put(line, number, strlen(number));
 }
 
-static void put_fields(struct line *line, const char *fields, va_list *args)
-{
-    for (const char *at = fields; *at != '\0' && !line->full; at++)
-        if (*at == '%') {
-            at++;
-            put_conversion(line, &at, args);
-        } else if (*at == '"')
-            put_quote(line);
-        else
-            put(line, at, 1);
-}
-
 /* Whether the value of a pair is one conversion of a number. */
 static bool is_number(const char *value)
 {
@@ -185,17 +173,17 @@ static bool is_number(const char *value)
            (conversion[1] == ' ' || conversion[1] == '\0');
 }
 
-/* Writes the pair at fields as a member, or nothing of it if the line is full before its value. Returns the
- * end of the pair. */
-static const char *put_member(struct line *line, const char *fields, va_list *args)
+/* Writes the pair at fields, in JSON nothing of it if the line is full before its value. Returns the end of
+ * the pair. */
+static const char *put_pair(struct line *line, const char *fields, va_list *args)
 {
     const size_t before = line->len, name = strcspn(fields, "= ");
     const char *at = fields + name + (fields[name] == '=');
-    const bool number = is_number(at), quoted = *at == '"';
-    put(line, ",\"", 2);
+    const bool quoted = *at == '"', quotes = line->json ? !is_number(at) : quoted;
+    put(line, line->json ? ",\"" : " ", line->json ? 2 : 1);
     put(line, fields, name);
-    put(line, "\":", 2);
-    if (!number)
+    put(line, line->json ? "\":" : "=", line->json ? 2 : 1);
+    if (quotes)
         put_quote(line);
     for (at += quoted; *at != '\0' && *at != (quoted ? '"' : ' ') && !line->full; at++)
         if (*at == '%') {
@@ -203,17 +191,11 @@ static const char *put_member(struct line *line, const char *fields, va_list *ar
             put_conversion(line, &at, args);
         } else
             put_character(line, at, 1);
-    if (!number)
+    if (quotes)
         put_quote(line);
-    if (line->full && !line->quoted)
+    if (line->json && line->full && !line->quoted)
         line->len = before;
     return at + (quoted && *at == '"');
-}
-
-static void put_members(struct line *line, const char *fields, va_list *args)
-{
-    for (const char *at = fields; *at != '\0' && !line->full;)
-        at = *at == ' ' ? at + 1 : put_member(line, at, args);
 }
 
 static void put_text(struct line *line, const char *text)
@@ -239,12 +221,8 @@ static void write_line(enum log_level level, const char *msg, const char *fields
     put_quote(&line);
     put_value(&line, msg, 200);
     put_quote(&line);
-    if (fields != NULL && line.json)
-        put_members(&line, fields, args);
-    else if (fields != NULL) {
-        put(&line, " ", 1);
-        put_fields(&line, fields, args);
-    }
+    for (const char *at = fields; at != NULL && *at != '\0' && !line.full;)
+        at = *at == ' ' ? at + 1 : put_pair(&line, at, args);
     if (line.quoted)
         line.text[line.len++] = '"';
     if (line.json)

@@ -27,14 +27,11 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
     struct detail detail = {0};
     bool is_new = false;
     uint32_t count;
-    enum err e = xdr_u32(request, &count);
+    enum err e = xdr_count(request, MASTER_KEY_ROWS_MAX, &count);
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
+        e = wire_get_row(request, &rows[i]);
     if (e != ERR_OK)
         return e;
-    if (count > MASTER_KEY_ROWS_MAX)
-        return ERR_XDR_INVALID;
-    for (uint32_t i = 0; i < count; i++)
-        if ((e = wire_get_row(request, &rows[i])) != ERR_OK)
-            return e;
     const enum err result = ring_load(state->ring, rows, count, &is_new, &detail);
     state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
@@ -48,18 +45,16 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
 enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint32_t count;
-    enum err e = xdr_u32(request, &count);
-    if (e != ERR_OK)
-        return e;
-    if (count == 0 || count > SIGN_BATCH_MAX)
+    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
+    if (e == ERR_OK && count == 0)
         return ERR_XDR_INVALID;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
         struct generated_key key;
         ring_generate(state->ring, &key);
         buf_add(answer, key.public_key.bytes, sizeof key.public_key.bytes);
         wire_put_sealed(answer, &key.sealed);
     }
-    return ERR_OK;
+    return e;
 }
 
 enum err handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer)

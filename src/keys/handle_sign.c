@@ -133,10 +133,9 @@ enum err handle_leases(struct handle_state *state, struct xdr_reader *request, s
     uint64_t now_s;
     uint32_t count;
     enum err e;
-    if ((e = xdr_u64(request, &now_s)) != ERR_OK || (e = xdr_u32(request, &count)) != ERR_OK)
+    if ((e = xdr_u64(request, &now_s)) != ERR_OK ||
+        (e = xdr_count(request, SIGN_BATCH_MAX, &count)) != ERR_OK)
         return e;
-    if (count > SIGN_BATCH_MAX)
-        return ERR_XDR_INVALID;
     for (uint32_t i = 0; i < count; i++) {
         struct buf bid CLEANUP(buf_free) = {0};
         struct lease_signing item = {.bid_envelope = &bid};
@@ -211,11 +210,9 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
 enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint32_t count;
-    enum err e = xdr_u32(request, &count);
+    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
     if (e != ERR_OK)
         return e;
-    if (count > SIGN_BATCH_MAX)
-        return ERR_XDR_INVALID;
     for (uint32_t i = 0; i < count; i++) {
         struct sealed_seed sealed;
         struct bytes xdr;
