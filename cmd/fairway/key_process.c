@@ -63,15 +63,6 @@ struct loading {
     struct master_key_row current;
 };
 
-/* A rotation may make the old key the one that the pool needs, if the two files were given in the other
- * order. */
-static void add_old_key(struct pool_access *out)
-{
-    const struct master_key_row *old = keyd_old_key(out->keyd);
-    if (old != NULL && !master_keys_have(out->keys, out->key_count, old->key_id))
-        out->keys[out->key_count++] = *old;
-}
-
 static enum err load_keyd(struct loading *loading, struct detail *detail)
 {
     struct pool_access *out = loading->out;
@@ -84,8 +75,11 @@ static enum err load_keyd(struct loading *loading, struct detail *detail)
     loading->stores = is_new && (loading->seals || loading->current.derived || out->key_count == 0);
     if (e == ERR_OK && is_new)
         out->keys[out->key_count++] = loading->current;
-    if (e == ERR_OK)
-        add_old_key(out);
+    /* A rotation may make the old key the one that the pool needs, if the two files were given in the other
+     * order. */
+    const struct master_key_row *old = e == ERR_OK ? keyd_old_key(out->keyd) : NULL;
+    if (old != NULL && !master_keys_have(out->keys, out->key_count, old->key_id))
+        out->keys[out->key_count++] = *old;
     return e;
 }
 

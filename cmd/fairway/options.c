@@ -180,64 +180,27 @@ struct config_option *options_of(unsigned readers, size_t *count)
     return out;
 }
 
-/* ---- options that contradict each other, although each value is within its own bounds */
-
-/* The fee bump of a transaction with one operation pays FEE_BUMP_BASE_FEE for two. */
-static enum err check_fees(const struct config *config, struct detail *detail)
-{
-    const uint64_t bump = config_number(config, "FEE_BUMP_BASE_FEE"), max = config_number(config, "MAX_FEE");
-    if (2 * bump > max)
-        return detail_set(detail, ERR_CONFIG,
-            "MAX_FEE=%" PRIu64 " allows no fee bump: at FEE_BUMP_BASE_FEE=%" PRIu64
-            " one costs at least %" PRIu64
-            ". Set MAX_FEE to at least that or FEE_BUMP_BASE_FEE to at most %" PRIu64,
-            max, bump, 2 * bump, max / 2);
-    return ERR_OK;
-}
-
-/* keyd would never sign a fee bump that costs more than a whole hour may. */
-static enum err check_budget(const struct config *config, struct detail *detail)
-{
-    const uint64_t most = config_number(config, "MAX_FEE") + config_number(config, "MAX_RESOURCE_FEE"),
-                   hour = config_number(config, "KEYD_MAX_FEES_PER_HOUR");
-    if (hour < most)
-        return detail_set(detail, ERR_CONFIG,
-            "KEYD_MAX_FEES_PER_HOUR=%" PRIu64 " is below MAX_FEE + MAX_RESOURCE_FEE=%" PRIu64
-            ", the most that one fee bump may cost. Raise the first or lower one of the others",
-            hour, most);
-    return ERR_OK;
-}
-
-static enum err check_balance_limits(const struct config *config, struct detail *detail)
-{
-    const uint64_t low = config_number(config, "LOW_BALANCE_PAYMENTS"),
-                   min = config_number(config, "MIN_BALANCE_PAYMENTS");
-    if (low < min)
-        return detail_set(detail, ERR_CONFIG,
-            "LOW_BALANCE_PAYMENTS=%" PRIu64 " is below MIN_BALANCE_PAYMENTS=%" PRIu64
-            ": leases would be refused before the warning. Raise the first or lower the second",
-            low, min);
-    return ERR_OK;
-}
-
-static enum err check_ingestion(const struct config *config, struct detail *detail)
-{
-    const uint64_t poll_ms = config_number(config, "INGEST_POLL_MS"),
-                   ledger_ms = config_ms(config, "LEDGER_SECONDS");
-    if (poll_ms > ledger_ms)
-        return detail_set(detail, ERR_CONFIG,
-            "INGEST_POLL_MS=%" PRIu64 " is longer than LEDGER_SECONDS=%s"
-            ": leases would end whole ledgers late. Set INGEST_POLL_MS to at most %" PRIu64
-            " or raise LEDGER_SECONDS",
-            poll_ms, config_text(config, "LEDGER_SECONDS"), ledger_ms);
-    return ERR_OK;
-}
-
+/* Options that contradict each other, although each value is within its own bounds. */
 enum err options_check(const struct config *config, struct detail *detail)
 {
-    enum err e;
-    if ((e = check_fees(config, detail)) != ERR_OK || (e = check_budget(config, detail)) != ERR_OK ||
-        (e = check_balance_limits(config, detail)) != ERR_OK)
-        return e;
-    return check_ingestion(config, detail);
+    const uint64_t bump = config_number(config, "FEE_BUMP_BASE_FEE"), max = config_number(config, "MAX_FEE"),
+                   resources = config_number(config, "MAX_RESOURCE_FEE");
+    const struct {
+        const char *name, *least_name, *least_is;
+        uint64_t value, least;
+    } rules[] = {
+        {"MAX_FEE", "2 x FEE_BUMP_BASE_FEE", "what the fee bump of one operation costs", max, 2 * bump},
+        {"KEYD_MAX_FEES_PER_HOUR", "MAX_FEE + MAX_RESOURCE_FEE", "the most that one fee bump may cost",
+            config_number(config, "KEYD_MAX_FEES_PER_HOUR"), max + resources},
+        {"LOW_BALANCE_PAYMENTS", "MIN_BALANCE_PAYMENTS", "at which leases are refused, before the warning",
+            config_number(config, "LOW_BALANCE_PAYMENTS"), config_number(config, "MIN_BALANCE_PAYMENTS")},
+        {"LEDGER_SECONDS in ms", "INGEST_POLL_MS", "so leases would end whole ledgers late",
+            config_ms(config, "LEDGER_SECONDS"), config_number(config, "INGEST_POLL_MS")},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (rules[i].value < rules[i].least)
+            return detail_set(detail, ERR_CONFIG,
+                "%s=%" PRIu64 " is below %s=%" PRIu64 ", %s. Raise the first or lower the second",
+                rules[i].name, rules[i].value, rules[i].least_name, rules[i].least, rules[i].least_is);
+    return ERR_OK;
 }

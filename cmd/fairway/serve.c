@@ -192,13 +192,6 @@ static void stop(struct service *service)
     pool_access_close(&service->access);
 }
 
-/* Returns which of the signals has arrived. */
-static int read_signal(int signals)
-{
-    struct signalfd_siginfo info;
-    return read(signals, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : SIGTERM;
-}
-
 /* Blocks until SIGTERM, SIGINT or the end of the key process; returns the exit code. Reads the clients again
  * at SIGHUP and when their file has changed. */
 static int wait_for_end(const struct service *service, int signals)
@@ -210,7 +203,8 @@ static int wait_for_end(const struct service *service, int signals)
         const int ready = poll(fds, ARRAY_LEN(fds), CHECK_MS);
         keyd_check(service->access.keyd);
         if (ready > 0 && fds[0].revents != 0) {
-            asked = read_signal(signals) != SIGHUP;
+            struct signalfd_siginfo info;
+            asked = read(signals, &info, sizeof info) != sizeof info || info.ssi_signo != SIGHUP;
             if (!asked)
                 authentication_reload(service->auth, "SIGHUP");
         } else if (ready == 0 && service->auth != NULL && auth_changed(service->auth)) {

@@ -23,11 +23,6 @@ static void print_text(const char *text)
         putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
 }
 
-static const char *mark_of(const char *level)
-{
-    return strcmp(level, "ok") == 0 ? "ok  " : strcmp(level, "warn") == 0 ? "look" : "ACT ";
-}
-
 static void print_status(const json_t *status)
 {
     const json_t *answers = json_object_get(status, "answers"), *events = json_object_get(status, "events"),
@@ -36,7 +31,12 @@ static void print_status(const json_t *status)
     printf("fairway %s, %s\n\n", text_of(status, "version"), text_of(status, "at"));
     json_array_foreach(answers, i, item)
     {
-        printf("%s  %-21s ", mark_of(text_of(item, "level")), text_of(item, "question"));
+        const char *level = text_of(item, "level");
+        printf("%s  %-21s ",
+            strcmp(level, "ok") == 0     ? "ok  "
+            : strcmp(level, "warn") == 0 ? "look"
+                                         : "ACT ",
+            text_of(item, "question"));
         print_text(text_of(item, "answer"));
         putchar('\n');
     }

@@ -22,10 +22,6 @@ static void put_build(FILE *out)
     metric_describe(out, "gauge", "fairway_build_info",
         "The version of this replica, and the commit that it was built from.");
     fprintf(out, "fairway_build_info{version=\"%s\",commit=\"%s\"} 1\n", FAIRWAY_VERSION, FAIRWAY_COMMIT);
-}
-
-static void put_protocol(FILE *out)
-{
     metric_gauge(out, "fairway_protocol_known",
         "Newest protocol of the network that this version understands.", PROTOCOL_KNOWN);
     if (protocol_noted() > 0)
@@ -123,7 +119,6 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     const struct pool_counts *pool = &now.pool;
     const bool database = pool_now_read(db, settings, true, &now, detail) == ERR_OK;
     put_build(out);
-    put_protocol(out);
     process_write(out);
     metric_write(out);
     metric_gauge(out, "fairway_database_up", "1: the database is available.", database);

@@ -48,20 +48,14 @@ static void sender_free(void *memory)
     free(sender);
 }
 
-/* A client that is not alone may have half of the connections. */
-static int64_t in_flight_max(const struct api *api, const struct auth_client *client)
-{
-    const unsigned connections = api->shares.connections;
-    return !client->others ? 0 : connections < 2 ? 1 : connections / 2;
-}
-
 /* Counts the request until it ends, unless its client is above a limit. */
 static enum err let_in(struct http_request *request, struct api *api, const struct auth_client *client,
     struct http_refusal *refusal)
 {
     struct limits limits = client->limits;
     struct client_load *load;
-    limits.most[LIMIT_REQUESTS_IN_FLIGHT] = in_flight_max(api, client);
+    if (client->others) /* it may have half of the connections */
+        limits.most[LIMIT_REQUESTS_IN_FLIGHT] = api->shares.connections < 2 ? 1 : api->shares.connections / 2;
     const enum limit limit = client_loads_begin(&api->loads, client->name, &limits,
         http_content_length(request), clock_us(), &load, &refusal->retry_after_s);
     if (limit == LIMIT_NONE) {

@@ -3,16 +3,10 @@
 
 #include <limits.h>
 
-static struct timespec now(void)
+int64_t clock_us(void)
 {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
-    return at;
-}
-
-int64_t clock_us(void)
-{
-    struct timespec at = now();
     return (int64_t)at.tv_sec * 1000000 + at.tv_nsec / 1000;
 }
 

@@ -198,11 +198,6 @@ static const char *put_pair(struct line *line, const char *fields, va_list *args
     return at + (quoted && *at == '"');
 }
 
-static void put_text(struct line *line, const char *text)
-{
-    put(line, text, strlen(text));
-}
-
 /* Writes each line with one write(2), so that lines of threads and processes that share the descriptor do not
  * mix. */
 static void write_line(enum log_level level, const char *msg, const char *fields, va_list *args)
@@ -217,7 +212,7 @@ static void write_line(enum log_level level, const char *msg, const char *fields
     snprintf(start, sizeof start,
         line.json ? "{\"time\":\"%s.%03ldZ\",\"level\":\"%s\",\"msg\":" : "time=%s.%03ldZ level=%s msg=",
         date, now.tv_nsec / 1000000, names[level]);
-    put_text(&line, start);
+    put(&line, start, strlen(start));
     put_quote(&line);
     put_value(&line, msg, 200);
     put_quote(&line);

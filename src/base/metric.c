@@ -194,11 +194,6 @@ void metric_gauge(FILE *out, const char *name, const char *help, int64_t value)
     fprintf(out, "%s %" PRId64 "\n", name, value);
 }
 
-static const char *value_of(enum metric_label label, unsigned i)
-{
-    return label == METRIC_CODE ? err_code(i) : labels[label].values[i];
-}
-
 /* One series: its values' numbers, by label. */
 struct at {
     unsigned values[3];
@@ -214,7 +209,9 @@ static void write_name(
         const enum metric_label label = of->labels[i];
         if (label == METRIC_NONE)
             continue;
-        fprintf(out, "%s%s=\"%s\"", separator, labels[label].name, value_of(label, at->values[i]));
+        const unsigned value = at->values[i];
+        fprintf(out, "%s%s=\"%s\"", separator, labels[label].name,
+            label == METRIC_CODE ? err_code(value) : labels[label].values[value]);
         separator = ",";
     }
     if (le != NULL)

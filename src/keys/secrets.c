@@ -79,12 +79,6 @@ enum err secrets_hide(char **argv, struct detail *detail)
     return detail_set(detail, ERR_CONFIG, "cannot execute fairway again: %s", strerror(errno));
 }
 
-static enum err open_file(const struct source *source, int *fd, struct detail *detail)
-{
-    const char *path = given(source->file);
-    return path == NULL ? ERR_OK : secret_file_open(source->file, path, fd, detail);
-}
-
 struct secret_files secrets_files(void)
 {
     struct secret_files files = {0};
@@ -123,8 +117,8 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     for (size_t i = 0; i < SECRETS; i++) {
         if (fds[i] >= 0)
             fcntl(fds[i], F_SETFD, FD_CLOEXEC);
-        else if (e == ERR_OK)
-            e = open_file(&sources[i], &fds[i], detail);
+        else if (e == ERR_OK && given(sources[i].file) != NULL)
+            e = secret_file_open(sources[i].file, given(sources[i].file), &fds[i], detail);
     }
     for (size_t i = 0; e != ERR_OK && i < SECRETS; i++)
         if (fds[i] >= 0)
