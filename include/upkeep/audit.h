@@ -1,8 +1,9 @@
 /*
- * The audit finds what no transaction of a ledger shows: an account that the network froze, or one whose row
- * is wrong for a reason that nobody foresaw. While this replica leads, a thread with a session of its own
- * reads all accounts of the pool from the RPC, slowly and over and over, and compares each with its row. It
- * quarantines an account that differs, and never ends a quarantine. No ledger waits for it.
+ * The audit finds what no transaction of a ledger shows. While this replica leads, a thread with a session of
+ * its own reads the frozen keys when the lead begins and after an upgrade. Where no validator's signature
+ * proves that a ledger names every change, it also reads all accounts of the pool, once an hour, and compares
+ * each with its row. It quarantines an account that differs, and never ends a quarantine. No ledger waits for
+ * it.
  *
  * A read is compared when the ledger as of which it is has been committed, and only with rows that are as of
  * earlier ledgers; the next pass reads the others again.
@@ -17,9 +18,12 @@
 
 struct audit;
 
+#define AUDIT_EVERY_MS 3600000
+
 struct audit_settings {
     const char *database_url; /* copied */
     struct feed feed;         /* the audit's thread alone calls it; its requests end when stop is told */
+    unsigned every_ms;        /* between two passes over all accounts; 0: none, only the frozen keys */
     unsigned pause_ms;        /* between two requests to the RPC; 0: 15 s */
     const struct stop *stop;  /* borrowed; ends the thread */
 };
@@ -33,8 +37,8 @@ void audit_join(struct audit *audit);
 /* Whether this replica leads. Any thread; does not block. */
 void audit_lead(struct audit *audit, bool leads);
 
-/* Begins a pass at once: this ledger has an upgrade that may have frozen accounts. Any thread; does not
- * block. */
+/* Reads the frozen keys at once: this ledger has an upgrade that may have frozen accounts. Any thread; does
+ * not block. */
 void audit_upgraded(struct audit *audit, uint32_t ledger);
 
 /* ---- inside: a pure function, for tests */

@@ -103,6 +103,7 @@ static void start_threads(struct ingest *ingest, const struct ingest_settings *s
     ingest->ingester.audit = ingest->audit =
         audit_start(&(struct audit_settings){.database_url = settings->database_url,
             .feed = rpcs_feed(ingest->audit_rpcs != NULL ? ingest->audit_rpcs : ingest->rpcs),
+            .every_ms = trust_is_on(&ingest->ingester.follow.trust) ? 0 : AUDIT_EVERY_MS,
             .stop = &ingest->stop});
     funds_watch_start(&ingest->funds, &funds, &settings->funds);
     thread_start(&ingest->thread, run, ingest);

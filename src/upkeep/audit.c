@@ -47,7 +47,7 @@ static const char *judge_frozen(const struct account_row *row, const struct acco
 struct audit {
     struct db *db;
     struct feed feed;
-    unsigned pause_ms;
+    unsigned every_ms, pause_ms;
     atomic_bool leads;         /* as audit_lead has set it */
     _Atomic uint32_t upgraded; /* as audit_upgraded has set it */
     int64_t log_again_ms;
@@ -195,7 +195,8 @@ static void log_failure(struct audit *audit, enum err e, const struct detail *de
     audit->log_again_ms = clock_ms() + LOG_AGAIN_MS;
 }
 
-/* Checks the frozen keys, as of ledger `since` or a later one, and then all accounts. Repeats what failed. */
+/* Checks the frozen keys, as of ledger `since` or a later one, and then, if it is to, all accounts. Repeats
+ * what failed. */
 static void pass(struct audit *audit, uint32_t since)
 {
     char after[ADDRESS_SIZE] = "";
@@ -205,6 +206,7 @@ static void pass(struct audit *audit, uint32_t since)
         const enum err e = frozen_checked ? check_page(audit, after, &complete, &detail)
                                           : check_frozen(audit, since, &detail);
         frozen_checked |= e == ERR_OK;
+        complete |= frozen_checked && audit->every_ms == 0;
         log_failure(audit, e, &detail);
     } while (!complete && wait_in_pass(audit, audit->pause_ms));
 }
@@ -213,12 +215,16 @@ static void pass(struct audit *audit, uint32_t since)
 static void *run(void *context)
 {
     struct audit *audit = context;
+    int64_t due_ms = 0;
     while (stop_wait(audit->stop, audit->pause_ms < TICK_MS ? audit->pause_ms : TICK_MS)) {
         const uint32_t upgraded = atomic_exchange(&audit->upgraded, 0);
-        if (!leads(audit))
+        if (!leads(audit)) {
             db_disconnect(audit->db);
-        else if (upgraded != 0 || wait_in_pass(audit, audit->pause_ms))
+            due_ms = clock_ms() + audit->pause_ms;
+        } else if (upgraded != 0 || clock_left_ms(due_ms) == 0) {
             pass(audit, upgraded != 0 ? upgraded : 1);
+            due_ms = audit->every_ms != 0 ? clock_ms() + audit->every_ms : INT64_MAX;
+        }
     }
     return NULL;
 }
@@ -229,6 +235,7 @@ struct audit *audit_start(const struct audit_settings *settings)
     *audit = (struct audit){
         .db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway audit"}),
         .feed = settings->feed,
+        .every_ms = settings->every_ms,
         .pause_ms = settings->pause_ms != 0 ? settings->pause_ms : PAUSE_MS,
         .stop = settings->stop};
     thread_start(&audit->thread, run, audit);

@@ -56,10 +56,13 @@ static int tear_down(void **state)
     return ingest_world_tear_down(state);
 }
 
-static void start(struct ingest_world *world)
+static void start(struct ingest_world *world, unsigned every_ms)
 {
-    audit = audit_start(&(struct audit_settings){
-        .database_url = world->db.serve_url, .feed = world->source, .pause_ms = 1, .stop = &stop});
+    audit = audit_start(&(struct audit_settings){.database_url = world->db.serve_url,
+        .feed = world->source,
+        .every_ms = every_ms,
+        .pause_ms = 1,
+        .stop = &stop});
     audit_lead(audit, true);
 }
 
@@ -96,7 +99,7 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
     ledger_feed_close(world->feed, &(struct built_ledger){.frozen = frozen, .frozen_count = 2});
     ledger_feed_fail_once(
         world->feed, 2, ERR_RPC_UNAVAILABLE); /* the first read of accounts; it is repeated */
-    start(world);
+    start(world, 1);
     await_number(world, QUARANTINED, 2); /* frozen is frozen, whatever is committed */
     assert_true(quarantined(world, FROZEN, "froze"));
     clock_sleep_ms(3000);
@@ -120,6 +123,22 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
         1);
 }
 
+/* Where validators prove ledgers, these name what changes an account. */
+static void without_passes_only_frozen_accounts_are_quarantined(void **state)
+{
+    struct ingest_world *world = *state;
+    ledger_row(&world->db, 1);
+    put_accounts(world);
+    close_ledgers(world, LATEST - FIRST - 1);
+    const struct public_key frozen[] = {built_key(FROZEN)};
+    ledger_feed_close(world->feed, &(struct built_ledger){.frozen = frozen, .frozen_count = 1});
+    commit_up_to(world, LATEST);
+    start(world, 0);
+    await_number(world, QUARANTINED, 2);
+    clock_sleep_ms(1000);
+    assert_int_equal(test_db_number(&world->db, QUARANTINED), 2);
+}
+
 /* Long before the first pass of a new leader, which begins after 15 s. */
 static void an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once(void **state)
 {
@@ -141,6 +160,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger_is_committed, set_up,
             tear_down),
+        cmocka_unit_test_setup_teardown(
+            without_passes_only_frozen_accounts_are_quarantined, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once, set_up, tear_down),
     };
