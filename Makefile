@@ -148,7 +148,7 @@ $(FUZZ_PROGRAMS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/
 $(BUILD)/tests/fuzz/mutants: $(BUILD)/tests/fuzz/mutants.o $(BUILD)/tests/fuzz/xdr_mutator.o $(call libraries_to,stellar)
 	$(Q)$(test_link) -lsodium
 # -Wno-unused-parameter: cmocka gives each test a state, which few use.
-# -iquote: src/auth/limits.h must not take the place of <limits.h>. -MD: where <limits.h> of the C library includes "limits.h", it still does,
+# -iquote: src/rpc/limits.h must not take the place of <limits.h>. -MD: where <limits.h> of the C library includes "limits.h", it still does,
 # and -MMD takes what it includes for a header of the system.
 $(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)

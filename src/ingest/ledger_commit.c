@@ -258,7 +258,7 @@ enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *e
 /* ---- the log */
 
 /* A leader logs a missing standby with its first ledger, even when the start of this process has logged it
- * (cmd/fairway/access_steps.c): the standby may have been removed between the two. After that, it logs
+ * (cmd/fairway/database.c): the standby may have been removed between the two. After that, it logs
  * changes. */
 static void log_standby(struct commit_log *log, bool missing)
 {

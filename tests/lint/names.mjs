@@ -1,5 +1,7 @@
 // What a header declares begins with a noun of its own: a word of the file's or the module's name (singular or plural), or one that
-// the list below allows. Functions, structs and enums are checked. Prints each violation; exit 1 when there is any.
+// the list below allows. Functions, structs and enums are checked. A file that a comment or a page names exists. Prints each violation;
+// exit 1 when there is any.
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -52,6 +54,20 @@ for (const path of headers.filter((name) => !generated.includes(name))) {
   for (const name of declared(readFileSync(path, 'utf8')))
     if (!own.some((noun) => name === noun || name.startsWith(`${noun}_`))) {
       console.log(`${path}: ${name} begins with none of ${[...new Set(own)].join(', ')}`);
+      violations++;
+    }
+}
+
+// A name may leave out folders at its beginning. Names with capitals stand for any.
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { encoding: 'utf8' }).trim().split('\n');
+const known = new Set(files.flatMap((path) => path.split('/').map((_, i, parts) => parts.slice(i).join('/'))));
+const comment = { c: /\/\*[^]*?\*\//g, h: /\/\*[^]*?\*\//g, sql: /--.*$/gm, mjs: /(?<=^|\s)\/\/.*$|^ ?\*.*$|\/\*.*/gm, md: /[^]+/g, sh: /#.*$/gm };
+for (const path of files) {
+  const said = comment[/(\w+)$/.exec(path)?.[1] ?? ''];
+  const text = said ? readFileSync(path, 'utf8') : '';
+  for (const [, name] of (text.match(said) ?? []).join('\n').matchAll(/(?<![\w.<>{*-])(?:\.{1,2}\/)*(\w[\w/.-]*\.(?:[ch]|sql|mjs))\b(?![\w.(])/g))
+    if (!known.has(name) && !/[A-Z]{2}|^sysexits\.h$/.test(name)) {
+      console.log(`${path}: no file has the name ${name}`);
       violations++;
     }
 }

@@ -1,4 +1,4 @@
-/* Rules of named.h: sorted, each account once, entries beyond the count ignored. */
+/* Rules of stellar/named.c: sorted, each account once, entries beyond the count ignored. */
 #include "check.h"
 #include "policy_parts.h"
 #include "sample.h"
