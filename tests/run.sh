@@ -3,7 +3,7 @@
 # runner. Prints a line for each program that has ended, the coverage that it reports ("N of N ..."), and all output of those that fail;
 # then the programs that took longest, what failed, and the totals. Exits with 0 only when no test failed and at least one ran.
 #
-#   JOBS=N          number of programs at a time (default: two for each processor, because most of their time they wait)
+#   JOBS=N          number of programs at a time (default: three for each processor, because most of their time they wait)
 #   TEST_SUMS=FILE  appends a line to the file: passed failed skipped
 #   FAIRWAY_FSYNC=on    test servers of PostgreSQL write to the disk; tests end processes, never the machine, so by default they do not
 set -u
@@ -79,7 +79,7 @@ trap 'rm -rf "$results" $servers' EXIT
 trap 'exit 130' INT TERM HUP
 : >"$results/sums" >"$results/failed"
 begun=$(date +%s)
-printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$((2 * $(nproc)))}" sh "$0" --one "$results"
+printf '%s\n' "$@" | xargs -d '\n' -r -n 1 -P "${JOBS:-$((3 * $(nproc)))}" sh "$0" --one "$results"
 
 echo
 [ $# -le 10 ] || sort -rnk4 "$results/sums" | awk 'NR <= 10 { printf "%5d s  %s\n", $4, $5 }'

@@ -22,7 +22,11 @@
 #include "ring.h"
 #include "keys/server.h"
 
+#ifdef FAIRWAY_SANITIZED
+#define CONVERSATIONS 300
+#else
 #define CONVERSATIONS 1500
+#endif
 #define FRAMES_MAX 6
 
 static uint64_t random_state = 20261121;
