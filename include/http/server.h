@@ -9,8 +9,7 @@ struct http_server;
 #define HTTP_MAX_CONNECTIONS 1024 /* the default */
 
 struct http_server_settings {
-    /* "127.0.0.1:8001", "[::1]:0", "localhost:8001" (all its addresses), ":8001" (all addresses of this
-     * host); port 0: any free port */
+    /* "127.0.0.1:8001", "[::1]:0", "localhost:8001" (all its addresses); port 0: any free port */
     const char *address;
     unsigned listener;               /* for metrics: METRIC_API or METRIC_ADMIN */
     const struct http_route *routes; /* copied; their strings and contexts must outlive the server */

@@ -164,9 +164,5 @@ enum err address_listen(const char *address, struct address_sockets *out, struct
     } else if (strchr(host, ':') != NULL) {
         return detail_set(detail, ERR_CONFIG, "\"%s\": an IPv6 address must be in brackets.", address);
     }
-    if (name[0] != '\0')
-        return listen_host(name, (uint16_t)number, address, out, detail);
-    /* Without a host: one socket for both families. A kernel without IPv6 gets IPv4 alone. */
-    enum err e = listen_host("::", (uint16_t)number, address, out, detail);
-    return e == ERR_OK ? e : listen_host("0.0.0.0", (uint16_t)number, address, out, detail);
+    return listen_host(name, (uint16_t)number, address, out, detail);
 }

@@ -1,10 +1,15 @@
-/* The list of open connections. No socket is read or written here but those that linger. */
+/* The list of open connections. Only the listener's thread ends one, and never while a handler runs. No
+ * socket is read or written here but those that linger. */
 #include "connections.h"
 
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/rate_limit.h"
@@ -26,6 +31,100 @@ struct connections {
     struct connection *newest, *oldest; /* under lock, as is what follows */
     struct linger_list lingering;
 };
+
+/* ---- the phase of one connection */
+
+#define PHASE_BITS 3
+
+static uint64_t state_of(enum connection_phase phase, int64_t since_ms)
+{
+    return (uint64_t)since_ms << PHASE_BITS | phase;
+}
+
+static enum connection_phase phase_of(uint64_t state)
+{
+    return (enum connection_phase)(state & ((1u << PHASE_BITS) - 1));
+}
+
+static int64_t since_ms_of(uint64_t state)
+{
+    return (int64_t)(state >> PHASE_BITS);
+}
+
+bool connection_enter(struct connection *connection, enum connection_phase phase)
+{
+    uint64_t from = atomic_load(&connection->state), to = state_of(phase, clock_ms());
+    while (phase_of(from) != CONNECTION_ENDED) {
+        if (phase == CONNECTION_HEAD && phase_of(from) == CONNECTION_HEAD)
+            return true;
+        if (atomic_compare_exchange_weak(&connection->state, &from, to))
+            return true;
+    }
+    return false;
+}
+
+static bool is_late(uint64_t state, const struct connection_limits *limits, int64_t now_ms)
+{
+    switch (phase_of(state)) {
+    case CONNECTION_HEAD:
+        return now_ms - since_ms_of(state) >= limits->head_ms;
+    case CONNECTION_IDLE:
+    case CONNECTION_BODY:
+    case CONNECTION_REPLY:
+        return now_ms - since_ms_of(state) >= limits->phase_ms;
+    case CONNECTION_HANDLER:
+    case CONNECTION_ENDED:
+        break;
+    }
+    return false;
+}
+
+static bool is_dispensable(uint64_t state, int64_t now_ms)
+{
+    int64_t age_ms = now_ms - since_ms_of(state);
+    switch (phase_of(state)) {
+    case CONNECTION_IDLE:
+        return true;
+    case CONNECTION_HEAD:
+        return age_ms >= HTTP_HEAD_GRACE_MS;
+    case CONNECTION_BODY:
+        return age_ms >= HTTP_BODY_GRACE_MS;
+    case CONNECTION_REPLY:
+        return age_ms >= HTTP_REPLY_GRACE_MS;
+    case CONNECTION_HANDLER:
+    case CONNECTION_ENDED:
+        break;
+    }
+    return false;
+}
+
+/* The library reports a head only when its first line is complete. The kernel counts the bytes before that.
+ */
+static bool bytes_received(int fd, uint64_t *bytes)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        len < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received)
+        return false;
+    *bytes = info.tcpi_bytes_received;
+    return true;
+}
+
+static void detect_head(struct connection *connection, int64_t now_ms)
+{
+    uint64_t state = atomic_load(&connection->state), bytes;
+    if (phase_of(state) != CONNECTION_IDLE || !bytes_received(connection->fd, &bytes))
+        return;
+    if (connection->idle_state != state) {
+        connection->idle_state = state;
+        connection->idle_bytes = bytes;
+    } else if (bytes != connection->idle_bytes) {
+        atomic_compare_exchange_strong(&connection->state, &state, state_of(CONNECTION_HEAD, now_ms));
+    }
+}
+
+/* ---- the list */
 
 struct connections *connections_new(unsigned label, unsigned max, const struct connection_limits *limits)
 {
@@ -94,7 +193,9 @@ static void remove_dropped(struct connections *connections, int fd)
 
 struct connection *connections_add(struct connections *connections, int fd)
 {
-    struct connection *connection = connection_new(fd);
+    struct connection *connection = NEW(struct connection);
+    connection->fd = fd;
+    atomic_store(&connection->state, state_of(CONNECTION_HEAD, clock_ms()));
     pthread_mutex_lock(&connections->lock);
     remove_dropped(connections, fd);
     connection->next = connections->newest;
@@ -125,7 +226,7 @@ bool connections_remove(struct connections *connections, struct connection *conn
     if (lingers)
         linger_add(&connections->lingering, connection->fd);
     pthread_mutex_unlock(&connections->lock);
-    if (connection_phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
+    if (phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
         INVARIANT(atomic_fetch_sub(&connections->ending, 1) > 0);
     const unsigned open = count_open(connections, -1);
     INVARIANT(open > 0);
@@ -133,13 +234,16 @@ bool connections_remove(struct connections *connections, struct connection *conn
     return open >= connections->max || lingers;
 }
 
-/* Under lock. */
+/* Shuts it down, and its thread then closes it. Returns false when its state has changed since it was read.
+ * Under lock. */
 static bool end(struct connections *connections, struct connection *connection, uint64_t state)
 {
-    bool ended = connection_end(connection, state);
-    if (ended)
-        atomic_fetch_add(&connections->ending, 1);
-    return ended;
+    if (!atomic_compare_exchange_strong(
+            &connection->state, &state, state_of(CONNECTION_ENDED, since_ms_of(state))))
+        return false;
+    shutdown(connection->fd, SHUT_RDWR);
+    atomic_fetch_add(&connections->ending, 1);
+    return true;
 }
 
 /* Of the connections that may be ended, the one that has been in its phase for longest. *state is its state.
@@ -151,8 +255,8 @@ static struct connection *most_dispensable(struct connections *connections, uint
     INVARIANT_LOCKED(&connections->lock);
     for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
         uint64_t seen = atomic_load(&c->state);
-        if (c->started && connection_dispensable(seen, now) &&
-            (longest == NULL || connection_since_ms(seen) < connection_since_ms(*state))) {
+        if (c->started && is_dispensable(seen, now) &&
+            (longest == NULL || since_ms_of(seen) < since_ms_of(*state))) {
             longest = c;
             *state = seen;
         }
@@ -213,16 +317,16 @@ void connections_check(struct connections *connections)
         if (!c->started)
             continue;
         uint64_t state = atomic_load(&c->state);
-        enum connection_phase phase = connection_phase_of(state);
+        enum connection_phase phase = phase_of(state);
         /* The connection's thread sees the end of the stream and closes the descriptor. */
         if (phase == CONNECTION_ENDED)
             shutdown(c->fd, SHUT_RDWR);
-        else if (connection_late(state, &connections->limits, now))
+        else if (is_late(state, &connections->limits, now))
             end(connections, c, state);
         else if (phase != CONNECTION_HANDLER)
             repeat_end_event(c);
         if (phase == CONNECTION_IDLE)
-            connection_detect_head(c, now);
+            detect_head(c, now);
     }
     linger_expire(&connections->lingering, now);
     pthread_mutex_unlock(&connections->lock);

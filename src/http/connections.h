@@ -1,14 +1,52 @@
 /*
- * The open connections of a listener: their count, and which of them is ended to make room for another.
- * Functions may be called from any thread unless they say otherwise.
+ * The open connections of a listener: the phase of each and since when, their count, and which of them is
+ * ended to make room for another. The connection's thread (one of libmicrohttpd's) moves it from phase to
+ * phase. The listener's thread ends it when it takes too long, or to make room. Functions may be called from
+ * any thread unless they say otherwise.
  */
 #ifndef FAIRWAY_HTTP_CONNECTIONS_H
 #define FAIRWAY_HTTP_CONNECTIONS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
-#include "connection.h"
 #include "linger.h"
+
+enum connection_phase {
+    CONNECTION_HEAD, /* accepted, or the first byte of a further request has come; its head is incomplete */
+    CONNECTION_IDLE, /* the last request has its reply and no byte of another one has come */
+    CONNECTION_BODY, /* the head is complete, the body is not */
+    CONNECTION_HANDLER, /* the request is complete and has no reply yet: never ended by the listener */
+    CONNECTION_REPLY,   /* the reply is being sent */
+    CONNECTION_ENDED    /* shut down by the listener; no request that still arrives is served */
+};
+
+struct connection {
+    struct connection *next, *previous; /* the listener's list, under its lock */
+    int fd;
+    bool
+        started; /* else the library may have closed fd without a word, and it may be another's; under lock */
+    bool linger; /* the reply comes before the whole request has been read: see linger.h */
+    _Atomic uint64_t
+        state; /* phase and when it began, in one word: connection_end fails if it has changed meanwhile */
+
+    /* The listener thread's: the idle phase that it saw last, and the bytes that the client had sent by then.
+     */
+    uint64_t idle_state, idle_bytes;
+};
+
+struct connection_limits {
+    int head_ms;  /* for a head, from accept or from its first byte */
+    int phase_ms; /* for idling, the rest of a request, and taking a reply, each */
+};
+
+/*
+ * Called by the connection's thread. Returns false when the listener has ended the connection: the request
+ * that was arriving must not be served. Entering CONNECTION_HEAD again does not restart the time of the head.
+ */
+bool connection_enter(struct connection *connection, enum connection_phase phase);
 
 struct connections;
 

@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "connections.h"
 
 enum {
     TICK_MS = 250,     /* between checks of deadlines */

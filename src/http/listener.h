@@ -9,7 +9,7 @@
 
 #include "address.h"
 #include "base/err.h"
-#include "connection.h"
+#include "connections.h"
 
 struct listener;
 

@@ -201,7 +201,7 @@ static void an_address_of_another_host_is_named(void **state)
 
 static void without_ipv6_the_other_addresses_are_listened_on(void **state)
 {
-    static const char *const names[] = {"debian.test:0", "other.test:0", ":0"};
+    static const char *const names[] = {"debian.test:0", "other.test:0"};
     for (size_t i = 0; i < 2 * ARRAY_LEN(names); i++) {
         kernel.no_ipv6 = i % 2 == 0;
         kernel.ipv6_is_off = i % 2 == 1;
