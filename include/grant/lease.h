@@ -54,6 +54,7 @@ struct lease {
     struct hash bid_hash;
     struct buf bid; /* the fee bump's signed TransactionEnvelope; lease_wipe frees it */
     int64_t sent_ledger;
+    int64_t granted_us; /* when it was granted, in microseconds */
 };
 static inline void lease_wipe(struct lease *lease)
 {

@@ -35,7 +35,8 @@ struct watch_ticket {
     int64_t deadline_ms;
     void (*done)(struct watch_ticket *ticket);
     enum err error;
-    struct lease_status status; /* the submitter frees it after done: lease_status_free */
+    /* The submitter frees it after done: lease_status_free. hash and granted_us may be set before. */
+    struct lease_status status;
     /* The watch's, guarded by its mutex: */
     bool waits, cancelled;
     uint64_t number;

@@ -1,14 +1,14 @@
 -- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key, reference NULL: none.
 -- open_max: how many open leases the item's client may have, 0: as many as it likes. Of a client that would have more, only its first items
 -- are recorded. contract_max: the same, of the leases of the client for the item's contract; contract NULL: it does not count by contract. Returns
--- the places of the recorded items, from 1, and of those that their contract_max refuses. The rows of clients stay locked until COMMIT, which
--- follows at once; the caller has locked the accounts, so their places do not change before the update.
+-- the places of the recorded items, from 1, with the time of their grant (us), and of those that their contract_max refuses. The rows of clients stay
+-- locked until COMMIT, which follows at once; the caller has locked the accounts, so their places do not change before the update.
 -- Housekeeping makes partitions days ahead; when it has failed for so long, or the clock was changed, the day's first grant makes them.
 -- Those of keys are dropped first, so with theirs all are there.
 CREATE OR REPLACE FUNCTION fairway.record_leases(hashes bytea[], accounts text[], sequences bigint[], sequence_ledgers bigint[], clients text[],
     envelopes bytea[], max_times bigint[], max_ledgers bigint[], request_ids text[], keys text[], digests bytea[], open_max bigint[],
     refs text[], natural_keys bytea[], contracts text[], contract_max bigint[])
-RETURNS TABLE (place bigint, refused_by text) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
+RETURNS TABLE (place bigint, refused_by text, granted_us bigint) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
     moment constant timestamptz := clock_timestamp();
     contract_rows text[]; -- of the items; NULL: no item counts by contract
@@ -61,7 +61,7 @@ BEGIN
             lease_max_ledger = nullif(g.max_ledger, 0), lease_contract = g.contract, locked_at = moment, locked_until = to_timestamp(g.max_time)
         FROM granted g CROSS JOIN LATERAL fairway.newest_account(g.account) newest
         WHERE a.ctid = newest.place AND a.state IN ('active', 'retiring') AND a.lease_hash IS NULL
-        RETURNING g.place, NULL::text;
+        RETURNING g.place, NULL::text, (extract(epoch FROM moment) * 1000000)::bigint;
     GET DIAGNOSTICS leased = ROW_COUNT;
     IF leased <> coalesce(cardinality(recorded), cardinality(hashes)) THEN
         RAISE integrity_constraint_violation
@@ -78,5 +78,5 @@ BEGIN
     IF cardinality(recorded) < cardinality(hashes) THEN
         PERFORM fairway.forget_contracts(names);
     END IF;
-    RETURN QUERY SELECT n, 'contractPercent' FROM unnest(above) n;
+    RETURN QUERY SELECT n, 'contractPercent', NULL::bigint FROM unnest(above) n;
 END $$;

@@ -1,8 +1,11 @@
 /* POST /v1/submissions?wait=SECONDS: fairway sends a transaction until a ledger ends its lease: a leased one
  * that the user has signed, or, in one call, one that authorization entries alone ask for, which is prepared,
  * leased and sent. The reply is its status. An end is never an HTTP error. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/mem.h"
 #include "call.h"
 #include "status.h"
 #include "submit/submitter.h"
@@ -36,6 +39,24 @@ static void watched(struct watch_ticket *ticket)
     call_reply(call, pending ? 202 : 200, &object);
 }
 
+/* What a look-up of a lease would return that has just been granted with its bid. */
+static struct lease_status status_of(const struct grant *grant)
+{
+    const struct lease *lease = &grant->lease;
+    struct lease_status status = {.hash = lease->hash,
+        .sequence = lease->sequence,
+        .max_time_s = (int64_t)lease->max_time_s,
+        .granted_us = lease->granted_us,
+        .bids = NEW(struct lease_bid),
+        .bid_count = 1};
+    address_encode(&lease->account, status.account);
+    snprintf(status.status, sizeof status.status, "%s", lease->status);
+    if (grant->request->reference[0] != '\0')
+        status.reference = mem_copy_text(grant->request->reference);
+    *status.bids = (struct lease_bid){lease->bid_hash, lease->bid_stroops};
+    return status;
+}
+
 /* Sends the bid, which is committed. Of a lease that has ended, or of another request, there is none. */
 static void done(struct engine_ticket *ticket)
 {
@@ -53,11 +74,17 @@ static void done(struct engine_ticket *ticket)
         return;
     if (bumps)
         submitter_send(submitter, hash, bump, true);
-    else if (lease->bid_stroops != 0)
+    else if (lease->bid_stroops != 0) {
         submitter_send(submitter, hash,
             &(struct bump){
                 .hash = lease->bid_hash, .envelope = lease->bid, .sent_ledger = lease->sent_ledger},
             true);
+        call->watch.status = status_of(&ticket->grant);
+        if (clock_ms() >= call->watch.deadline_ms) {
+            watched(&call->watch);
+            return;
+        }
+    }
     call_watch(call, hash);
 }
 

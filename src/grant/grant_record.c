@@ -10,7 +10,7 @@
 /* max_ledger 0 means none. Returns which leases were recorded, and which of the others a limit by contract
  * refuses. */
 static const char sql_record[] =
-    "SELECT r.place, r.refused_by FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+    "SELECT r.place, r.refused_by, r.granted_us FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
     " $12, $13, $14, $15, $16) r";
 
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
@@ -24,7 +24,8 @@ static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
  * the hash alone: the account of a request above its limit is idle again, and another batch may have leased
  * it for an equal request. */
 static const char sql_outcome[] =
-    "SELECT pg_xact_status($1::text::xid8), f.ordinal, NULL FROM (SELECT) one"
+    "SELECT pg_xact_status($1::text::xid8), f.ordinal, NULL,"
+    " (extract(epoch FROM f.granted_at) * 1000000)::int8 FROM (SELECT) one"
     " LEFT JOIN (fairway.find_leases($2) f CROSS JOIN LATERAL (SELECT m.xmin AS writer FROM fairway.leases m"
     " WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(f.granted_at, f.hash)"
     " AND m.granted_at = f.granted_at LIMIT 1) l) ON l.writer = $1::text::xid8::xid";
@@ -40,14 +41,16 @@ static enum err confirm(struct db *db, struct detail *detail)
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }
 
-/* The column has the ordinals of leases, the next one the limit that has refused each; NULL: it was recorded.
- */
+/* The column has the ordinals of leases, the next one the limit that has refused each (NULL: it was recorded),
+ * the third one the times of their grants. */
 static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
 {
     for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         struct grant_record_item *item = &record->items[db_ordinal(rows, row, column, record->count)];
         item->recorded = db_is_null(rows, row, column + 1);
-        if (!item->recorded)
+        if (item->recorded)
+            item->lease->granted_us = db_i64(rows, row, column + 2);
+        else
             item->refused_by = limit_of(db_text(rows, row, column + 1));
     }
 }

@@ -8,7 +8,7 @@
 /* A signed lease to record. */
 struct grant_record_item {
     const struct lease_request *request;
-    const struct lease *lease;
+    struct lease *lease;   /* granted_us is set */
     int64_t open_max;      /* how many open leases its client may have; 0: as many as it likes */
     int64_t contract_max;  /* how many of them may call the request's contract; 0: as many as it likes */
     bool recorded;         /* set; false: it is above one of both */
