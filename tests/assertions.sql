@@ -34,9 +34,12 @@ FROM fairway.fee_bumps b LEFT JOIN fairway.leases l ON l.hash = b.lease_hash AND
 UNION ALL
 SELECT 'a submission is of no open lease, or its bid is not recorded', encode(s.lease_hash, 'hex')
 FROM fairway.submissions s
-LEFT JOIN held h ON h.lease_hash = s.lease_hash AND h.public_key = s.account AND h.locked_at = s.granted_at AND h.lease_client = s.client
+LEFT JOIN held h ON h.lease_hash = s.lease_hash AND h.locked_at = s.granted_at AND h.lease_client = s.client
 LEFT JOIN fairway.fee_bumps b ON b.hash = s.bid_hash AND b.lease_hash = s.lease_hash AND b.granted_at = s.granted_at AND b.fee = s.bid
 WHERE h.lease_hash IS NULL OR b.hash IS NULL
+UNION ALL
+SELECT 'a submission without its bytes, or bytes without a submission', encode(lease_hash, 'hex')
+FROM fairway.submissions FULL JOIN fairway.bids b USING (lease_hash) WHERE submissions.bid IS NULL OR b.envelope IS NULL
 UNION ALL
 SELECT 'a submission bids more than its cap', encode(s.lease_hash, 'hex') FROM fairway.submissions s WHERE s.bid > s.max_fee
 UNION ALL

@@ -9,12 +9,12 @@
 /* A submission that is due: its bid is sent, or the next one is made. */
 struct submission_due {
     struct hash lease, bid;
-    const char *client;      /* lives as long as rows, as do the two envelopes */
+    const char *client;      /* lives as long as rows, as does the envelope */
     int64_t max_fee_stroops; /* the client's cap; 0: none */
     int64_t bid_stroops;
     int64_t round_ledger;      /* the cursor when these bytes were first sent */
     int64_t tip;               /* the cursor */
-    struct bytes inner, outer; /* of the transaction and of the bid */
+    struct bytes outer;        /* the bid's TransactionEnvelope */
 };
 
 #define SUBMISSIONS_CLAIM 64

@@ -53,5 +53,7 @@ struct hash fee_bump_hash(const struct network_id *network, struct bytes fee_bum
 /* Appends the fee bump's TransactionEnvelope with one signature. */
 void fee_bump_envelope_build(struct bytes fee_bump, const struct public_key *signer,
     const struct signature *signature, struct buf *out);
+/* The inner transaction's TransactionEnvelope in such bytes. */
+struct bytes fee_bump_inner(struct bytes envelope);
 
 #endif

@@ -4,8 +4,7 @@
 -- lease lasts 300 ledgers. Nor those due after `until`: when ledgers close while one claim follows the other, what was claimed first would be
 -- claimed again before the rest.
 CREATE OR REPLACE FUNCTION fairway.claim_submissions(most bigint, again bigint, since bigint, until bigint)
-RETURNS TABLE (hash bytea, owner text, inner_envelope bytea, cap bigint, stroops bigint, outer_hash bytea, outer_envelope bytea,
-    round bigint, tip bigint)
+RETURNS TABLE (hash bytea, owner text, cap bigint, stroops bigint, bid_hash bytea, bid_envelope bytea, round bigint, tip bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
@@ -18,6 +17,6 @@ BEGIN
         UPDATE fairway.submissions s
             SET due_ledger = at + 1, round_ledger = CASE WHEN s.round_ledger + again <= at THEN at ELSE s.round_ledger END
             WHERE s.lease_hash = ANY (ARRAY(SELECT d.lease_hash FROM due d))
-            RETURNING s.lease_hash, s.client, s.envelope, coalesce(s.max_fee, 0), s.bid, s.bid_hash, s.bid_envelope,
-                s.round_ledger, at;
+            RETURNING s.lease_hash, s.client, coalesce(s.max_fee, 0), s.bid, s.bid_hash,
+                (SELECT b.envelope FROM fairway.bids b WHERE b.lease_hash = s.lease_hash), s.round_ledger, at;
 END $$;

@@ -40,7 +40,9 @@ BEGIN
         SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger, n.ledger_hash, nullif(n.fee, 0), n.result_xdr,
             n.return_value, n.lease_client, (SELECT c.sequence FROM fairway.cursor c), n.slot FROM news n WHERE n.result IS NOT NULL
     ), sent AS (
-        DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL
+        DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL RETURNING s.lease_hash
+    ), bytes AS (
+        DELETE FROM fairway.bids b USING sent s WHERE b.lease_hash = s.lease_hash
     )
     UPDATE fairway.channel_accounts a SET state = n.state,
         sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,

@@ -16,7 +16,7 @@ static const char sql_record[] =
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
  * runs again, it refuses what is too much. */
 static const char sql_record_bids[] =
-    "SELECT count(*) FROM fairway.record_bids($1, $2, $3, $4, $5, NULL, $6, $7, $8, $9, NULL)";
+    "SELECT fairway.record_first_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
@@ -92,7 +92,8 @@ struct columns {
     struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX],
         natural_key[GRANT_BATCH_MAX];
     /* Of bids; NULL and 0: the lease has none. */
-    struct bytes bid_hash[GRANT_BATCH_MAX], bid_envelope[GRANT_BATCH_MAX];
+    struct hash inner_digests[GRANT_BATCH_MAX];
+    struct bytes bid_hash[GRANT_BATCH_MAX], bid_envelope[GRANT_BATCH_MAX], inner_digest[GRANT_BATCH_MAX];
     int64_t bid[GRANT_BATCH_MAX], max_fee[GRANT_BATCH_MAX], stroops_max[GRANT_BATCH_MAX];
     bool any_bid;
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
@@ -131,6 +132,8 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
             columns->any_bid = true;
             columns->bid_hash[i] = BYTES_OF(lease->bid_hash.bytes);
             columns->bid_envelope[i] = buf_bytes(&lease->bid);
+            columns->inner_digests[i] = sha256(buf_bytes(&lease->envelope));
+            columns->inner_digest[i] = BYTES_OF(columns->inner_digests[i].bytes);
             columns->bid[i] = lease->bid_stroops;
             columns->max_fee[i] = request->max_fee_stroops;
             columns->stroops_max[i] = request->limits.most[LIMIT_STROOPS_PER_DAY];
@@ -197,7 +200,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
             DB_TEXTS(columns->contract, count), DB_I64S(columns->contract_max, count)),
         DB_SQL(sql_record_bids, DB_BYTEAS(columns->bid_hash, count), DB_BYTEAS(columns->hash, count),
             DB_I64S(columns->bid, count), DB_TEXTS(columns->account, count), DB_TEXTS(columns->client, count),
-            DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->envelope, count),
+            DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->inner_digest, count),
             DB_I64S(columns->max_fee, count), DB_BYTEAS(columns->bid_envelope, count))};
     struct db_param waiting[REPORT_PARAMS];
     size_t statement_count = 1 + columns->any_bid;

@@ -1,7 +1,7 @@
 /*
  * The bids of leases that fairway itself sends. A batch reads in its first round trip, without a lock, what
  * its clients have spent today and the sum of the open bids; a lease whose bid is above a limit is refused
- * before it gets an account. fairway.record_bids counts again, under the lock of each client's row.
+ * before it gets an account. fairway.record_first_bids counts again, under the lock of each client's row.
  */
 #ifndef FAIRWAY_GRANT_LEASE_BIDS_H
 #define FAIRWAY_GRANT_LEASE_BIDS_H

@@ -18,7 +18,8 @@ struct columns {
     int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
     int64_t bumps_max[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     /* Of submissions: NULL for others. */
-    struct bytes inner[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], raised[FEE_BUMPS_MAX];
+    struct hash inner_digests[FEE_BUMPS_MAX];
+    struct bytes inner_digest[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], raised[FEE_BUMPS_MAX];
     int64_t max_fee[FEE_BUMPS_MAX];
     bool submits;               /* any does */
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
@@ -40,7 +41,8 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->item[at] = item;
     if (!items[item].submits)
         return;
-    columns->inner[at] = items[item].inner;
+    columns->inner_digests[at] = sha256(items[item].inner);
+    columns->inner_digest[at] = BYTES_OF(columns->inner_digests[at].bytes);
     columns->outer[at] = items[item].outer;
     columns->max_fee[at] = items[item].max_fee_stroops;
     if (items[item].raised != NULL)
@@ -219,7 +221,7 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     struct db_statement statement =
         DB_SQL(sql_record_bids, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count), DB_BYTEAS(all->inner, count),
+            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count), DB_BYTEAS(all->inner_digest, count),
             DB_I64S(all->max_fee, count), DB_BYTEAS(all->outer, count), DB_BYTEAS(all->raised, count));
     if (!all->submits) { /* the first parameters are the same */
         statement.sql = sql_record;

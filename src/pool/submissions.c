@@ -2,8 +2,7 @@
  * ends here: the ledger that ends its lease deletes it. */
 #include "pool/submissions.h"
 
-static const char sql_claim[] = "SELECT c.hash, c.outer_hash, c.owner, c.cap, c.stroops, c.round, c.tip, "
-                                "c.inner_envelope, c.outer_envelope"
+static const char sql_claim[] = "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope"
                                 " FROM fairway.claim_submissions($1, $2, $3, $4) c";
 
 static struct submission_due read_due(const struct db_rows *rows, size_t row)
@@ -13,8 +12,7 @@ static struct submission_due read_due(const struct db_rows *rows, size_t row)
         .bid_stroops = db_i64(rows, row, 4),
         .round_ledger = db_i64(rows, row, 5),
         .tip = db_i64(rows, row, 6),
-        .inner = db_bytea(rows, row, 7),
-        .outer = db_bytea(rows, row, 8)};
+        .outer = db_bytea(rows, row, 7)};
     db_copy(rows, row, 0, due.lease.bytes, sizeof due.lease.bytes);
     db_copy(rows, row, 1, due.bid.bytes, sizeof due.bid.bytes);
     return due;

@@ -169,3 +169,11 @@ void fee_bump_envelope_build(struct bytes fee_bump, const struct public_key *sig
     buf_add_bytes(out, fee_bump);
     signatures_add(out, signer, signature, 1);
 }
+
+/* Before it are type, fee source and fee; after it ext and one signature. */
+struct bytes fee_bump_inner(struct bytes envelope)
+{
+    const size_t head = 4 + 36 + 8, tail = 4 + 4 + 72;
+    INVARIANT(envelope.len > head + tail);
+    return (struct bytes){envelope.data + head, envelope.len - head - tail};
+}

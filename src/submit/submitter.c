@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "pool/submissions.h"
 #include "sender.h"
+#include "stellar/envelope_build.h"
 #include "stellar/result.h"
 
 /* What is due is claimed this often, also without a notification. */
@@ -131,7 +132,7 @@ static void raise_bid(struct submitter *submitter, const struct submission_due *
     raise->ticket.kind = TICKET_BUMP;
     raise->ticket.done = raise_done;
     raise->ticket.bump.request = request;
-    buf_add_bytes(&raise->xdr, due->inner);
+    buf_add_bytes(&raise->xdr, fee_bump_inner(due->outer));
     *request = (struct bump_request){.xdr = buf_bytes(&raise->xdr),
         .inner_hash = due->lease,
         .authority = AUTHORITY_PROVED,

@@ -466,15 +466,18 @@ static void assert_submitted(struct test_pool *pool, const struct lease *lease, 
     assert_int_equal(lease->bid_stroops, bid);
     assert_int_equal(
         db_query(pool->db,
-            DB_SQL("SELECT s.envelope, s.bid_envelope, s.bid_hash, s.bid, s.round_ledger, s.due_ledger"
-                   " FROM fairway.submissions s JOIN fairway.fee_bumps b ON b.hash = s.bid_hash"
+            DB_SQL("SELECT s.inner_digest, e.envelope, s.bid_hash, s.bid, s.round_ledger, s.due_ledger"
+                   " FROM fairway.submissions s JOIN fairway.bids e USING (lease_hash)"
+                   " JOIN fairway.fee_bumps b ON b.hash = s.bid_hash"
                    " AND b.lease_hash = s.lease_hash AND b.fee = s.bid WHERE s.lease_hash = $1",
                 DB_BYTEA(BYTES_OF(lease->hash.bytes))),
             &row, NULL),
         ERR_OK);
     assert_int_equal(db_count(row), 1);
-    assert_true(bytes_equal(db_bytea(row, 0, 0), buf_bytes(&lease->envelope)));
+    const struct hash digest = sha256(buf_bytes(&lease->envelope));
+    assert_true(bytes_equal(db_bytea(row, 0, 0), BYTES_OF(digest.bytes)));
     assert_true(bytes_equal(db_bytea(row, 0, 1), buf_bytes(&lease->bid)));
+    assert_true(bytes_equal(fee_bump_inner(db_bytea(row, 0, 1)), buf_bytes(&lease->envelope)));
     assert_true(bytes_equal(db_bytea(row, 0, 2), BYTES_OF(lease->bid_hash.bytes)));
     assert_int_equal(db_i64(row, 0, 3), bid);
     assert_int_equal(db_i64(row, 0, 4), lease->sent_ledger);
@@ -597,7 +600,7 @@ static void after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed(vo
     struct proxy *proxy = proxy_new(test_pg_port());
     struct test_pool replica = *pool;
     replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
-    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_bids"); /* in one packet with COMMIT */
+    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_first_bids"); /* in one packet with COMMIT */
     ask_to_send(pool, &asked, 5000);
     assert_int_equal(test_pool_grant(&replica, &asked, 1, &detail), ERR_OK);
     assert_submitted(pool, &asked.grant.lease, 5000 - SUBMIT_RAISES);

@@ -263,9 +263,9 @@ static void H16_a_claim_takes_exactly_what_it_wants_or_all_idle_accounts(void **
 }
 
 static const char sql_due_submissions[] =
-    "INSERT INTO fairway.submissions (lease_hash, account, client, granted_at, envelope, bid, bid_hash,"
-    " bid_envelope, round_ledger, due_ledger)"
-    " SELECT sha256(i::text::bytea), '', '', now(), '', 1, sha256(i::text::bytea), '', c.sequence, c.sequence"
+    "INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, bid, bid_hash,"
+    " round_ledger, due_ledger)"
+    " SELECT sha256(i::text::bytea), '', now(), sha256(''), 1, sha256(i::text::bytea), c.sequence, c.sequence"
     " FROM fairway.cursor c, generate_series(1, 200) i";
 
 /* In a session that has planned while the table was empty, as it mostly is. */
