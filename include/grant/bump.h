@@ -56,8 +56,8 @@ void bump_wipe(struct bump *bump);
  * fee bumps may have been recorded, but none may be handed out. Any other error: as db_run and
  * keyd_sign_fee_bumps; nothing was recorded.
  */
-MUST_CHECK enum err bump_batch_run(
-    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail);
+MUST_CHECK enum err bump_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct bump *const bumps[], size_t count, struct detail *detail);
 
 /* The fee that the request gets, or would get with this max_fee_stroops (0: none). Errors of
  * policy_bump_fee. */

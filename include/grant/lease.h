@@ -94,6 +94,7 @@ struct grant_settings {
     /* The last ledger that ingestion has seen committed; NULL: not compared. A database that is behind it was
      * set back and may have forgotten leases. */
     const _Atomic uint32_t *seen_ledger;
+    struct open_bids *open_bids; /* set by the engine; NULL: each batch that bids reads their sum */
     /* The master keys that keyd has, in memory of the caller's; none: all. Accounts sealed under another key
      * are not claimed. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 2];

@@ -14,6 +14,7 @@ struct fee_bump_item {
     int64_t sequence;
     const char *client;
     struct limits limits; /* of the client */
+    bool reads_open_bids;
     /* Set by fee_bumps_find: */
     enum err error; /* also by fee_bumps_record */
     struct detail detail;
@@ -22,7 +23,7 @@ struct fee_bump_item {
     int64_t spendable_stroops;      /* of the distribution account (pool/funds.h) */
     int64_t bumps, highest_stroops; /* the lease's fee bumps so far, and the highest of their fees */
     int64_t spent_stroops;          /* of the client's limit for this day */
-    int64_t open_bids_stroops;      /* the sum of the bids of all submissions; 0 if no item submits */
+    int64_t open_bids_stroops;      /* the sum of the bids of all submissions; 0 if no item reads it */
     /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;

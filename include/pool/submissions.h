@@ -12,9 +12,9 @@ struct submission_due {
     const char *client;      /* lives as long as rows, as does the envelope */
     int64_t max_fee_stroops; /* the client's cap; 0: none */
     int64_t bid_stroops;
-    int64_t round_ledger;      /* the cursor when these bytes were first sent */
-    int64_t tip;               /* the cursor */
-    struct bytes outer;        /* the bid's TransactionEnvelope */
+    int64_t round_ledger; /* the cursor when these bytes were first sent */
+    int64_t tip;          /* the cursor */
+    struct bytes outer;   /* the bid's TransactionEnvelope */
 };
 
 #define SUBMISSIONS_CLAIM 64

@@ -5,63 +5,12 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"
+#include "open_bids.h"
 #include "signing.h"
 
 void bump_wipe(struct bump *bump)
 {
     buf_free(&bump->envelope);
-}
-
-/* The configured maximum limits the bid, so the resource fee, checked when the lease was granted, is added.
- */
-int64_t bump_fee_maximum(const struct bump_request *request)
-{
-    return request->limits->max_bump_fee_stroops + request->inner.resource_fee_stroops;
-}
-
-enum err bump_fee(
-    const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail)
-{
-    return policy_bump_fee(&request->inner, request->limits, request->limits->bump_base_fee_stroops,
-        max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
-}
-
-/*
- * The first bid of a submission: SUBMIT_RAISES stroops below max_fee_stroops, but at least the least fee. It
- * is the least fee when no max_fee_stroops is given, and when the distribution account could not pay it
- * beside the open bids: a node counts all bids that it has queued against the balance, although the network
- * charges the price of the ledger and not the bid.
- */
-static enum err find_first_bid(
-    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
-{
-    int64_t least, most;
-    enum err e;
-    if ((e = bump_fee(request, request->max_fee_stroops, &most, detail)) != ERR_OK ||
-        (e = bump_fee(request, 0, &least, detail)) != ERR_OK)
-        return e;
-    const int64_t bid = most - SUBMIT_RAISES;
-    const bool covered = item->spendable_stroops == FUNDS_NOT_KNOWN ||
-                         item->open_bids_stroops + bid <= item->spendable_stroops;
-    item->fee_stroops = bid > least && covered ? bid : least;
-    return ERR_OK;
-}
-
-enum err bump_choose_fee(
-    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
-{
-    const struct limits *limits = &request->client_limits;
-    const bool raises = request->raised_stroops != 0;
-    enum err e = request->submits && !raises
-                     ? find_first_bid(request, item, detail)
-                     : bump_fee(request, raises ? request->raised_stroops + 1 : request->max_fee_stroops,
-                           &item->fee_stroops, detail);
-    if (e != ERR_OK)
-        return e;
-    item->limit =
-        limit_of_fee_bump(limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
-    e = limit_refuse(item->limit, limits, detail);
-    return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, detail);
 }
 
 static void refuse(struct bump *bump, const struct fee_bump_item *item)
@@ -78,6 +27,7 @@ struct bump_batch {
     struct fee_bump_item items[BUMP_BATCH_MAX];
     struct bump_signing signings[BUMP_BATCH_MAX];
     size_t count;
+    struct open_bids_batch open;
 };
 
 static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], size_t count)
@@ -92,6 +42,7 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
             .sequence = request->inner.sequence,
             .client = request->client,
             .limits = request->client_limits,
+            .reads_open_bids = request->submits && request->raised_stroops == 0 && batch->open.reads,
             .submits = request->submits,
             .max_fee_stroops = request->max_fee_stroops,
             .raised = request->raised_stroops != 0 ? &request->raised : NULL,
@@ -141,18 +92,28 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     return ERR_OK;
 }
 
+/* All items have the same sum, but one that was not found. */
+static void read_open_bids(struct bump_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->items[i].reads_open_bids && batch->items[i].error == ERR_OK) {
+            open_bids_found(&batch->open, batch->items[i].open_bids_stroops);
+            return;
+        }
+}
+
 static void check_all(struct bump_batch *batch)
 {
-    int64_t bids_stroops = 0; /* of this batch */
     for (size_t i = 0; i < batch->count; i++) {
         struct fee_bump_item *item = &batch->items[i];
         if (item->error != ERR_OK)
             continue;
-        item->open_bids_stroops += bids_stroops;
+        item->open_bids_stroops = open_bids_sum(&batch->open);
         item->error = check_signatures(batch->bumps[i]->request->authority, &item->detail);
         if (item->error == ERR_OK)
             item->error = bump_choose_fee(batch->bumps[i]->request, item, &item->detail);
-        bids_stroops += item->error == ERR_OK && item->submits ? item->fee_stroops : 0;
+        if (item->error == ERR_OK && item->submits && item->raised == NULL)
+            open_bids_add(&batch->open, item->fee_stroops);
     }
     batch_drop_refused(batch);
 }
@@ -203,17 +164,20 @@ static enum err record_all(struct db *db, struct bump_batch *batch, struct detai
     return ERR_OK;
 }
 
-enum err bump_batch_run(
-    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail)
+enum err bump_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
+    struct bump *const bumps[], size_t count, struct detail *detail)
 {
     struct bump_batch *batch AUTO_FREE = NEW(struct bump_batch);
     enum err e;
+    open_bids_begin(&batch->open, settings);
     batch_fill(batch, bumps, count);
     if ((e = fee_bumps_find(db, batch->items, batch->count, detail)) == ERR_OK) {
+        read_open_bids(batch);
         check_all(batch);
         if ((e = sign_all(keyd, signing_deadline_ms(db), batch, detail)) == ERR_OK)
             e = record_all(db, batch, detail);
     }
+    open_bids_end(&batch->open);
     for (size_t i = 0; i < count; i++) {
         if (e != ERR_OK) {
             bumps[i]->state = GRANT_OPEN;

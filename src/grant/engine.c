@@ -76,6 +76,8 @@ struct engine *engine_start(const struct engine_settings *settings)
     engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
+    engine->settings.grant.open_bids = &engine->open_bids;
+    pthread_mutex_init(&engine->open_bids.mutex, NULL);
     pthread_mutex_init(&engine->mutex, NULL);
     thread_cond_init(&engine->work);
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
@@ -171,6 +173,7 @@ void engine_stop(struct engine *engine)
     refuse_waiting(engine); /* what the last batches left open */
     pthread_cond_destroy(&engine->work);
     pthread_mutex_destroy(&engine->mutex);
+    pthread_mutex_destroy(&engine->open_bids.mutex);
     free(engine->workers);
     free(engine);
 }

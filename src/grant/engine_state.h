@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "open_bids.h"
 #include "ticket_queue.h"
 
 struct engine_worker {
@@ -44,6 +45,7 @@ struct engine {
     int64_t replied_ms;                /* when the database last replied to a batch */
     enum err last_error[TICKET_KINDS]; /* of a batch */
 
+    struct open_bids open_bids; /* has a mutex of its own */
     struct engine_worker *workers;
 };
 

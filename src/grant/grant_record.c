@@ -9,14 +9,13 @@
 
 /* max_ledger 0 means none. Returns which leases were recorded, and which of the others a limit by contract
  * refuses. */
-static const char sql_record[] =
-    "SELECT r.place, r.refused_by, r.granted_us FROM fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-    " $12, $13, $14, $15, $16) r";
+static const char sql_record[] = "SELECT r.place, r.refused_by, r.granted_us FROM fairway.record_leases($1, "
+                                 "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+                                 " $12, $13, $14, $15, $16) r";
 
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
  * runs again, it refuses what is too much. */
-static const char sql_record_bids[] =
-    "SELECT fairway.record_first_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+static const char sql_record_bids[] = "SELECT fairway.record_first_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
@@ -41,8 +40,8 @@ static enum err confirm(struct db *db, struct detail *detail)
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }
 
-/* The column has the ordinals of leases, the next one the limit that has refused each (NULL: it was recorded),
- * the third one the times of their grants. */
+/* The column has the ordinals of leases, the next one the limit that has refused each (NULL: it was
+ * recorded), the third one the times of their grants. */
 static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
 {
     for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {

@@ -1,4 +1,4 @@
-/* Chooses the bids of new leases, by the rule of every submission, which bump.c has. */
+/* The bids of new leases, by the rule of every submission, which bump_choose_fee.c has. */
 #include "lease_bids.h"
 
 #include <string.h>
@@ -8,18 +8,24 @@
 
 static const char sql_read[] =
     "SELECT n.ordinal, CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
-    " " SUBMISSIONS_OPEN_BIDS " FROM unnest($1::text[]) WITH ORDINALITY n (client, ordinal)"
+    " CASE WHEN $2 THEN " SUBMISSIONS_OPEN_BIDS
+    " END FROM unnest($1::text[]) WITH ORDINALITY n (client, ordinal)"
     " LEFT JOIN LATERAL (SELECT f.day, f.stroops FROM fairway.client_fees f"
     "   WHERE f.client BETWEEN n.client AND n.client ORDER BY f.client DESC LIMIT 1) s ON true";
 
-void lease_bids_init(struct lease_bids *bids, struct grant *const grants[], size_t count)
+void lease_bids_init(struct lease_bids *bids, const struct grant_settings *settings,
+    struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bids->clients[i] = grants[i]->request->client;
         bids->wanted |= grants[i]->request->submits;
     }
     bids->count = count;
+    if (!bids->wanted)
+        return;
+    open_bids_begin(&bids->open, settings);
     bids->params[0] = DB_TEXTS(bids->clients, count);
+    bids->params[1] = DB_BOOL(bids->open.reads);
 }
 
 struct db_statement lease_bids_statement(const struct lease_bids *bids)
@@ -32,11 +38,13 @@ void lease_bids_read(struct lease_bids *bids, const struct db_rows *rows)
 {
     for (size_t row = 0; row < db_count_at_most(rows, bids->count); row++) {
         bids->spent[db_ordinal(rows, row, 0, bids->count)] = db_i64(rows, row, 1);
-        bids->open_stroops = db_i64(rows, row, 2);
+        if (bids->open.reads)
+            open_bids_found(&bids->open, db_i64(rows, row, 2));
+        bids->open.reads = false; /* the same in each row */
     }
 }
 
-enum err lease_bids_choose(const struct lease_bids *bids, size_t i, struct grant *grant,
+enum err lease_bids_choose(struct lease_bids *bids, size_t i, struct grant *grant,
     const struct policy_limits *limits, uint32_t inner_fee_stroops, int64_t spendable_stroops,
     struct detail *detail)
 {
@@ -48,7 +56,7 @@ enum err lease_bids_choose(const struct lease_bids *bids, size_t i, struct grant
         .submits = true};
     struct fee_bump_item item = {.spendable_stroops = spendable_stroops,
         .spent_stroops = bids->spent[i],
-        .open_bids_stroops = bids->open_stroops};
+        .open_bids_stroops = open_bids_sum(&bids->open)};
     bump.inner.fee_stroops = inner_fee_stroops;
     enum err e = bump_choose_fee(&bump, &item, detail);
     grant->lease.bid_stroops = item.fee_stroops;
@@ -58,8 +66,16 @@ enum err lease_bids_choose(const struct lease_bids *bids, size_t i, struct grant
 
 void lease_bids_take(struct lease_bids *bids, size_t i, int64_t bid_stroops)
 {
-    bids->open_stroops += bid_stroops;
+    if (bid_stroops == 0)
+        return;
+    open_bids_add(&bids->open, bid_stroops);
     for (size_t k = 0; k < bids->count; k++)
         if (strcmp(bids->clients[k], bids->clients[i]) == 0)
             bids->spent[k] += bid_stroops;
+}
+
+void lease_bids_end(struct lease_bids *bids)
+{
+    if (bids->wanted)
+        open_bids_end(&bids->open);
 }

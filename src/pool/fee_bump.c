@@ -21,7 +21,7 @@ struct columns {
     struct hash inner_digests[FEE_BUMPS_MAX];
     struct bytes inner_digest[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], raised[FEE_BUMPS_MAX];
     int64_t max_fee[FEE_BUMPS_MAX];
-    bool submits;               /* any does */
+    bool submits, reads;        /* any does */
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -39,6 +39,7 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->bumps_max[at] = items[item].limits.most[LIMIT_FEE_BUMPS];
     columns->day_max[at] = items[item].limits.most[LIMIT_STROOPS_PER_DAY];
     columns->item[at] = item;
+    columns->reads |= items[item].reads_open_bids;
     if (!items[item].submits)
         return;
     columns->inner_digests[at] = sha256(items[item].inner);
@@ -166,7 +167,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     }
     enum err e = db_query(db,
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
-            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_BOOL(all->submits)),
+            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_BOOL(all->reads)),
         &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
         e = read_found(item_of(items, all, rows, row), rows, row, detail);

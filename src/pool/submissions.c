@@ -2,8 +2,9 @@
  * ends here: the ledger that ends its lease deletes it. */
 #include "pool/submissions.h"
 
-static const char sql_claim[] = "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope"
-                                " FROM fairway.claim_submissions($1, $2, $3, $4) c";
+static const char sql_claim[] =
+    "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope"
+    " FROM fairway.claim_submissions($1, $2, $3, $4) c";
 
 static struct submission_due read_due(const struct db_rows *rows, size_t row)
 {

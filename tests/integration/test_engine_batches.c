@@ -302,14 +302,16 @@ static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **s
     assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGSTOP), 0);
     const int64_t begun_ms = clock_ms();
     db_set_deadline(engine.pool.db, begun_ms + 1000);
-    const enum err e = bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail);
+    const enum err e =
+        bump_batch_run(engine.pool.db, engine.pool.keyd, &engine.pool.settings, bumps, 1, &detail);
     assert_in_range(clock_ms() - begun_ms, 500, slower(1000));
     assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGCONT), 0);
     assert_int_equal(e, ERR_KEYD_UNAVAILABLE);
     assert_string_equal(detail.text, "the key process does not answer");
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), 0);
     db_set_deadline(engine.pool.db, 0);
-    assert_int_equal(bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail), ERR_OK);
+    assert_int_equal(
+        bump_batch_run(engine.pool.db, engine.pool.keyd, &engine.pool.settings, bumps, 1, &detail), ERR_OK);
     assert_int_equal(bump.state, GRANT_DONE);
     bump_wipe(&bump);
     test_engine_close(&engine);
