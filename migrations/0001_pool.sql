@@ -25,21 +25,21 @@ CREATE TABLE fairway.channel_accounts (
     slot              integer UNIQUE WITH (deduplicate_items = off) CHECK (slot >= 0),
     sealed_seed       bytea NOT NULL CHECK (octet_length(sealed_seed) = 72), -- the only copy of the key
     key_id            text NOT NULL REFERENCES fairway.master_keys,
-    -- The last sequence number consumed, and the ledger from which that is known.
-    sequence          bigint,
-    sequence_ledger   bigint,
     state             text NOT NULL CHECK (state IN ('creating', 'active', 'retiring', 'retired', 'quarantined')),
     quarantine_reason text,
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The last sequence number consumed, and the ledger from which that is known.
+    sequence          bigint,
+    sequence_ledger   bigint,
     -- The open lease: copies of its row in fairway.leases. All are set or none, but lease_max_ledger and lease_contract may always be NULL.
-    lease_hash        bytea CHECK (octet_length(lease_hash) = 32),
-    lease_client      text,
     lease_sequence    bigint,
     lease_max_time    bigint, -- Unix seconds
     lease_max_ledger  bigint, -- exclusive; NULL: none
-    lease_contract    text, -- by which it is counted too: in contract_row(lease_client, lease_contract). No copy
     locked_at         timestamptz, -- granted_at of the lease
     locked_until      timestamptz, -- max time, for people. No clock frees an account
+    lease_hash        bytea CHECK (octet_length(lease_hash) = 32),
+    lease_client      text,
+    lease_contract    text, -- by which it is counted too: in contract_row(lease_client, lease_contract). No copy
     CHECK ((sequence IS NULL) = (sequence_ledger IS NULL)),
     CHECK ((slot IS NULL) = (state = 'retired')),
     CHECK ((quarantine_reason IS NULL) = (state <> 'quarantined')),

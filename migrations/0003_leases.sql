@@ -4,41 +4,41 @@
 -- A hash is random. In an index that starts with it, each row would go to another page of a whole day's entries. So the indexes of leases and
 -- results start with the time of the grant: that of leases with hour_key(), the only index it has. add_partitions() makes them.
 
+-- Columns of a fixed width come first: no byte is lost between them.
 CREATE TABLE fairway.leases (
-    hash            bytea NOT NULL CHECK (octet_length(hash) = 32),
-    account         text NOT NULL,
+    granted_at      timestamptz NOT NULL,
     sequence        bigint NOT NULL,
     sequence_ledger bigint, -- of the account when it was leased: part of the answer
-    client          text NOT NULL, -- '' when nobody is authenticated
-    envelope        bytea NOT NULL, -- as answered: a retry returns these bytes, it never signs again
     max_time        bigint NOT NULL, -- Unix seconds
     max_ledger      bigint, -- exclusive; NULL: none
+    hash            bytea NOT NULL CHECK (octet_length(hash) = 32),
+    account         text NOT NULL,
+    client          text NOT NULL, -- '' when nobody is authenticated
     request_id      text NOT NULL,
+    envelope        bytea NOT NULL, -- as answered: a retry returns these bytes, it never signs again
     reference       text CHECK (octet_length(reference) BETWEEN 1 AND 255), -- the client's; NULL: none
-    natural_key     bytea CHECK (octet_length(natural_key) = 32), -- of a call that authorization entries alone ask for; NULL: of any other
-    granted_at      timestamptz NOT NULL
+    natural_key     bytea CHECK (octet_length(natural_key) = 32) -- of a call that authorization entries alone ask for; NULL: of any other
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (hour_key(granted_at, hash))
 -- Serves finding the leases that a client has had for a call. Few leases have such a key, and the others are not in it.
 CREATE INDEX leases_of_call ON fairway.leases (natural_key) WHERE natural_key IS NOT NULL;
 
 -- How leases ended. A lease without a row here is open.
 CREATE TABLE fairway.lease_results (
-    hash         bytea NOT NULL,
     granted_at   timestamptz NOT NULL, -- of the lease
     settled_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    result       text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
-    result_code  text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
     ledger       bigint NOT NULL, -- the one that has the transaction, else the one whose commit settled it
-    -- When a ledger has the transaction; NULL also when that ledger was lost and the RPC does not tell.
-    ledger_hash  bytea CHECK (octet_length(ledger_hash) = 32), -- its hash there: that of its fee bump
-    fee_charged  bigint, -- stroops
-    result_xdr   bytea, -- TransactionResult
-    return_value bytea, -- SCVal; NULL: it has none, or none that the result proves
     -- The order in which a client's leases ended: the ledger whose commit ended it (after a gap not the one that has the transaction), and within it
     -- the slot of the account, which is the same when the ledger is committed again after a failover that lost it.
-    client       text NOT NULL,
     ended_ledger bigint NOT NULL,
-    place        integer NOT NULL
+    place        integer NOT NULL,
+    hash         bytea NOT NULL,
+    client       text NOT NULL,
+    result       text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
+    result_code  text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
+    -- When a ledger has the transaction; NULL also when that ledger was lost and the RPC does not tell.
+    ledger_hash  bytea CHECK (octet_length(ledger_hash) = 32), -- its hash there: that of its fee bump
+    result_xdr   bytea, -- TransactionResult, which begins with the fee charged
+    return_value bytea -- SCVal; NULL: it has none, or none that the result proves
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (granted_at, hash): a lease has one result
 -- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day.
 CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger, place);
@@ -51,22 +51,22 @@ CREATE TABLE fairway.dropped_ends (
 
 -- Fee bumps that were signed: found by their own hash.
 CREATE TABLE fairway.fee_bumps (
-    hash       bytea NOT NULL CHECK (octet_length(hash) = 32),
-    lease_hash bytea NOT NULL,
     granted_at timestamptz NOT NULL, -- of the lease
     fee        bigint NOT NULL,
-    signed_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+    signed_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    hash       bytea NOT NULL CHECK (octet_length(hash) = 32),
+    lease_hash bytea NOT NULL
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
 -- Serves finding the fee bumps of a lease, the highest first. New rows have the time of recent leases, so inserts stay at the right edge of the index.
 CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash, fee);
 
 -- Which lease a client took with a key. A key is found on the day (UTC) of its lease and on the next one.
 CREATE TABLE fairway.idempotency_keys (
+    granted_at timestamptz NOT NULL, -- of the lease
     client     text NOT NULL,
     key        text NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
     digest     bytea NOT NULL CHECK (octet_length(digest) = 32), -- SHA-256 of the request's body
-    lease_hash bytea NOT NULL,
-    granted_at timestamptz NOT NULL -- of the lease
+    lease_hash bytea NOT NULL
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (client, key)
 
 -- A statement fires the triggers of the table that it names, so the partitions have this trigger too.
@@ -84,7 +84,8 @@ CREATE VIEW fairway.partitions AS
 -- For people: a lease with its key (NULL: none) and its end. It has no index on the hash.
 CREATE VIEW fairway.lease_history AS
     SELECT l.hash, l.account, l.sequence, l.sequence_ledger, l.client, k.key AS idempotency_key, l.envelope, l.max_time, l.max_ledger,
-        l.request_id, l.reference, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger, r.ledger_hash, r.fee_charged
+        l.request_id, l.reference, l.granted_at, r.settled_at, r.result, r.result_code, r.ledger, r.ledger_hash,
+        ('x' || encode(substr(r.result_xdr, 1, 8), 'hex'))::bit(64)::bigint AS fee_charged
     FROM fairway.leases l
     LEFT JOIN fairway.lease_results r ON r.hash = l.hash AND r.granted_at = l.granted_at
     LEFT JOIN fairway.idempotency_keys k ON k.lease_hash = l.hash AND k.granted_at = l.granted_at;

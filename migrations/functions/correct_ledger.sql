@@ -1,9 +1,9 @@
 -- Replaces the last committed ledger by one with the same transactions and other results, which the network has in its place, and what it said of
--- the leases that it ended (hashes: of the transactions that consumed a sequence number; fee 0: none). Readers of ends get the corrected ones again
+-- the leases that it ended (hashes: of the transactions that consumed a sequence number). Readers of ends get the corrected ones again
 -- with the next ledger, after its own. Begins a new term of the caller. Returns how many were wrong; -1 when more than results differ, and nothing is changed then: another set or
 -- close time, a lease that should have ended or not, one that was superseded, or a transaction of ensure-accounts. NULL: the term is over.
 CREATE OR REPLACE FUNCTION fairway.correct_ledger(my_term bigint, refuted bigint, true_hash bytea, closed bigint, true_protocol integer, transactions integer,
-    hashes bytea[], codes text[], ledger_hashes bytea[], fees bigint[], result_xdrs bytea[], return_values bytea[]) RETURNS bigint
+    hashes bytea[], codes text[], ledger_hashes bytea[], result_xdrs bytea[], return_values bytea[]) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     corrected bigint;
@@ -25,11 +25,11 @@ BEGIN
     UPDATE fairway.cursor SET hash = true_hash, term = term + 1; -- by which other replicas tell it from a database that was set back
     PERFORM set_config('fairway.correcting', 'on', true); -- for keep_history()
     UPDATE fairway.lease_results r SET result = CASE n.code WHEN 'txSUCCESS' THEN 'confirmed' ELSE 'failed' END, result_code = n.code,
-        ledger_hash = n.ledger_hash, fee_charged = nullif(n.fee, 0), result_xdr = n.result_xdr, return_value = n.return_value,
+        ledger_hash = n.ledger_hash, result_xdr = n.result_xdr, return_value = n.return_value,
         ended_ledger = refuted + 1, place = r.place | 1073741824
-        FROM unnest(hashes, codes, ledger_hashes, fees, result_xdrs, return_values) n (hash, code, ledger_hash, fee, result_xdr, return_value)
-        WHERE r.hash = n.hash AND r.granted_at > since AND r.ledger = refuted AND (r.result_code, r.ledger_hash, r.fee_charged, r.result_xdr)
-            IS DISTINCT FROM (n.code, n.ledger_hash, nullif(n.fee, 0), n.result_xdr);
+        FROM unnest(hashes, codes, ledger_hashes, result_xdrs, return_values) n (hash, code, ledger_hash, result_xdr, return_value)
+        WHERE r.hash = n.hash AND r.granted_at > since AND r.ledger = refuted
+            AND (r.result_code, r.ledger_hash, r.result_xdr) IS DISTINCT FROM (n.code, n.ledger_hash, n.result_xdr);
     GET DIAGNOSTICS corrected = ROW_COUNT;
     PERFORM set_config('fairway.correcting', 'off', true);
     RETURN corrected;

@@ -1,4 +1,5 @@
 -- Records leases, lets their accounts name them, and counts them. One item of each array makes a lease. max_ledger 0: none; key, reference NULL: none.
+-- An array of which no item has anything may be NULL; those of limits and contracts together.
 -- open_max: how many open leases the item's client may have, 0: as many as it likes. Of a client that would have more, only its first items
 -- are recorded. contract_max: the same, of the leases of the client for the item's contract; contract NULL: it does not count by contract. Returns
 -- the places of the recorded items, from 1, with the time of their grant (us), and of those that their contract_max refuses. The rows of clients stay

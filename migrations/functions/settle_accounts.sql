@@ -30,14 +30,14 @@ BEGIN
     END IF;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.place, a.lease_hash, a.lease_client, a.slot, a.locked_at
-        FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers, ledger_hashes, fees, result_xdrs,
-            return_values) AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger, ledger_hash, fee,
+        FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers, ledger_hashes, result_xdrs,
+            return_values) AS n (public_key, state, sequence, sequence_ledger, reason, result, result_code, ledger, ledger_hash,
             result_xdr, return_value)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
     ), ended AS (
-        INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, ledger_hash, fee_charged, result_xdr,
+        INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, ledger_hash, result_xdr,
             return_value, client, ended_ledger, place)
-        SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger, n.ledger_hash, nullif(n.fee, 0), n.result_xdr,
+        SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger, n.ledger_hash, n.result_xdr,
             n.return_value, n.lease_client, (SELECT c.sequence FROM fairway.cursor c), n.slot FROM news n WHERE n.result IS NOT NULL
     ), sent AS (
         DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL RETURNING s.lease_hash

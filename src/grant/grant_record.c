@@ -94,7 +94,7 @@ struct columns {
     struct hash inner_digests[GRANT_BATCH_MAX];
     struct bytes bid_hash[GRANT_BATCH_MAX], bid_envelope[GRANT_BATCH_MAX], inner_digest[GRANT_BATCH_MAX];
     int64_t bid[GRANT_BATCH_MAX], max_fee[GRANT_BATCH_MAX], stroops_max[GRANT_BATCH_MAX];
-    bool any_bid;
+    bool any_bid, any_max_ledger, any_limit, any_key, any_reference, any_call; /* some item has it */
     char address[GRANT_BATCH_MAX][ADDRESS_SIZE];
     const char *account[GRANT_BATCH_MAX], *client[GRANT_BATCH_MAX], *request_id[GRANT_BATCH_MAX],
         *key[GRANT_BATCH_MAX], *reference[GRANT_BATCH_MAX], *contract[GRANT_BATCH_MAX];
@@ -116,17 +116,23 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
         columns->envelope[i] = buf_bytes(&lease->envelope);
         columns->max_time[i] = (int64_t)lease->max_time_s;
         columns->max_ledger[i] = request->envelope.preconditions.max_ledger;
+        columns->any_max_ledger |= columns->max_ledger[i] != 0;
         columns->open_max[i] = items[i].open_max;
         columns->contract_max[i] = items[i].contract_max;
+        columns->any_limit |= items[i].open_max > 0 || items[i].contract_max > 0;
         columns->contract[i] = items[i].contract_max > 0 ? request->contract : NULL;
         columns->request_id[i] = request->request_id;
         columns->reference[i] = request->reference[0] == '\0' ? NULL : request->reference;
+        columns->any_reference |= columns->reference[i] != NULL;
         if (request->idempotency_key[0] != '\0') { /* else both remain NULL */
+            columns->any_key = true;
             columns->key[i] = request->idempotency_key;
             columns->digest[i] = BYTES_OF(request->digest.bytes);
         }
-        if (request->has_natural_key)
+        if (request->has_natural_key) {
+            columns->any_call = true;
             columns->natural_key[i] = BYTES_OF(request->natural_key.bytes);
+        }
         if (lease->bid_stroops != 0) {
             columns->any_bid = true;
             columns->bid_hash[i] = BYTES_OF(lease->bid_hash.bytes);
@@ -177,6 +183,9 @@ static enum err commit_in_time(struct db *db, const struct db_statement statemen
     return e;
 }
 
+/* NULL in place of an array of which no item of the batch has anything. */
+#define GIVEN(what, array) (columns->any_##what ? (array) : DB_NONE)
+
 enum err grant_record_commit(struct db *db, const struct grant_record *record, struct detail *detail)
 {
     const size_t count = record->count;
@@ -192,11 +201,13 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
         DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
             DB_I64S(columns->sequence, count), DB_I64S(columns->sequence_ledger, count),
             DB_TEXTS(columns->client, count), DB_BYTEAS(columns->envelope, count),
-            DB_I64S(columns->max_time, count), DB_I64S(columns->max_ledger, count),
-            DB_TEXTS(columns->request_id, count), DB_TEXTS(columns->key, count),
-            DB_BYTEAS(columns->digest, count), DB_I64S(columns->open_max, count),
-            DB_TEXTS(columns->reference, count), DB_BYTEAS(columns->natural_key, count),
-            DB_TEXTS(columns->contract, count), DB_I64S(columns->contract_max, count)),
+            DB_I64S(columns->max_time, count), GIVEN(max_ledger, DB_I64S(columns->max_ledger, count)),
+            DB_TEXTS(columns->request_id, count), GIVEN(key, DB_TEXTS(columns->key, count)),
+            GIVEN(key, DB_BYTEAS(columns->digest, count)), GIVEN(limit, DB_I64S(columns->open_max, count)),
+            GIVEN(reference, DB_TEXTS(columns->reference, count)),
+            GIVEN(call, DB_BYTEAS(columns->natural_key, count)),
+            GIVEN(limit, DB_TEXTS(columns->contract, count)),
+            GIVEN(limit, DB_I64S(columns->contract_max, count))),
         DB_SQL(sql_record_bids, DB_BYTEAS(columns->bid_hash, count), DB_BYTEAS(columns->hash, count),
             DB_I64S(columns->bid, count), DB_TEXTS(columns->account, count), DB_TEXTS(columns->client, count),
             DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->inner_digest, count),

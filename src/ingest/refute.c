@@ -12,7 +12,7 @@
 #define REASON "a ledger that ended its lease was not the network's"
 
 static const char sql_correct[] =
-    "SELECT fairway.correct_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    "SELECT fairway.correct_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
 /* *corrected: -1: the ledgers differ in more than results. */
 static enum err correct(
@@ -25,7 +25,6 @@ static enum err correct(
                          *xdrs AUTO_FREE = NEW_ARRAY(count, struct bytes),
                          *values AUTO_FREE = NEW_ARRAY(count, struct bytes);
     const char **codes AUTO_FREE = NEW_ARRAY(count, const char *);
-    int64_t *fees AUTO_FREE = NEW_ARRAY(count, int64_t);
     for (size_t i = 0; i < count; i++) {
         const struct ledger_transaction *found = evidence.transactions[i].found;
         hashes[i] = BYTES_OF(evidence.transactions[i].hash.bytes);
@@ -33,15 +32,14 @@ static enum err correct(
         xdrs[i] = found->result;
         values[i] = return_value(found->result, found->meta);
         codes[i] = evidence.transactions[i].code;
-        fees[i] = result_fee_charged(found->result);
     }
     AUTO_ROWS rows = NULL;
     enum err e = db_query(lead->db,
         DB_SQL(sql_correct, DB_I64(lead->term), DB_I64(ledger->sequence),
             DB_BYTEA(BYTES_OF(ledger->hash.bytes)), DB_I64((int64_t)ledger->close_time_s),
             DB_I32((int32_t)ledger->protocol), DB_I32((int32_t)ledger->transaction_count),
-            DB_BYTEAS(hashes, count), DB_TEXTS(codes, count), DB_BYTEAS(outer, count), DB_I64S(fees, count),
-            DB_BYTEAS(xdrs, count), DB_BYTEAS(values, count)),
+            DB_BYTEAS(hashes, count), DB_TEXTS(codes, count), DB_BYTEAS(outer, count), DB_BYTEAS(xdrs, count),
+            DB_BYTEAS(values, count)),
         &rows, detail);
     *corrected = e == ERR_OK && !db_is_null(rows, 0, 0) ? db_i64(rows, 0, 0) : -1;
     return e == ERR_OK && db_is_null(rows, 0, 0) ? ERR_NOT_LEADER : e;

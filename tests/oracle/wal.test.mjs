@@ -55,7 +55,7 @@ test('the oracle sees new rows of history in their partitions, and a dropped par
   assert.deepEqual(await recorded(`INSERT INTO fairway.lease_results (hash, granted_at, result, ledger, client, ended_ledger, place)
     SELECT sha256(hash), granted_at, 'expired', 5, client, 5, 0 ${of}`),
     [['lease_end', crypto.createHash('sha256').update(leaseHash(1), 'hex').digest('hex'), 'expired', '5']]);
-  assert.deepEqual(await recorded(`INSERT INTO fairway.idempotency_keys SELECT 'C', 'it''s: [a] key', sha256(hash), hash, granted_at ${of}`),
+  assert.deepEqual(await recorded(`INSERT INTO fairway.idempotency_keys SELECT granted_at, 'C', 'it''s: [a] key', sha256(hash), hash ${of}`),
     [['key_taken', 'C', "it's: [a] key", leaseHash(1)]]);
   assert.deepEqual(await recorded("SELECT fairway.drop_history('7 days')"), []);
 });
