@@ -32,7 +32,7 @@ CREATE TABLE fairway.lease_results (
     ended_ledger bigint NOT NULL,
     place        integer NOT NULL,
     hash         bytea NOT NULL,
-    client       text NOT NULL,
+    client       text, -- of one of those that a ledger ended of those that the client was granted at one moment, by a batch; NULL: another row has it
     result       text NOT NULL CHECK (result IN ('confirmed', 'failed', 'expired', 'superseded', 'consumed')),
     result_code  text, -- txSUCCESS, txFAILED ...: innermost, when the transaction was in a ledger
     -- When a ledger has the transaction; NULL also when that ledger was lost and the RPC does not tell.
@@ -40,8 +40,8 @@ CREATE TABLE fairway.lease_results (
     result_xdr   bytea, -- TransactionResult, which begins with the fee charged
     return_value bytea -- SCVal; NULL: it has none, or none that the result proves
 ) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (granted_at, hash): a lease has one result
--- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day.
-CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger, place);
+-- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day. It has one row of each batch.
+CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger) WHERE client IS NOT NULL;
 
 -- The last ledger that ended a lease of a day that was dropped. No row: nothing was dropped. A cursor before it would skip leases.
 CREATE TABLE fairway.dropped_ends (

@@ -24,6 +24,10 @@ BEGIN
     UPDATE fairway.ledgers g SET hash = true_hash, protocol = true_protocol WHERE g.sequence = refuted;
     UPDATE fairway.cursor SET hash = true_hash, term = term + 1; -- by which other replicas tell it from a database that was set back
     PERFORM set_config('fairway.correcting', 'on', true); -- for keep_history()
+    -- Some move to the next ledger, so each of them has its client, as lease_results_of_client wants it.
+    UPDATE fairway.lease_results r SET client = (SELECT l.client FROM fairway.leases l WHERE l.granted_at = r.granted_at AND l.hash = r.hash
+            AND fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(r.granted_at, r.hash) LIMIT 1)
+        WHERE r.granted_at > since AND refuted IN (r.ledger, r.ended_ledger) AND r.client IS NULL;
     UPDATE fairway.lease_results r SET result = CASE n.code WHEN 'txSUCCESS' THEN 'confirmed' ELSE 'failed' END, result_code = n.code,
         ledger_hash = n.ledger_hash, result_xdr = n.result_xdr, return_value = n.return_value,
         ended_ledger = refuted + 1, place = r.place | 1073741824

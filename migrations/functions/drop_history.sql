@@ -27,7 +27,8 @@ BEGIN
         -- The last end of this day, from one row of each client.
         IF part ~ '^lease_results_' THEN
             EXECUTE format('WITH RECURSIVE ends AS (
-                    (SELECT r.client, r.ended_ledger FROM fairway.%1$I r ORDER BY r.client DESC, r.ended_ledger DESC LIMIT 1)
+                    (SELECT r.client, r.ended_ledger FROM fairway.%1$I r WHERE r.client IS NOT NULL
+                        ORDER BY r.client DESC, r.ended_ledger DESC LIMIT 1)
                     UNION ALL
                     SELECT n.* FROM ends e CROSS JOIN LATERAL (SELECT r.client, r.ended_ledger FROM fairway.%1$I r
                         WHERE r.client < e.client ORDER BY r.client DESC, r.ended_ledger DESC LIMIT 1) n)

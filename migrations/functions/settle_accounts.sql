@@ -38,7 +38,8 @@ BEGIN
         INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, ledger_hash, result_xdr,
             return_value, client, ended_ledger, place)
         SELECT n.lease_hash, n.locked_at, n.result, n.result_code, n.ledger, n.ledger_hash, n.result_xdr,
-            n.return_value, n.lease_client, (SELECT c.sequence FROM fairway.cursor c), n.slot FROM news n WHERE n.result IS NOT NULL
+            n.return_value, CASE row_number() OVER (PARTITION BY n.locked_at, n.lease_client) WHEN 1 THEN n.lease_client END,
+            (SELECT c.sequence FROM fairway.cursor c), n.slot FROM news n WHERE n.result IS NOT NULL
     ), sent AS (
         DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL RETURNING s.lease_hash
     ), bytes AS (

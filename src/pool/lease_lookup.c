@@ -136,17 +136,33 @@ void lease_list_free(struct lease_list *list)
     *list = (struct lease_list){0};
 }
 
-static const char sql_committed[] = "SELECT coalesce((SELECT c.sequence FROM fairway.cursor c), 0)";
 #define DROPPED "coalesce((SELECT d.ended_ledger FROM fairway.dropped_ends d), 0)"
 static const char sql_dropped[] = "SELECT " DROPPED;
 
-/* Merged from the indexes of all days: a lease may have ended long after its day. */
+/* The ledger of the cursor $2, and the last one that a page is read to: enough of them end `$3` leases. Only
+ * one row of a batch names the client. Merged from the indexes of all days: a lease may have ended long after
+ * its day. */
+#define AFTER "(CASE $2 WHEN 0 THEN " DROPPED " ELSE $2 >> 31 END)"
+#define UP_TO                                                                                                \
+    "coalesce((SELECT i.ended_ledger FROM fairway.lease_results i WHERE i.client = $1"                       \
+    " AND i.ended_ledger > " AFTER " AND i.ended_ledger <= (SELECT c.sequence FROM fairway.cursor c)"        \
+    " ORDER BY i.ended_ledger OFFSET greatest($3, 1) - 1 LIMIT 1), (SELECT c.sequence FROM fairway.cursor "  \
+    "c))"
+static const char sql_committed[] =
+    "SELECT coalesce((SELECT c.sequence FROM fairway.cursor c), 0), coalesce(" UP_TO ", 0)";
+
 static const char sql_list[] =
-    STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at FROM fairway.lease_results e WHERE e.client = $1"
-           " AND (e.ended_ledger, e.place) > (CASE $2 WHEN 0 THEN " DROPPED " ELSE $2 >> 31 END,"
+    STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at"
+           " FROM (SELECT r.* FROM (SELECT DISTINCT i.ended_ledger, i.granted_at FROM fairway.lease_results i"
+           "   WHERE i.client = $1 AND i.ended_ledger BETWEEN " AFTER " AND " UP_TO " OFFSET 0) b"
+           " CROSS JOIN LATERAL (SELECT * FROM fairway.lease_results i"
+           "   WHERE i.granted_at = b.granted_at AND i.ended_ledger = b.ended_ledger OFFSET 0) r"
+           " WHERE (r.ended_ledger, r.place) > (" AFTER ","
            "   CASE $2 WHEN 0 THEN 2147483647 ELSE ($2 & 2147483647)::int4 END)"
-           " AND e.ended_ledger <= (SELECT c.sequence FROM fairway.cursor c)"
-           " ORDER BY e.ended_ledger, e.place LIMIT $3") " ORDER BY r.ended_ledger, r.place";
+           " ORDER BY r.ended_ledger, r.place OFFSET 0) e"
+           " WHERE $1 = (SELECT i.client FROM fairway.leases i WHERE i.hash = e.hash"
+           "   AND fairway.hour_key(i.granted_at, i.hash) = fairway.hour_key(e.granted_at, e.hash)"
+           "   AND i.granted_at = e.granted_at LIMIT 1) LIMIT $3") " ORDER BY r.ended_ledger, r.place";
 
 /* A failover may have lost the last ledgers, which are committed again within seconds: a cursor that this
  * service gave waits for them. */
@@ -167,14 +183,14 @@ static enum err judge_cursor(int64_t after, int64_t committed, int64_t dropped, 
 }
 
 static void read_list(
-    const struct db_rows *rows, int64_t after, int64_t committed, size_t limit, struct lease_list *out)
+    const struct db_rows *rows, int64_t after, int64_t up_to, size_t limit, struct lease_list *out)
 {
     out->items = NEW_ARRAY(db_count(rows), struct lease_status);
     out->count = db_count(rows);
     for (size_t row = 0; row < out->count; row++)
         out->items[row] = read_status(rows, row);
     const int64_t last = out->count == 0 ? 0 : out->items[out->count - 1].ended;
-    const int64_t all = after > LEASE_ENDS(committed) ? after : LEASE_ENDS(committed);
+    const int64_t all = after > LEASE_ENDS(up_to) ? after : LEASE_ENDS(up_to);
     out->next = last > all || (last != 0 && out->count == limit) ? last : all;
 }
 
@@ -183,15 +199,16 @@ static void read_list(
 enum err lease_list_read(struct db *db, const char *client, int64_t after, size_t limit,
     struct lease_list *out, struct detail *detail)
 {
-    const struct db_statement statements[] = {DB_SQL0(sql_committed),
-        DB_SQL(sql_list, DB_TEXT(client), DB_I64(after), DB_I64((int64_t)limit)), DB_SQL0(sql_dropped)};
+    const struct db_param params[] = {DB_TEXT(client), DB_I64(after), DB_I64((int64_t)limit)};
+    const struct db_statement statements[] = {{sql_committed, params, ARRAY_LEN(params)},
+        {sql_list, params, ARRAY_LEN(params)}, DB_SQL0(sql_dropped)};
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     *out = (struct lease_list){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         e = judge_cursor(after, db_i64(rows[0], 0, 0), db_i64(rows[2], 0, 0), detail);
     if (e == ERR_OK)
-        read_list(rows[1], after, db_i64(rows[0], 0, 0), limit, out);
+        read_list(rows[1], after, db_i64(rows[0], 0, limit > 0), limit, out);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         db_rows_free(rows[i]);
     return e;

@@ -39,14 +39,15 @@ static int64_t leases_wanted(void)
 }
 
 /* Inserts the settled leases from number `from` on, at most CHUNK of them, with keys; time: SQL, in which n
- * is the lease's number. */
+ * is the lease's number. The envelope's size leaves no page with room for one more lease: each page that has
+ * some would be written to. */
 static void seed_chunk(const struct test_db *db, int64_t from, int64_t end, const char *time)
 {
     test_db_execf(db,
         "SET session_replication_role = replica; SET synchronous_commit = off;"
         "WITH l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time,"
         "   request_id, granted_at)"
-        "   SELECT sha256(n::text::bytea), a.public_key, n, '', decode(repeat(md5(n::text), 12), 'hex'),"
+        "   SELECT sha256(n::text::bytea), a.public_key, n, '', decode(repeat(md5(n::text), 11), 'hex'),"
         "   1, 'r', %s FROM generate_series(%lld, %lld) n"
         "   JOIN fairway.channel_accounts a ON a.slot = n %% %d RETURNING *),"
         " r AS (INSERT INTO fairway.lease_results (hash, granted_at, result, result_code, ledger, client,"
