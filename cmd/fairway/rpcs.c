@@ -56,7 +56,7 @@ static void probe_all(const struct check *check, struct probe probes[], unsigned
     const int timeout_ms = left_ms < TIMEOUT_MIN_MS ? TIMEOUT_MIN_MS : left_ms > most_ms ? most_ms : left_ms;
     for (unsigned i = 0; i < count; i++) {
         probes[i] = (struct probe){.check = check, .address = i + 1, .timeout_ms = timeout_ms};
-        thread_start(&probes[i].thread, check_rpc, &probes[i]);
+        thread_start(&probes[i].thread, "check rpc", check_rpc, &probes[i]);
     }
     for (unsigned i = 0; i < count; i++)
         pthread_join(probes[i].thread, NULL);

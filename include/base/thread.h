@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 /* Starts a thread that runs run(context) and takes no signals: the main thread alone does. If the system
- * refuses it, logs the reason and ends the process with EX_OSERR. */
-void thread_start(pthread_t *out, void *(*run)(void *), void *context);
+ * refuses it, logs the reason and ends the process with EX_OSERR. name: at most 15 characters, for people. */
+void thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *context);
 
 /* The same, but returns the error number; 0: it runs. */
 int thread_try(pthread_t *out, void *(*run)(void *), void *context);

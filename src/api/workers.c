@@ -102,12 +102,14 @@ static void *run(void *context)
     return NULL;
 }
 
-/* Ends the queued jobs whose deadlines have passed; at INT64_MAX all. */
-static void end_queued(struct workers *workers, int64_t now_ms, enum err e)
+/* Ends the queued jobs whose deadlines have passed; at INT64_MAX all. Returns whether others are queued. */
+static bool end_queued(struct workers *workers, int64_t now_ms, enum err e)
 {
+    bool waits = false;
     for (size_t i = 0; i < WORKER_QUEUES; i++) {
         pthread_mutex_lock(&workers->mutex);
         struct fair_item *list = fair_queue_take_late(&workers->queues[i].waiting, now_ms);
+        waits |= workers->queues[i].waiting.count > 0;
         pthread_mutex_unlock(&workers->mutex);
         for (struct fair_item *item = list, *next; item != NULL; item = next) {
             struct worker_job *job = (struct worker_job *)item;
@@ -115,12 +117,13 @@ static void end_queued(struct workers *workers, int64_t now_ms, enum err e)
             job->run(job, e, NULL);
         }
     }
+    return waits;
 }
 
 /* Called by the ticker. */
-static void end_late(void *workers)
+static bool end_late(void *workers)
 {
-    end_queued(workers, clock_ms(), late(workers));
+    return end_queued(workers, clock_ms(), late(workers));
 }
 
 static struct workers *start(bool asks_rpc, const char *url, unsigned count)
@@ -148,7 +151,7 @@ static struct workers *start(bool asks_rpc, const char *url, unsigned count)
                 .cancel_fd = workers->stop.fd});
         else
             worker->session.db = db_new(&(struct db_settings){.url = url, .name = "fairway api"});
-        thread_start(&worker->thread, run, worker);
+        thread_start(&worker->thread, asks_rpc ? "api rpc" : "api db", run, worker);
     }
     ticker_add(end_late, workers);
     return workers;
@@ -172,6 +175,8 @@ enum err workers_submit(struct workers *workers, struct worker_job *job)
     if (e == ERR_OK)
         pthread_cond_signal(&workers->arrived);
     pthread_mutex_unlock(&workers->mutex);
+    if (e == ERR_OK)
+        ticker_wake();
     return e;
 }
 

@@ -17,9 +17,13 @@ int thread_try(pthread_t *out, void *(*run)(void *), void *context)
     return failure;
 }
 
-void thread_start(pthread_t *out, void *(*run)(void *), void *context)
+void thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *context)
 {
+    char own[16] = "";
+    pthread_getname_np(pthread_self(), own, sizeof own);
+    pthread_setname_np(pthread_self(), name); /* a thread begins with the name of the one that starts it */
     const int failure = thread_try(out, run, context);
+    pthread_setname_np(pthread_self(), own);
     if (failure != 0)
         log_fatal(EX_OSERR, "cannot create a thread", "reason=\"%s\"", strerror(failure));
 }

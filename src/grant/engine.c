@@ -85,7 +85,7 @@ struct engine *engine_start(const struct engine_settings *settings)
         struct engine_worker *worker = &engine->workers[i];
         worker->engine = engine;
         worker->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway grant"});
-        thread_start(&worker->thread, engine_worker_run, worker);
+        thread_start(&worker->thread, "grant", engine_worker_run, worker);
     }
     ticker_add(engine_tick, engine);
     return engine;
@@ -122,6 +122,8 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     pthread_mutex_unlock(&engine->mutex);
     if (wake) /* after unlocking: the worker would only wait for the mutex */
         pthread_cond_signal(&engine->work);
+    if (e == ERR_OK)
+        ticker_wake();
     return e;
 }
 

@@ -11,7 +11,7 @@ void engine_released(struct engine *engine)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-void engine_tick(void *context)
+bool engine_tick(void *context)
 {
     struct engine *engine = context;
     static const struct detail silence = {"the database has not replied to any batch for seconds"};
@@ -25,7 +25,10 @@ void engine_tick(void *context)
     ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
     ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
     ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
+    const bool watches =
+        engine->queue.count + engine->delayed.count + engine->bumps.count + engine->taken > 0;
     pthread_mutex_unlock(&engine->mutex);
     engine_refuse_all(&leases, none, detail);
     engine_refuse_all(&bumps, busy, detail);
+    return watches; /* tickets of a batch may be queued again */
 }

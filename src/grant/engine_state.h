@@ -52,7 +52,7 @@ struct engine {
 /* A worker's thread, which grants until the engine stops. */
 void *engine_worker_run(void *worker);
 /* Called by the ticker: refuses tickets that have waited too long. */
-void engine_tick(void *engine);
+bool engine_tick(void *engine);
 
 /* Decides the ticket: it is refused. detail may be NULL. */
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail);

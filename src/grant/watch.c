@@ -105,13 +105,15 @@ static struct ended take_ended(struct watch *watch)
 }
 
 /* Called by the ticker, and when the watch drains or stops. */
-static void end_waits(void *context)
+static bool end_waits(void *context)
 {
     struct watch *watch = context;
     pthread_mutex_lock(&watch->mutex);
     struct ended ended = take_ended(watch);
+    const bool watches = watch->count > 0;
     pthread_mutex_unlock(&watch->mutex);
     call_done(&ended);
+    return watches;
 }
 
 /* ---- told by ingestion */
@@ -312,7 +314,7 @@ enum err watch_start(
     pthread_mutex_init(&watch->mutex, NULL);
     watch->engine = engine;
     watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
-    thread_start(&watch->lookup_thread, look_up_leases, watch);
+    thread_start(&watch->lookup_thread, "watch", look_up_leases, watch);
     ticker_add(end_waits, watch);
     *out = watch;
     return ERR_OK;
@@ -351,8 +353,10 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
         watch->tickets[watch->count++] = ticket;
     }
     pthread_mutex_unlock(&watch->mutex);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         wake_lookup(watch);
+        ticker_wake();
+    }
     return e;
 }
 

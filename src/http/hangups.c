@@ -111,7 +111,7 @@ struct hangups *hangups_start(void)
     if (hangups->epoll < 0 || hangups->wake < 0 ||
         epoll_ctl(hangups->epoll, EPOLL_CTL_ADD, hangups->wake, &event) != 0)
         log_fatal(EX_OSERR, "cannot create an epoll set", "reason=\"%s\"", strerror(errno));
-    thread_start(&hangups->thread, run, hangups);
+    thread_start(&hangups->thread, "hangups", run, hangups);
     return hangups;
 }
 

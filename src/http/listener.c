@@ -166,7 +166,7 @@ struct listener *listener_new(const struct address_sockets *sockets, const struc
 
 void listener_start(struct listener *listener)
 {
-    thread_start(&listener->thread, run, listener);
+    thread_start(&listener->thread, "http", run, listener);
 }
 
 void listener_refuse(struct listener *listener)

@@ -106,7 +106,7 @@ static void start_threads(struct ingest *ingest, const struct ingest_settings *s
             .every_ms = trust_is_on(&ingest->ingester.follow.trust) ? 0 : AUDIT_EVERY_MS,
             .stop = &ingest->stop});
     funds_watch_start(&ingest->funds, &funds, &settings->funds);
-    thread_start(&ingest->thread, run, ingest);
+    thread_start(&ingest->thread, "ingest", run, ingest);
 }
 
 static void start_rpcs(struct ingest *ingest, const struct ingest_settings *settings)

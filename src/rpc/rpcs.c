@@ -193,7 +193,7 @@ static struct rpcs_source *add_source(struct rpcs *rpcs)
 static struct rpcs *start_threads(struct rpcs *rpcs)
 {
     for (size_t i = 0; i < rpcs->count && rpcs->count > 1; i++)
-        thread_start(&rpcs->sources[i].thread, run, &rpcs->sources[i]);
+        thread_start(&rpcs->sources[i].thread, "ledgers", run, &rpcs->sources[i]);
     return rpcs;
 }
 

@@ -145,7 +145,7 @@ struct sender *sender_start(
         address->number = i + 1;
         pthread_cond_init(&address->arrived, NULL);
         for (size_t t = 0; t < THREADS; t++)
-            thread_start(&address->threads[t], run, address);
+            thread_start(&address->threads[t], "send", run, address);
     }
     return sender;
 }

@@ -247,7 +247,7 @@ struct submitter *submitter_start(const struct submitter_settings *settings)
     submitter->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway submit"});
     submitter->answers =
         db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway answers"});
-    thread_start(&submitter->thread, run, submitter);
+    thread_start(&submitter->thread, "submit", run, submitter);
     return submitter;
 }
 

@@ -238,7 +238,7 @@ struct audit *audit_start(const struct audit_settings *settings)
         .every_ms = settings->every_ms,
         .pause_ms = settings->pause_ms != 0 ? settings->pause_ms : PAUSE_MS,
         .stop = settings->stop};
-    thread_start(&audit->thread, run, audit);
+    thread_start(&audit->thread, "audit", run, audit);
     return audit;
 }
 

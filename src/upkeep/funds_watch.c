@@ -88,7 +88,7 @@ void funds_watch_start(struct funds_watch *watch, const struct feed *feed, const
     *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_OK};
     pthread_mutex_init(&watch->mutex, NULL);
     thread_cond_init(&watch->changed);
-    thread_start(&watch->thread, run, watch);
+    thread_start(&watch->thread, "funds", run, watch);
 }
 
 void funds_watch_stop(struct funds_watch *watch)

@@ -197,7 +197,7 @@ struct janitor *janitor_start(const struct janitor_settings *settings)
             {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
         .stop = settings->stop,
     };
-    thread_start(&janitor->thread, run, janitor);
+    thread_start(&janitor->thread, "housekeeping", run, janitor);
     return janitor;
 }
 

@@ -14,15 +14,17 @@ struct counter {
     atomic_int calls;
     atomic_bool runs;
     int takes_ms;
+    atomic_bool rests;
 };
 
-static void count(void *context)
+static bool count(void *context)
 {
     struct counter *counter = context;
     atomic_store(&counter->runs, true);
     clock_sleep_ms(counter->takes_ms);
     atomic_fetch_add(&counter->calls, 1);
     atomic_store(&counter->runs, false);
+    return !atomic_load(&counter->rests);
 }
 
 static void await_calls(struct counter *counter, int calls)
@@ -58,11 +60,29 @@ static void a_call_that_runs_has_ended_when_the_function_is_removed(void **state
     assert_true(atomic_load(&slow.calls) > 0);
 }
 
+static void nothing_is_called_while_none_watches_until_it_is_woken(void **state)
+{
+    struct counter counter = {.rests = true};
+    ticker_add(count, &counter);
+    await_calls(&counter, 1);
+    clock_sleep_ms(200); /* a call may have been due */
+    const int calls = atomic_load(&counter.calls);
+    clock_sleep_ms(500);
+    assert_int_equal(atomic_load(&counter.calls), calls);
+    ticker_wake();
+    await_calls(&counter, calls + 1);
+    atomic_store(&counter.rests, false);
+    ticker_wake();
+    await_calls(&counter, calls + 5);
+    ticker_remove(&counter);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_function_is_called_until_it_is_removed),
         cmocka_unit_test(a_call_that_runs_has_ended_when_the_function_is_removed),
+        cmocka_unit_test(nothing_is_called_while_none_watches_until_it_is_woken),
     };
     return cmocka_run_group_tests_name("base/ticker", tests, NULL, NULL);
 }
