@@ -5,7 +5,7 @@ import path from 'node:path';
 import { build, callBody, client, root, run, secretOf, sql, user } from './setup.mjs';
 
 const TICKS = Number(run('getconf', ['CLK_TCK']));
-const usual = Number(process.env.BENCH_SECONDS ?? 8);
+const usual = Number(process.env.BENCH_SECONDS ?? 3);
 let runs = 0;
 
 /** {pid, parent, us, reapedUs} of a process: its CPU time, and that of its children that have ended. */

@@ -11,8 +11,8 @@ import { processTime } from './measure.mjs';
 import { fmt, row } from './report.mjs';
 import { Service, body, build, passphrase, sql } from './setup.mjs';
 
-const seconds = Number(process.env.BENCH_RELEASE_SECONDS ?? 30), clients = Number(process.env.BENCH_RELEASE_CLIENTS ?? 1000);
-const behind = Number(process.env.BENCH_RELEASE_BEHIND ?? 1000);
+const seconds = Number(process.env.BENCH_RELEASE_SECONDS ?? 20), clients = Number(process.env.BENCH_RELEASE_CLIENTS ?? 1000);
+const behind = Number(process.env.BENCH_RELEASE_BEHIND ?? 300);
 const SKIPPED = 3; // ledgers at the beginning: their times are not known yet
 const TODAY = 400; // transactions of others in a ledger of today's size
 

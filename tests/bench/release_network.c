@@ -352,6 +352,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const char *req
             (uint32_t)number_after(request, "\"limit\":"));
     } else {
         AUTO_FREE char *result = result_of(request);
+        const char *takes_ms = getenv("BENCH_RPC_MS");
+        clock_sleep_ms(takes_ms != NULL ? atoi(takes_ms) : 0);
         reply->text = mem_format("{\"jsonrpc\":\"2.0\",\"id\":%llu,%s}", id, result);
         add_part(reply, reply->text, strlen(reply->text));
     }

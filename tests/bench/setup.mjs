@@ -142,6 +142,7 @@ export class Service {
     run(`${build}/fairway`, ['migrate'], { DATABASE_URL: inRole('fairway_owner'), ...keys });
     run(`${build}/tests/bench/seed_pool`, [`${build}/fairway-keyd`, keys.MASTER_KEY_FILE, keys.DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE,
       url, passphrase, String(pool)]);
+    sql(url, '-c', 'VACUUM (ANALYZE)'); // so empty tables have statistics, as in production
     sql(url, '-c', "CREATE TABLE public.bench_held (up_to text NOT NULL); INSERT INTO public.bench_held VALUES ('')");
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
     service.#state();
