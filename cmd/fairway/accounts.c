@@ -32,8 +32,9 @@ static void print_account(const struct account_shown *account)
     putchar('\n');
 }
 
-static enum err print_all(struct db *db, struct detail *detail)
+static enum err print_all(const struct config *config, struct db *db, struct detail *detail)
 {
+    (void)config;
     struct account_shown *page AUTO_FREE = NEW_ARRAY(PAGE, struct account_shown);
     size_t count = PAGE;
     char after[ADDRESS_SIZE] = "";
@@ -47,18 +48,6 @@ static enum err print_all(struct db *db, struct detail *detail)
             memcpy(after, page[count - 1].public_key, sizeof after);
     }
     return ERR_OK;
-}
-
-/* Needs the database alone, so it works while everything else is unavailable. */
-static int list(const struct config *config)
-{
-    struct detail detail = {0};
-    struct db *db;
-    enum err e = database_open_migrated(config, "fairway accounts", &db, &detail);
-    if (e == ERR_OK)
-        e = print_all(db, &detail);
-    db_free(db);
-    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot list the accounts");
 }
 
 typedef enum err (*change_fn)(
@@ -136,7 +125,7 @@ int cmd_accounts(const struct config *config)
 {
     const char *verb = config_argument(config, 0);
     if (verb == NULL)
-        return list(config);
+        return database_run(config, "fairway accounts", print_all, "cannot list the accounts");
     const bool releases = strcmp(verb, "release") == 0;
     if (!releases && strcmp(verb, "retire") != 0)
         return command_usage_error("accounts", "unexpected argument 1");

@@ -1,9 +1,12 @@
 /* Opens the database session of a command, and checks what it leads to. Reads no table of the pool. */
 #include "start.h"
 
+#include <sysexits.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "commands.h"
 #include "db/login.h"
 #include "db/migrate.h"
 #include "db/server.h"
@@ -35,15 +38,20 @@ enum err database_open(const struct config *config, const struct db_settings *se
     return retry_until(try_connect, &(struct attempt){*out, own.url}, deadline_ms, detail);
 }
 
-enum err database_open_migrated(
-    const struct config *config, const char *name, struct db **out, struct detail *detail)
+int database_run(const struct config *config, const char *name, database_fn run, const char *failed)
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
-    *out = NULL;
-    enum err e = confinement_enter(config, -1, LOG_DEBUG, detail);
+    struct detail detail = {0};
+    struct db *db = NULL;
+    enum err e = confinement_enter(config, -1, LOG_DEBUG, &detail);
     if (e == ERR_OK)
-        e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
-    return e == ERR_OK ? migrate_check(*out, detail) : e;
+        e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, &db, &detail);
+    if (e == ERR_OK)
+        e = migrate_check(db, &detail);
+    if (e == ERR_OK)
+        e = run(config, db, &detail);
+    db_free(db);
+    return e == ERR_OK ? EX_OK : command_failed(e, &detail, failed);
 }
 
 static enum err check_schema(void *db, struct detail *detail)

@@ -122,30 +122,16 @@ static void print_plan(const struct pool_counts *counts, int64_t wanted)
     fflush(stdout);
 }
 
-static int plan(const struct config *config, uint64_t wanted)
+static enum err plan(const struct config *config, struct db *db, struct detail *detail)
 {
-    struct detail detail = {0};
     struct pool_counts counts;
-    struct db *db;
-    enum err e = database_open_migrated(config, "fairway ensure-accounts", &db, &detail);
+    uint64_t wanted = 0;
+    enum err e = read_wanted(config, &wanted);
     if (e == ERR_OK)
-        e = pool_counts_read(db, &counts, &detail);
+        e = pool_counts_read(db, &counts, detail);
     if (e == ERR_OK)
         print_plan(&counts, (int64_t)wanted);
-    db_free(db);
-    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot read the pool");
-}
-
-/* The plan is printed first: scaling down removes accounts. */
-static enum err print_plan_and_ensure(
-    const struct config *config, struct pool_access *access, uint64_t wanted, struct detail *detail)
-{
-    struct pool_counts counts;
-    enum err e = pool_counts_read(access->db, &counts, detail);
-    if (e != ERR_OK)
-        return e;
-    print_plan(&counts, (int64_t)wanted);
-    return ensure(config, access, (size_t)wanted, detail);
+    return e;
 }
 
 int cmd_ensure_accounts(const struct config *config)
@@ -156,10 +142,12 @@ int cmd_ensure_accounts(const struct config *config)
     if (read_wanted(config, &wanted) != ERR_OK)
         return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
     if (config_is_on(config, "DRY_RUN"))
-        return plan(config, wanted);
+        return database_run(config, "fairway ensure-accounts", plan, "cannot read the pool");
     int code = pool_access_open(config, KEYD_PROVISION, true, &access);
     if (code == EX_OK) {
-        enum err e = print_plan_and_ensure(config, &access, wanted, &detail);
+        enum err e = plan(config, access.db, &detail); /* first: scaling down removes accounts */
+        if (e == ERR_OK)
+            e = ensure(config, &access, (size_t)wanted, &detail);
         if (e == ERR_OK)
             printf("%llu channel accounts active\n", (unsigned long long)wanted);
         else

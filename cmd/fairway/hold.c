@@ -2,7 +2,6 @@
  * Needs the database alone. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
 #include "commands.h"
@@ -30,8 +29,9 @@ static enum err begin(const struct config *config, struct db *db, struct detail 
     return ERR_OK;
 }
 
-static enum err show(struct db *db, struct detail *detail)
+static enum err show(const struct config *config, struct db *db, struct detail *detail)
 {
+    (void)config;
     struct pool_counts pool;
     enum err e = pool_counts_read(db, &pool, detail);
     if (e != ERR_OK)
@@ -55,17 +55,11 @@ static enum err show(struct db *db, struct detail *detail)
 
 int cmd_hold(const struct config *config)
 {
-    struct detail detail = {0};
-    struct db *db;
     const char *reason = config_argument(config, 0);
     const bool shows = config_is_on(config, "SHOW");
     if (shows && reason != NULL)
         return command_usage_error("hold", "--show takes no reason");
     if (!shows && (reason == NULL || reason[0] == '\0'))
         return command_usage_error("hold", "give the reason, in quotes");
-    enum err e = database_open_migrated(config, "fairway hold", &db, &detail);
-    if (e == ERR_OK)
-        e = shows ? show(db, &detail) : begin(config, db, &detail);
-    db_free(db);
-    return e == ERR_OK ? EX_OK : command_failed(e, &detail, "hold failed");
+    return database_run(config, "fairway hold", shows ? show : begin, "hold failed");
 }

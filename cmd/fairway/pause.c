@@ -1,28 +1,27 @@
 /* pause, resume: no lease is granted until an operator says so. Need the database alone. */
 #include <stdio.h>
-#include <sysexits.h>
 
 #include "commands.h"
 #include "start.h"
 #include "pool/grants_allowed.h"
 
-/* reason NULL: resumes. */
-static int set(const struct config *config, const char *name, const char *reason)
+static enum err begin(const struct config *config, struct db *db, struct detail *detail)
 {
-    struct detail detail = {0};
-    struct db *db;
-    bool was = false;
-    enum err e = database_open_migrated(config, name, &db, &detail);
+    bool was;
+    enum err e = grants_pause(db, config_text(config, "REASON"), &was, detail);
     if (e == ERR_OK)
-        e = grants_pause(db, reason, &was, &detail);
-    db_free(db);
-    if (e != ERR_OK)
-        return command_failed(e, &detail, "the pause is not changed");
-    if (reason != NULL)
         puts("no lease is granted until fairway resume; open leases go on and end");
-    else
+    return e;
+}
+
+static enum err end(const struct config *config, struct db *db, struct detail *detail)
+{
+    (void)config;
+    bool was = false;
+    enum err e = grants_pause(db, NULL, &was, detail);
+    if (e == ERR_OK)
         puts(was ? "leases are no longer paused" : "leases were not paused");
-    return EX_OK;
+    return e;
 }
 
 int cmd_pause(const struct config *config)
@@ -30,10 +29,10 @@ int cmd_pause(const struct config *config)
     const char *reason = config_text(config, "REASON");
     if (reason == NULL || reason[0] == '\0')
         return command_usage_error("pause", "give --reason, in quotes");
-    return set(config, "fairway pause", reason);
+    return database_run(config, "fairway pause", begin, "the pause is not changed");
 }
 
 int cmd_resume(const struct config *config)
 {
-    return set(config, "fairway resume", NULL);
+    return database_run(config, "fairway resume", end, "the pause is not changed");
 }

@@ -34,10 +34,10 @@ MUST_CHECK enum err confinement_enter(
 MUST_CHECK enum err database_open(const struct config *config, const struct db_settings *settings,
     int64_t deadline_ms, struct db **out, struct detail *detail);
 
-/* database_open for a command that needs the database alone: confines the process, waits for START_TIMEOUT,
- * and checks the schema. */
-MUST_CHECK enum err database_open_migrated(
-    const struct config *config, const char *name, struct db **out, struct detail *detail);
+typedef enum err (*database_fn)(const struct config *config, struct db *db, struct detail *detail);
+/* Runs a command that needs the database alone: confines the process, waits for the database for
+ * START_TIMEOUT, checks the schema, and calls run. Returns the exit code; failed: the log's message. */
+int database_run(const struct config *config, const char *name, database_fn run, const char *failed);
 
 /* database_open for a command that works on the pool: checks the schema, and warns when DATABASE_FAILOVER is
  * synchronous but no standby is configured. Retries all of it. */
