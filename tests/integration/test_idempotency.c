@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "grant/idempotency.h"
-#include "support/proxy.h"
 #include "slowness.h"
 
 #define ACCOUNTS 8
@@ -65,62 +64,6 @@ static void assert_refused(const struct asked *asked, enum err e)
     assert_int_equal(asked->grant.error, e);
 }
 
-static void DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked *asked AUTO_FREE = NEW_ARRAY(GRANT_BATCH_MAX, struct asked);
-    for (size_t i = 0; i < GRANT_BATCH_MAX; i++)
-        ask_keyed(pool, &asked[i], "one", "body");
-    test_pool_decide(pool, asked, GRANT_BATCH_MAX);
-    assert_int_equal(lease_rows(pool), 1);
-    for (size_t i = 0; i < GRANT_BATCH_MAX; i++) {
-        assert_int_equal(asked[i].grant.state, GRANT_DONE);
-        assert_lease_signed(pool, &asked[i].grant.lease);
-        assert_same_lease(&asked[i].grant.lease, &asked[0].grant.lease);
-    }
-    for (size_t i = 0; i < GRANT_BATCH_MAX; i++)
-        asked_wipe(&asked[i]);
-}
-
-static void DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked first, retry;
-    grant_keyed(pool, &first, "a", "body");
-    const struct lease *lease = &first.grant.lease;
-    test_pool_include(pool->db, &lease, 1);
-    for (int leases = 0; leases < ACCOUNTS; leases++) { /* other requests use the account */
-        struct asked other;
-        grant_keyed(pool, &other, "", "");
-        assert_int_equal(other.grant.state, GRANT_DONE);
-        asked_wipe(&other);
-    }
-    grant_keyed(pool, &retry, "a", "body");
-    assert_int_equal(retry.grant.state, GRANT_DONE);
-    assert_same_lease(&retry.grant.lease, lease);
-    assert_int_equal(lease_rows(pool), 1 + ACCOUNTS);
-    asked_wipe(&first);
-    asked_wipe(&retry);
-}
-
-static void DL9_a_retry_needs_no_idle_account(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked first, retry, other[ACCOUNTS];
-    grant_keyed(pool, &first, "a", "body");
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        ask(pool, &other[i]);
-    test_pool_decide(pool, other, ACCOUNTS);
-    assert_int_equal(other[ACCOUNTS - 1].grant.state, GRANT_OPEN); /* no account is idle */
-    grant_keyed(pool, &retry, "a", "body");
-    assert_int_equal(retry.grant.state, GRANT_DONE);
-    assert_same_lease(&retry.grant.lease, &first.grant.lease);
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        asked_wipe(&other[i]);
-    asked_wipe(&first);
-    asked_wipe(&retry);
-}
-
 /* An envelope can be large, and whoever has a key could have it read again and again. */
 static void the_envelope_is_read_only_for_the_same_body(void **state)
 {
@@ -159,8 +102,7 @@ static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(v
     assert_refused(&later, ERR_IDEMPOTENCY_CONFLICT);
     assert_int_equal(lease_rows(pool), 1);
     assert_int_equal(leased_accounts(pool), 1);
-    asked_wipe(&together[0]);
-    asked_wipe(&together[1]);
+    asked_wipe_all(together, 2);
     asked_wipe(&later);
 }
 
@@ -176,8 +118,7 @@ static void DL9_clients_do_not_share_keys(void **state)
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(asked[i].grant.state, GRANT_DONE);
     assert_false(hash_equal(&asked[0].grant.lease.hash, &asked[1].grant.lease.hash));
-    for (size_t i = 0; i < 2; i++)
-        asked_wipe(&asked[i]);
+    asked_wipe_all(asked, 2);
 }
 
 static void DL9_a_key_that_took_no_lease_is_free(void **state)
@@ -195,8 +136,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     assert_int_equal(refused[2].grant.open, OPEN_KEY_LOCKED);
     grant_keyed(pool, &again, "a", "another");
     assert_int_equal(again.grant.state, GRANT_DONE);
-    for (size_t i = 0; i < 3; i++)
-        asked_wipe(&refused[i]);
+    asked_wipe_all(refused, 3);
     asked_wipe(&again);
 }
 
@@ -220,10 +160,8 @@ static void DL9_a_key_that_found_no_account_is_free_for_every_request_that_carri
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(waiting[i].grant.state, GRANT_DONE);
     assert_same_lease(&waiting[0].grant.lease, &waiting[1].grant.lease);
-    for (size_t i = 0; i < ACCOUNTS; i++)
-        asked_wipe(&other[i]);
-    for (size_t i = 0; i < 2; i++)
-        asked_wipe(&waiting[i]);
+    asked_wipe_all(other, ACCOUNTS);
+    asked_wipe_all(waiting, 2);
 }
 
 static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state)
@@ -254,51 +192,7 @@ static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state
         test_pool_decide(pool, asked, 1);
     }
     assert_int_equal(asked[0].grant.state, GRANT_DONE);
-    asked_wipe(&asked[0]);
-    asked_wipe(&asked[1]);
-}
-
-static void DL9_a_rolled_back_grant_leaves_no_key(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    struct detail detail = {0};
-    test_db_exec(&pool->test,
-        "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE integrity_constraint_violation; END $$;"
-        "CREATE TRIGGER refuse AFTER INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.refuse()");
-    ask_keyed(pool, &asked, "a", "body");
-    assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_CONSTRAINT);
-    assert_nothing_leased(pool);
-    test_db_exec(&pool->test, "DROP TRIGGER refuse ON fairway.leases");
-    test_pool_decide(pool, &asked, 1);
-    assert_int_equal(asked.grant.state, GRANT_DONE);
-    assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&asked);
-}
-
-static void DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked, retry;
-    struct detail detail = {0};
-    struct proxy *proxy = proxy_new(test_pg_port());
-    struct test_pool replica = *pool;
-    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
-    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
-    ask_keyed(pool, &asked, "a", "body");
-    enum err e = test_pool_grant(&replica, &asked, 1, &detail);
-    assert_true(e == ERR_OK || e == ERR_OUTCOME_UNKNOWN);
-    assert_int_equal(lease_rows(pool), 1);
-    grant_keyed(pool, &retry, "a", "body");
-    assert_int_equal(retry.grant.state, GRANT_DONE);
-    assert_int_equal(lease_rows(pool), 1);
-    if (e == ERR_OK)
-        assert_same_lease(&retry.grant.lease, &asked.grant.lease);
-    db_free(replica.db);
-    proxy_free(proxy);
-    asked_wipe(&asked);
-    asked_wipe(&retry);
+    asked_wipe_all(asked, 2);
 }
 
 /* A GRANT_CHECK batch, as the engine runs it while accounts are short. */
@@ -325,26 +219,6 @@ static void DL9_a_retry_gets_its_lease_only_after_a_commit(void **state)
     assert_true(test_db_number(&pool->test, flushed) > from);
     asked_wipe(&asked);
     asked_wipe(&retry);
-}
-
-/* A fee cap that was lowered since then must not change what a retry gets. */
-static void DL9_a_retry_that_would_be_refused_now_still_gets_its_lease(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked, retry, fresh;
-    grant_keyed(pool, &asked, "a", "body");
-    ask_keyed(pool, &retry, "a", "body");
-    ask_keyed(pool, &fresh, "b", "body");
-    retry.request.refusal = fresh.request.refusal = ERR_FEE_EXCEEDS_MAXIMUM;
-    judge(pool, &retry);
-    assert_int_equal(retry.grant.state, GRANT_DONE);
-    assert_same_lease(&retry.grant.lease, &asked.grant.lease);
-    test_pool_decide(pool, &fresh, 1);
-    assert_refused(&fresh, ERR_FEE_EXCEEDS_MAXIMUM);
-    assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&asked);
-    asked_wipe(&retry);
-    asked_wipe(&fresh);
 }
 
 /* Moves the lease of a key, and the key, to an earlier day. */
@@ -662,19 +536,13 @@ static void of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_h
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(DL10_a_whole_batch_with_one_key_takes_one_lease_and_all_get_its_bytes),
-        TEST(DL9_a_retry_gets_the_stored_bytes_also_when_the_account_has_moved_on),
-        TEST(DL9_a_retry_needs_no_idle_account),
         TEST(the_envelope_is_read_only_for_the_same_body),
         TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing),
         TEST(DL9_clients_do_not_share_keys),
         TEST(DL9_a_key_that_took_no_lease_is_free),
         TEST(DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it),
         TEST(DL9_a_key_locked_by_another_transaction_blocks_no_batch),
-        TEST(DL9_a_rolled_back_grant_leaves_no_key),
-        TEST(DL9_after_a_COMMIT_without_a_reply_the_retry_gets_the_committed_lease),
         TEST(DL9_a_retry_gets_its_lease_only_after_a_commit),
-        TEST(DL9_a_retry_that_would_be_refused_now_still_gets_its_lease),
         TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later),
         TEST(a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash),
         TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again),

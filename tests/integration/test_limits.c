@@ -275,7 +275,7 @@ struct holder {
 static void *take_and_commit(void *context)
 {
     struct holder *holder = context;
-    if (!test_db_await_lock_wait(holder->test, slower(5000)))
+    if (!test_db_await_lock_wait(holder->test, slower(2000)))
         print_error("no session waits for a lock\n");
     const struct db_statement statements[] = {
         DB_SQL0("SET LOCAL lock_timeout = 400"), {holder->needs, NULL, 0}};
