@@ -16,6 +16,12 @@ const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc6
 
 const ed25519Signer = (key) => ({ publicKey: Buffer.from(key.rawPublicKey()), sign: (payload) => key.sign(payload) });
 
+/** The contract that a DiagnosticEvent names. */
+const contractIn = (event) => {
+  const { contractId } = xdr.DiagnosticEvent.fromXdr(event, 'base64').event;
+  return StrKey.encodeContract(contractId.value ?? contractId);
+};
+
 /** With a low S, as wallets make it, or a high one. */
 const p256Signer = (isHigh = false) => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -98,8 +104,8 @@ test('the error of the wallet is in the events of the simulation and of the ledg
   const { error, events } = await client.server._simulateTransaction(unsigned(bob, foreign));
   assert.match(error, /^HostError: Error\(Auth, InvalidAction\)\n\nEvent log \(newest first\):\n[^]*Error\(Contract, #1\)/);
   const told = events.map((event) => {
-    const { contractId, body } = xdr.DiagnosticEvent.fromXdr(event, 'base64').event;
-    return [StrKey.encodeContract(contractId.value ?? contractId), body.value.topics[1].value.value, scValToNative(body.value.data)];
+    const { body } = xdr.DiagnosticEvent.fromXdr(event, 'base64').event;
+    return [contractIn(event), body.value.topics[1].value.value, scValToNative(body.value.data)];
   });
   const [own, host] = told;
   assert.deepEqual([own[0], own[1], host[0]], [wallet, 1, contract]);
@@ -134,7 +140,7 @@ test('secp256r1: a high S is refused, as is the signature of another payload', a
 });
 
 test('one entry authorizes a call and those that it makes', async (t) => {
-  const { client, carol, contract, deploy, recorded, signed, outcome } = await start(t);
+  const { client, bob, carol, contract, unsigned, deploy, recorded, signed, outcome } = await start(t);
   const device = ed25519Signer(keypair('device'));
   const [router, wallet] = [await deploy(1, device), await deploy(2, device)];
   const forward = (from) =>
@@ -150,6 +156,8 @@ test('one entry authorizes a call and those that it makes', async (t) => {
   assert.deepEqual(own.rootInvocation.subInvocations, [], 'what a contract calls itself it authorizes');
   assert.equal(await outcome(forward(router), signed(own, device)), 0);
   assert.equal(client.balance(carol) - before, xlm(4));
+  const { events } = await client.server._simulateTransaction(unsigned(bob, forward(keypair('nobody'))));
+  assert.deepEqual(events.map(contractIn), [contract], 'the error is of the contract that was called last');
 });
 
 test('delegates of a wallet authenticate in its place: an account, and another wallet by its own delegate', async (t) => {
