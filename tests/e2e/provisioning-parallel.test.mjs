@@ -1,6 +1,7 @@
 // ensure-accounts with many transactions at a time: how many, whose they are, and what they leave to others.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { after, before, test } from 'node:test';
 import { Address, Asset, Operation, TransactionBuilder, nativeToScVal } from '@stellar/stellar-sdk';
@@ -21,12 +22,13 @@ after(() => provisioning?.stop());
 const ledgers = kind => world.sql(`SELECT ledger, count(*)::int, bool_and(source <> (SELECT distribution_account FROM fairway.network))
   FROM fairway.provisioning WHERE kind = '${kind}' GROUP BY ledger ORDER BY ledger`);
 
-/** Closes each ledger when nothing more is sent for it, until the work is done: on a busy machine the clock's ledgers close half empty. */
-async function byHand(work) {
+/** Closes each ledger when it has so many transactions and nothing more is sent for it, until the work is done: on a busy machine the clock's
+ *  ledgers close half empty. */
+async function byHand(work, least = 0) {
   const { localnet } = world, done = work.finally(() => (work = null));
   done.catch(() => {}); // the caller gets it
   for (localnet.pause(); work !== null; await localnet.closeLedger())
-    for (let sent = -1; sent !== localnet.chain.queued.length; await sleep(slower(200)))
+    for (let sent = -1; work !== null && (sent < least || sent !== localnet.chain.queued.length); await sleep(slower(200)))
       sent = localnet.chain.queued.length;
   localnet.resume();
   return done;
@@ -63,13 +65,13 @@ test('DP5 the operations of others are left to them', TIMEOUT, async () => {
         builder.addOperation(Operation.bumpSequence({ bumpTo: '0' }));
       const transaction = builder.setTimeout(30).build();
       transaction.sign(user);
+      const closed = once(world.localnet.chain, 'closed');
       await world.network.sendTransaction(transaction);
-      await sleep(LEDGER_MS);
+      await closed;
     }
   }));
   await sleep(3 * LEDGER_MS);
-  await provisioning.ensureExactly(200);
-  running = false;
+  await byHand(provisioning.ensureExactly(200).finally(() => (running = false)), users.length);
   await others;
   const counts = await world.sql(`SELECT p.ledger, count(*)::int, g.operations FROM fairway.provisioning p JOIN fairway.ledgers g ON g.sequence = p.ledger
     WHERE p.id > ${before} GROUP BY 1, 3 ORDER BY 1`);
