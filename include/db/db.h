@@ -122,6 +122,11 @@ void db_copy(const struct db_rows *rows, size_t row, int column, void *out, size
 void db_rows_free(struct db_rows *rows); /* NULL is fine */
 void db_rows_free_at(struct db_rows **rows);
 #define AUTO_ROWS CLEANUP(db_rows_free_at) struct db_rows *
+/* Frees those before the first NULL. */
+void db_rows_free_all(struct db_rows *(*rows)[]);
+/* The rows of as many statements of db_run, with a NULL after them. */
+#define AUTO_ROWS_OF(name, statements)                                                                       \
+    struct db_rows *name[ARRAY_LEN(statements) + 1] CLEANUP(db_rows_free_all) = {0}
 
 /*
  * Runs one statement. The caller frees *rows, which is NULL on error. rows may be NULL: not wanted.

@@ -7,6 +7,14 @@
 #include "keys/keyd.h"
 #include "pool/account_state.h"
 
+/* Addresses of accounts as an SQL parameter. */
+struct account_addresses {
+    char (*encoded)[ADDRESS_SIZE];
+    const char **texts;
+};
+struct account_addresses account_addresses_of(const struct public_key accounts[], size_t count);
+void account_addresses_free(struct account_addresses *addresses);
+
 /* The columns that account_read_seed reads, of a row named a. */
 #define ACCOUNT_SEED_COLUMNS "a.public_key, a.sealed_seed, a.key_id"
 #define ACCOUNT_SEED_COLUMN_COUNT 3

@@ -121,12 +121,10 @@ enum err locks_read(struct db *db, const struct lock_name names[], size_t name_c
         DB_SQL(sql_pins, DB_I64(LOCKS_MAX)),
         DB_SQL0(sql_hidden),
     };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     *out = (struct locks_report){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         read_report(rows, out);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
     return e;
 }

@@ -38,6 +38,12 @@ void db_rows_free_at(struct db_rows **rows)
     db_rows_free(*rows);
 }
 
+void db_rows_free_all(struct db_rows *(*rows)[])
+{
+    for (size_t i = 0; (*rows)[i] != NULL; i++)
+        db_rows_free((*rows)[i]);
+}
+
 size_t db_count(const struct db_rows *rows)
 {
     return (size_t)PQntuples(rows->result);

@@ -56,7 +56,7 @@ static enum err read_row(
 static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struct detail *detail)
 {
     const struct db_statement statements[] = {provisioning_statement(), DB_SQL0(sql_snapshot)};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     *out = (struct gap_snapshot){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
@@ -65,8 +65,6 @@ static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struc
         out->accounts = NEW_ARRAY(db_count(rows[1]), struct gap_account);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows[1]); row++)
         e = read_row(rows[1], row, &out->accounts[out->count++], detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
     return e;
 }
 

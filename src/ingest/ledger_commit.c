@@ -74,7 +74,7 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_BEGIN, DB_SQL(sql_lock, DB_I64(tx->lead->locks.ledger)),
         DB_SQL0(sql_cursor), provisioning_statement(), funds_statement()};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(tx->lead->db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         e = check_lead(tx->lead, rows[1], rows[2], detail);
@@ -84,8 +84,6 @@ static enum err begin(struct ledger_tx *tx, struct detail *detail)
         e = provisioning_read_pending(rows[3], &tx->provisioning, detail);
     if (e == ERR_OK)
         e = funds_read(rows[4], &tx->funds, detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
     return e;
 }
 

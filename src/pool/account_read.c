@@ -2,9 +2,26 @@
 #include "pool/account_read.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+struct account_addresses account_addresses_of(const struct public_key accounts[], size_t count)
+{
+    struct account_addresses addresses = {mem_new(count, ADDRESS_SIZE), NEW_ARRAY(count, const char *)};
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&accounts[i], addresses.encoded[i]);
+        addresses.texts[i] = addresses.encoded[i];
+    }
+    return addresses;
+}
+
+void account_addresses_free(struct account_addresses *addresses)
+{
+    free(addresses->encoded);
+    free(addresses->texts);
+}
 
 enum err account_read_seed(const struct db_rows *rows, size_t row, int column, struct public_key *account,
     struct sealed_seed *sealed, struct detail *detail)
@@ -44,20 +61,16 @@ static const char sql_states[] =
 enum err account_read_states(struct db *db, const struct public_key accounts[], size_t count, bool known[],
     enum account_state states[], struct detail *detail)
 {
-    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, ADDRESS_SIZE);
-    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
-    for (size_t i = 0; i < count; i++) {
-        address_encode(&accounts[i], addresses[i]);
-        texts[i] = addresses[i];
-        known[i] = false;
-    }
+    struct account_addresses addresses CLEANUP(account_addresses_free) =
+        account_addresses_of(accounts, count);
     AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL(sql_states, DB_TEXTS(texts, count)), &rows, detail);
+    memset(known, 0, count * sizeof known[0]);
+    enum err e = db_query(db, DB_SQL(sql_states, DB_TEXTS(addresses.texts, count)), &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, count); row++) {
         const size_t i = db_ordinal(rows, row, 0, count);
         known[i] = true;
         if (account_state_parse(db_text(rows, row, 1), &states[i]) != ERR_OK)
-            e = detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", texts[i]);
+            e = detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", addresses.texts[i]);
     }
     return e;
 }

@@ -70,18 +70,14 @@ enum err accounts_import(struct db *db, const struct generated_key keys[], const
             DB_TEXTS(columns.key_ids, count), DB_I64S(sequences, count), DB_I64(ledger)),
         DB_SQL0(ACCOUNTS_NOTIFY_SQL),
     };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK && db_i64(rows[0], 0, 0) == 0)
-        e = detail_set(detail, ERR_NOT_YET,
+        return detail_set(detail, ERR_NOT_YET,
             "no ledger is ingested yet, or grants are stopped, or Stellar RPC, at ledger %" PRIu32
             ", is behind the last one",
             ledger);
-    else if (e == ERR_OK)
-        e = check_stored(rows[0], count, detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    return e == ERR_OK ? check_stored(rows[0], count, detail) : e;
 }
 
 static const char sql_creating[] =
@@ -107,28 +103,6 @@ enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     return e;
 }
 
-/* Addresses of accounts as an SQL parameter. */
-struct addresses {
-    char (*encoded)[ADDRESS_SIZE];
-    const char **texts;
-};
-
-static void addresses_free(struct addresses *addresses)
-{
-    free(addresses->encoded);
-    free(addresses->texts);
-}
-
-static struct addresses addresses_of(const struct public_key keys[], size_t count)
-{
-    struct addresses addresses = {mem_new(count, ADDRESS_SIZE), NEW_ARRAY(count, const char *)};
-    for (size_t i = 0; i < count; i++) {
-        address_encode(&keys[i], addresses.encoded[i]);
-        addresses.texts[i] = addresses.encoded[i];
-    }
-    return addresses;
-}
-
 static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
                                 " FROM fairway.claim_accounts(1, '{}') a";
 
@@ -138,7 +112,8 @@ static const char sql_claim_retiring[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.seq
 enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct account_batch *batch,
     struct account_source *out, bool *found, struct detail *detail)
 {
-    struct addresses addresses CLEANUP(addresses_free) = addresses_of(batch->keys, batch->count);
+    struct account_addresses addresses CLEANUP(account_addresses_free) =
+        account_addresses_of(batch->keys, batch->count);
     const struct db_param members = DB_TEXTS(addresses.texts, batch->count);
     const struct db_statement active = DB_SQL0(sql_claim), retiring = {sql_claim_retiring, &members, 1};
     AUTO_ROWS rows = NULL;
@@ -161,7 +136,8 @@ static const char sql_lock_provisioned[] = "SELECT l FROM fairway.lock_provision
 enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail)
 {
-    struct addresses addresses CLEANUP(addresses_free) = addresses_of(batch->keys, batch->count);
+    struct account_addresses addresses CLEANUP(account_addresses_free) =
+        account_addresses_of(batch->keys, batch->count);
     const enum account_state state = kind == PROVISIONING_CREATION ? ACCOUNT_CREATING : ACCOUNT_RETIRING;
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
@@ -190,7 +166,8 @@ static const char sql_quarantine[] = "SELECT fairway.quarantine_accounts($1, $2)
 enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
     const char *reason, struct detail *detail)
 {
-    struct addresses addresses CLEANUP(addresses_free) = addresses_of(accounts, count);
+    struct account_addresses addresses CLEANUP(account_addresses_free) =
+        account_addresses_of(accounts, count);
     for (size_t i = 0; i < count; i++)
         log_error("channel account quarantined", "account=%s reason=\"%s\"", addresses.texts[i], reason);
     return db_query(

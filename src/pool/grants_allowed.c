@@ -111,14 +111,10 @@ static const char sql_enter_terms[] = "SELECT " GRANTS_COLUMNS GRANTS_FROM;
 enum err grants_enter(struct db *db, unsigned ledger_ms, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL0(grants_enter_sql), DB_SQL0(sql_enter_terms)};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     struct grants_time time;
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    if (e == ERR_OK)
-        e = grants_read(rows[0], rows[1], ledger_ms, 0, &time, detail);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    return e == ERR_OK ? grants_read(rows[0], rows[1], ledger_ms, 0, &time, detail) : e;
 }
 
 /* ---- for ingestion */

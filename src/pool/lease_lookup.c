@@ -202,14 +202,12 @@ enum err lease_list_read(struct db *db, const char *client, int64_t after, size_
     const struct db_param params[] = {DB_TEXT(client), DB_I64(after), DB_I64((int64_t)limit)};
     const struct db_statement statements[] = {{sql_committed, params, ARRAY_LEN(params)},
         {sql_list, params, ARRAY_LEN(params)}, DB_SQL0(sql_dropped)};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     *out = (struct lease_list){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)
         e = judge_cursor(after, db_i64(rows[0], 0, 0), db_i64(rows[2], 0, 0), detail);
     if (e == ERR_OK)
         read_list(rows[1], after, db_i64(rows[0], 0, limit > 0), limit, out);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
     return e;
 }

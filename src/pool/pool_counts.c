@@ -61,16 +61,13 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
 static enum err read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL(sql_counts, DB_BOOL(counted)), funds_statement()};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     *out = (struct pool_counts){0};
-    if (e == ERR_OK) {
-        read_counts(rows[0], out);
-        e = funds_read(rows[1], &out->funds, detail);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    read_counts(rows[0], out);
+    return funds_read(rows[1], &out->funds, detail);
 }
 
 enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "pool/account_read.h"
 #include "stellar/result.h"
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
@@ -57,17 +58,15 @@ static const char sql_store[] = "SELECT fairway.store_provisioning($1, $2, $3, $
 enum err provisioning_store(struct db *db, const struct provisioning_tx *transaction, int64_t sequence_ledger,
     struct bytes envelope, const struct hash *hash, struct detail *detail)
 {
-    char addresses[PROVISIONING_ACCOUNTS_MAX][ADDRESS_SIZE], source[ADDRESS_SIZE];
-    const char *texts[PROVISIONING_ACCOUNTS_MAX];
+    char source[ADDRESS_SIZE];
+    struct account_addresses accounts CLEANUP(account_addresses_free) =
+        account_addresses_of(transaction->accounts, transaction->account_count);
     address_encode(transaction->bumped ? &transaction->source : &transaction->distribution, source);
-    for (size_t i = 0; i < transaction->account_count; i++) {
-        address_encode(&transaction->accounts[i], addresses[i]);
-        texts[i] = addresses[i];
-    }
     return db_query(db,
-        DB_SQL(sql_store, DB_TEXT(kinds[transaction->kind]), DB_TEXTS(texts, transaction->account_count),
-            DB_BYTEA(BYTES_OF(hash->bytes)), DB_BYTEA(envelope), DB_TEXT(source),
-            DB_I64(transaction->sequence), DB_I64((int64_t)transaction->max_time_s),
+        DB_SQL(sql_store, DB_TEXT(kinds[transaction->kind]),
+            DB_TEXTS(accounts.texts, transaction->account_count), DB_BYTEA(BYTES_OF(hash->bytes)),
+            DB_BYTEA(envelope), DB_TEXT(source), DB_I64(transaction->sequence),
+            DB_I64((int64_t)transaction->max_time_s),
             transaction->bumped ? DB_I64(sequence_ledger) : DB_NONE),
         NULL, detail);
 }

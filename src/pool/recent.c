@@ -49,17 +49,15 @@ enum err recent_read(struct db *db, struct recent *out, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL(sql_ledgers, DB_I64(RECENT_LEDGERS)), DB_SQL0(sql_ends),
         DB_SQL0(sql_waiting), DB_SQL(sql_events, DB_I64(RECENT_EVENTS))};
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
+    AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     *out = (struct recent){0};
-    if (e == ERR_OK) {
-        read_ledgers(rows[0], out);
-        for (int i = 0; i < RECENT_ENDS; i++)
-            out->ends[i] = db_i64(rows[1], 0, i);
-        out->waiting = db_i64(rows[2], 0, 0);
-        read_events(rows[3], out);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
-    return e;
+    if (e != ERR_OK)
+        return e;
+    read_ledgers(rows[0], out);
+    for (int i = 0; i < RECENT_ENDS; i++)
+        out->ends[i] = db_i64(rows[1], 0, i);
+    out->waiting = db_i64(rows[2], 0, 0);
+    read_events(rows[3], out);
+    return ERR_OK;
 }

@@ -15,7 +15,7 @@ static struct account_change_verdict unchanged(enum err e, const char *reason)
 /* Refuses an account that can be neither leased nor merged: both need its own key, with full authority. */
 static struct account_change_verdict judge_use(const struct account_probe *probe)
 {
-    if (!probe->own_authority)
+    if (!probe->account.own_authority)
         return unchanged(ERR_REFUSED,
             "refused: its signers or thresholds were changed, so its own key alone no longer controls it;"
             " restore them first");
@@ -35,13 +35,13 @@ static struct account_change_verdict judge_release(
 {
     if (row->state == ACCOUNT_ACTIVE)
         return unchanged(ERR_OK, "already active");
-    if (row->state != ACCOUNT_QUARANTINED && !(row->state == ACCOUNT_CREATING && probe->found)) {
+    if (row->state != ACCOUNT_QUARANTINED && !(row->state == ACCOUNT_CREATING && !probe->account.removed)) {
         struct account_change_verdict verdict = unchanged(ERR_REFUSED, "");
         detail_set(
             &verdict.detail, ERR_OK, "refused: it is %s, not quarantined", account_state_name(row->state));
         return verdict;
     }
-    if (!probe->found)
+    if (probe->account.removed)
         return unchanged(ERR_REFUSED,
             "refused: the network has no such account; retire it, or create it on the network again first");
     struct account_change_verdict verdict = judge_use(probe);
@@ -50,7 +50,7 @@ static struct account_change_verdict judge_release(
     verdict.changes = true;
     verdict.state = ACCOUNT_ACTIVE;
     detail_set(&verdict.detail, ERR_OK, "active, with sequence %" PRId64 " as of ledger %u%s",
-        probe->sequence, probe->ledger, row->leased ? "; its open lease stays open" : "");
+        probe->account.sequence, probe->ledger, row->leased ? "; its open lease stays open" : "");
     return verdict;
 }
 
@@ -76,7 +76,7 @@ static struct account_change_verdict judge_retire(
 {
     if (row->state == ACCOUNT_RETIRED)
         return unchanged(ERR_OK, "already retired");
-    if (!probe->found)
+    if (probe->account.removed)
         return judge_missing(change, row);
     if (row->state == ACCOUNT_CREATING)
         return unchanged(
@@ -134,8 +134,8 @@ static enum err write_state(struct db *db, const struct work *work, enum account
     if (pending)
         return detail_set(
             work->detail, ERR_NOT_YET, "not yet: a pending transaction of ensure-accounts includes it");
-    return account_change_state(
-        db, work->account, state, probe->sequence, probe->found ? probe->ledger : 0, work->detail);
+    return account_change_state(db, work->account, state, probe->account.sequence,
+        probe->account.removed ? 0 : probe->ledger, work->detail);
 }
 
 static enum err apply(struct db *db, void *context)

@@ -7,11 +7,9 @@
 
 /* What the network and the key process report about one account. */
 struct account_probe {
-    uint32_t oldest;    /* no field is older than this ledger */
-    uint32_t ledger;    /* as of which the next three fields hold */
-    bool found;         /* the network has the account; if not, the next two fields are false and 0 */
-    bool own_authority; /* see stellar/account.h */
-    int64_t sequence;
+    uint32_t oldest; /* no field is older than this ledger */
+    uint32_t ledger; /* as of which the account is: */
+    struct account_entry account;
     bool frozen;
     bool opens; /* the sealed seed opens under a master key that the key process has */
 };

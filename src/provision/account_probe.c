@@ -57,18 +57,14 @@ static enum err probe_seed(const struct account_admin *admin, const struct publi
 static enum err probe_network(const struct feed *feed, const struct public_key *account,
     struct account_probe *out, struct detail *detail)
 {
-    struct account_entry entry;
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t frozen_ledger = 0;
-    enum err e = feed->accounts(feed->source, account, 1, &entry, &out->ledger, detail);
+    enum err e = feed->accounts(feed->source, account, 1, &out->account, &out->ledger, detail);
     if (e == ERR_OK)
         e = feed->frozen(feed->source, &frozen, &frozen_ledger, detail);
     if (e != ERR_OK)
         return e;
     out->oldest = frozen_ledger < out->ledger ? frozen_ledger : out->ledger;
-    out->found = !entry.removed;
-    out->own_authority = entry.own_authority;
-    out->sequence = entry.sequence;
     out->frozen = frozen_has(&frozen, account);
     return ERR_OK;
 }

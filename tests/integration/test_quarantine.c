@@ -49,9 +49,7 @@ static struct account_probe fresh_probe(void)
 {
     return (struct account_probe){.oldest = POOL_SEED_LEDGER,
         .ledger = POOL_SEED_LEDGER,
-        .found = true,
-        .own_authority = true,
-        .sequence = POOL_SEED_SEQUENCE,
+        .account = {.own_authority = true, .sequence = POOL_SEED_SEQUENCE},
         .opens = true};
 }
 
@@ -122,7 +120,7 @@ static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(vo
     struct account_probe older = fresh_probe(), half = fresh_probe(), gone = fresh_probe();
     test_pool_close_ledger(pool.db, NULL);
     half.ledger++; /* the account was read later than the list of frozen keys */
-    gone.found = false;
+    gone.account = (struct account_entry){.removed = true};
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
         assert_int_equal(change(0, changes[i], &older), ERR_LEDGER_AHEAD);
         assert_int_equal(change(0, changes[i], &half), ERR_LEDGER_AHEAD);
@@ -135,7 +133,7 @@ static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(vo
     assert_true(in_state(0, "quarantined"));
     assert_true(number_of("sequence", 0) == POOL_SEED_SEQUENCE);
     newer.oldest = newer.ledger = 1003;
-    newer.sequence += 5;
+    newer.account.sequence += 5;
     assert_int_equal(change(0, CHANGE_RELEASE, &newer), ERR_OK);
     assert_true(number_of("sequence", 0) == POOL_SEED_SEQUENCE + 5);
     assert_int_equal(number_of("sequence_ledger", 0), 1003);
@@ -220,7 +218,8 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
     const uint8_t envelope[] = {1};
     struct provisioning_tx transaction = {.kind = PROVISIONING_CREATION, .sequence = 5, .max_time_s = 77};
     transaction.accounts[transaction.account_count++] = pool.accounts[0];
-    const struct account_probe nothing = {.oldest = POOL_SEED_LEDGER, .ledger = POOL_SEED_LEDGER};
+    const struct account_probe nothing = {
+        .oldest = POOL_SEED_LEDGER, .ledger = POOL_SEED_LEDGER, .account.removed = true};
     test_db_exec(&pool.test,
         "UPDATE fairway.channel_accounts"
         " SET state = 'creating', sequence = NULL, sequence_ledger = NULL WHERE slot < 2");
@@ -399,7 +398,7 @@ static struct account_probe probe_network(size_t slot)
     struct account_probe probe = fresh_probe();
     pthread_mutex_lock(&network.lock);
     probe.oldest = probe.ledger = network.ledger;
-    probe.sequence = network.sequences[slot];
+    probe.account.sequence = network.sequences[slot];
     pthread_mutex_unlock(&network.lock);
     return probe;
 }

@@ -20,9 +20,7 @@ static bool next_combination(unsigned n, struct combination *out)
         .row = {.state = (enum account_state)(n >> 6), .leased = n & 1, .grants_on_hold = n & 32},
         .probe = {.oldest = 90,
             .ledger = 90,
-            .sequence = 7,
-            .found = n & 2,
-            .own_authority = n & 4,
+            .account = {.sequence = 7, .removed = !(n & 2), .own_authority = n & 4},
             .frozen = n & 8,
             .opens = n & 16}};
     return true;
@@ -30,7 +28,7 @@ static bool next_combination(unsigned n, struct combination *out)
 
 static bool usable(const struct account_probe *probe)
 {
-    return probe->found && probe->own_authority && !probe->frozen && probe->opens;
+    return !probe->account.removed && probe->account.own_authority && !probe->frozen && probe->opens;
 }
 
 static void only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released(void **state)
@@ -63,7 +61,7 @@ static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
         bool retiring = verdict.changes && verdict.state == ACCOUNT_RETIRING;
         assert_int_equal(retiring, may && usable(&given.probe));
         assert_int_equal(retiring && verdict.e != ERR_OK, false);
-        if (given.row.state == ACCOUNT_RETIRING && given.probe.found)
+        if (given.row.state == ACCOUNT_RETIRING && !given.probe.account.removed)
             assert_int_equal(verdict.e, usable(&given.probe) ? ERR_OK : ERR_REFUSED);
         assert_true(verdict.detail.text[0] != '\0');
     }
@@ -78,9 +76,9 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
         struct account_change_verdict retire = account_change_judge(CHANGE_RETIRE, &given.row, &given.probe);
         bool retired = given.row.state == ACCOUNT_RETIRED;
         bool creating = given.row.state == ACCOUNT_CREATING;
-        bool waits =
-            !retired && !given.probe.found && (given.row.leased || (creating && given.row.grants_on_hold));
-        bool gone = !retired && !given.probe.found && !waits;
+        bool waits = !retired && given.probe.account.removed &&
+                     (given.row.leased || (creating && given.row.grants_on_hold));
+        bool gone = !retired && given.probe.account.removed && !waits;
         assert_int_equal(retire.changes && retire.state == ACCOUNT_RETIRED, gone);
         assert_int_equal(first.e == ERR_NOT_FOUND, gone);
         if (gone)
@@ -90,7 +88,7 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
             assert_int_equal(first.changes, retire.changes);
             assert_int_equal(first.state, retire.state);
         }
-        if (waits || (creating && given.probe.found))
+        if (waits || (creating && !given.probe.account.removed))
             assert_int_equal(retire.e, ERR_NOT_YET);
     }
 }
@@ -101,10 +99,10 @@ static void each_refusal_names_its_reason(void **state)
         struct account_probe probe;
         const char *words;
     } cases[] = {
-        {{.found = false}, "no such account"},
-        {{.found = true, .opens = true}, "signers or thresholds were changed"},
-        {{.found = true, .own_authority = true, .frozen = true, .opens = true}, "frozen"},
-        {{.found = true, .own_authority = true}, "seed does not open"},
+        {{.account.removed = true}, "no such account"},
+        {{.opens = true}, "signers or thresholds were changed"},
+        {{.account.own_authority = true, .frozen = true, .opens = true}, "frozen"},
+        {{.account.own_authority = true}, "seed does not open"},
     };
     const struct account_locked row = {.state = ACCOUNT_QUARANTINED};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
