@@ -47,3 +47,58 @@ CREATE FUNCTION settle(n bigint, result text, state text DEFAULT 'active', fee b
         ARRAY[c.sequence], ARRAY[NULL::bytea], ARRAY[fee], ARRAY[NULL::bytea], ARRAY[NULL::bytea])
     FROM fairway.cursor c, fairway.channel_accounts a WHERE a.lease_hash = lease_hash(n);
 END $$;
+-- Records a bid for lease n, and tells whether it is the first and whether it is sent now.
+CREATE FUNCTION bid(n bigint, number bigint, fee bigint, cap bigint DEFAULT 0, raises bigint DEFAULT NULL, envelope text DEFAULT 'signed',
+    OUT is_first boolean, OUT sent boolean) LANGUAGE sql AS $$
+    SELECT r.is_first, r.sent_ledger > 0 FROM fairway.record_bids(ARRAY[bid_hash(number)], ARRAY[lease_hash(n)], ARRAY[fee], ARRAY[account(n)], '{""}',
+        '{0}', '{0}', ARRAY[sha256(convert_to(envelope, 'UTF8'))], ARRAY[cap], ARRAY[('bid ' || number)::bytea], ARRAY[bid_hash(raises)]) r
+$$;
+-- What becomes of a statement.
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+    EXECUTE statement;
+    RETURN 'done';
+EXCEPTION WHEN OTHERS THEN
+    RETURN SQLSTATE;
+END $$;
+
+-- Pages of fairway's tables and indexes that a statement reads. Its changes are undone, unless `keep`.
+CREATE FUNCTION measure(statement text, keep boolean DEFAULT false) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    fetched constant text := 'SELECT sum(pg_stat_get_xact_blocks_fetched(oid)) FROM pg_class WHERE relnamespace = ''fairway''::regnamespace';
+    before bigint;
+    after bigint;
+BEGIN
+    EXECUTE fetched INTO before;
+    BEGIN
+        EXECUTE statement;
+        IF NOT keep THEN
+            RAISE SQLSTATE 'UNDO0';
+        END IF;
+    EXCEPTION WHEN SQLSTATE 'UNDO0' THEN
+    END;
+    EXECUTE fetched INTO after;
+    RETURN after - before;
+END $$;
+-- Whether a number is in bounds; else the number.
+CREATE FUNCTION at_most(number bigint, most bigint) RETURNS text LANGUAGE sql AS $$
+    SELECT CASE WHEN number BETWEEN 1 AND most THEN 'at most ' || most ELSE number::text END
+$$;
+-- Whether a statement reads at most so many pages, when the session has planned it.
+CREATE FUNCTION reads(statement text, most bigint) RETURNS text LANGUAGE sql AS $$
+    SELECT at_most(CASE WHEN measure(statement) IS NOT NULL THEN measure(statement) END, most)
+$$;
+-- Lets the statistics of all tables say this; NULL: the truth. As faults/statistics.mjs.
+CREATE FUNCTION say(rows bigint, visible integer DEFAULT 0) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    ANALYZE;
+    UPDATE pg_class SET reltuples = rows, relpages = 1, relallvisible = visible
+        WHERE rows IS NOT NULL AND relnamespace = 'fairway'::regnamespace AND relkind IN ('r', 'i');
+END $$;
+-- So that statistics change only when the test says so.
+CREATE FUNCTION no_autovacuum() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT relname FROM pg_class WHERE relnamespace = 'fairway'::regnamespace AND relkind = 'r' LOOP
+        EXECUTE format('ALTER TABLE fairway.%I SET (autovacuum_enabled = off)', name);
+    END LOOP;
+END $$;
