@@ -5,7 +5,7 @@ import { sleep } from '../e2e/harness.mjs';
 const EVERY_MS = 5000;
 export const sizes = { empty: 0, huge: 100_000_000 };
 
-/** The SQL that makes them say this size, a name of sizes; as tests/integration/test_plans.c. */
+/** The SQL that makes them say this size, a name of sizes; as say() of tests/sql/setup.sql. */
 export const say = size => `UPDATE pg_class SET reltuples = ${sizes[size]}, relpages = 1, relallvisible = ${Math.min(sizes[size], 1)}
   WHERE relnamespace = 'fairway'::regnamespace AND relkind IN ('r', 'i')`;
 

@@ -138,13 +138,6 @@ static void DR10_another_timeline_stops_grants_in_their_own_transaction(void **s
     assert_suspended(world, "restored or failed over");
 }
 
-static void DR10_another_cluster_stops_grants_in_their_own_transaction(void **state)
-{
-    struct world *world = *state;
-    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET system_identifier = system_identifier + 1");
-    assert_suspended(world, "restored or failed over");
-}
-
 static void DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack(void **state)
 {
     struct world *world = *state;
@@ -157,15 +150,6 @@ static void DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack(
     /* the next leader does not start it again */
     take_again(world);
     assert_int_equal(number(world, sql_held_until), until_s);
-}
-
-static void DR10_the_hold_counts_from_the_last_close_time_if_the_clock_is_slow(void **state)
-{
-    struct world *world = *state;
-    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET close_time = close_time + 1000");
-    go_back_in_time(world);
-    take_again(world);
-    assert_int_equal(number(world, "SELECT held_until - close_time FROM fairway.cursor"), HELD_SECONDS);
 }
 
 static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **state)
@@ -211,18 +195,6 @@ static void DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and
     close_with(world, NULL);
     for (size_t i = 0; i < ACCOUNTS - 1; i++)
         assert_int_equal(granted(world).sequence, POOL_SEED_SEQUENCE + 8);
-}
-
-static void DR10_a_quarantined_account_that_the_network_removed_is_retired(void **state)
-{
-    struct world *world = *state;
-    test_db_exec(&world->pool.test, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
-                                    " quarantine_reason = 'test' WHERE slot = 0");
-    go_back_in_time(world);
-    take_again(world);
-    const struct built_account account = {.key = world->pool.accounts[0], .removed = true};
-    close_with(world, &(struct built_ledger){.accounts = &account, .account_count = 1});
-    assert_int_equal(number(world, sql_quarantined), 0);
 }
 
 static void DR10_changed_signers_quarantine_during_a_hold_too(void **state)
@@ -339,71 +311,6 @@ static void DR10_a_synchronous_failover_needs_no_hold(void **state)
     granted(world);
 }
 
-/* Such a dump finds the identifier and timeline that its cursor row names; only the oids differ. */
-static void DR10_a_dump_restored_into_its_own_cluster_is_another_database(void **state)
-{
-    struct world *world = *state;
-    test_db_exec(&world->pool.test,
-        "CREATE TABLE public.dump AS SELECT * FROM fairway.cursor; ALTER TABLE fairway.cursor RENAME TO old;"
-        "CREATE TABLE fairway.cursor (LIKE fairway.old INCLUDING ALL); DROP TABLE fairway.old;"
-        "INSERT INTO fairway.cursor SELECT * FROM public.dump");
-    assert_suspended(world, "restored or failed over");
-    take_again(world);
-    assert_int_not_equal(number(world, sql_held_until), 0);
-    assert_suspended(world, "on hold until");
-}
-
-/* A promotion keeps the identifier and the home. */
-static void DR10_a_copy_puts_grants_on_hold_even_with_synchronous_failover(void **state)
-{
-    struct world *world = *state;
-    static const char *const elsewhere[] = {"system_identifier = system_identifier + 1", "home = '1/1'"};
-    world->lead.synchronous = true;
-    for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
-        AUTO_FREE char *sql =
-            mem_format("UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL, %s", elsewhere[i]);
-        test_db_exec(&world->pool.test, sql);
-        take_again(world);
-        assert_int_not_equal(number(world, sql_held_until), 0);
-    }
-}
-
-static void DR10_a_synchronous_failover_keeps_an_earlier_hold(void **state)
-{
-    struct world *world = *state;
-    int64_t until_s;
-    world->lead.synchronous = true;
-    assert_int_equal(grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_OK);
-    go_back_in_time(world);
-    take_again(world);
-    assert_int_equal(number(world, sql_held_until), until_s);
-}
-
-static void DR10_a_second_failover_extends_the_hold(void **state)
-{
-    struct world *world = *state;
-    go_back_in_time(world);
-    take_again(world);
-    shorten_to(world, 1);
-    go_back_in_time(world);
-    take_again(world);
-    assert_true(number(world, "SELECT held_until - close_time FROM fairway.cursor") >= HELD_SECONDS - 5);
-}
-
-static void DR10_a_hold_by_hand_never_shortens_an_earlier_one(void **state)
-{
-    struct world *world = *state;
-    int64_t until_s;
-    assert_int_equal(
-        grants_hold_begin(world->pool.db, "the volume was copied", LEDGER_MS, &until_s, NULL), ERR_OK);
-    assert_suspended(world, "the volume was copied");
-    test_db_exec(&world->pool.test, "UPDATE fairway.cursor SET held_until = held_until + 1000");
-    int64_t again_s;
-    assert_int_equal(grants_hold_begin(world->pool.db, "again", LEDGER_MS, &again_s, NULL), ERR_OK);
-    assert_int_equal(again_s, until_s + 1000);
-    assert_suspended(world, "the volume was copied");
-}
-
 static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
 {
     struct world *world = *state;
@@ -466,34 +373,17 @@ static void DR10_a_leader_commits_nothing_into_another_database(void **state)
     assert_int_equal(commit(world), ERR_OK);
 }
 
-static void DR10_a_gap_and_a_hold_stop_grants_independently(void **state)
-{
-    struct world *world = *state;
-    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
-    go_back_in_time(world);
-    take_again(world);
-    shorten_to(world, 1);
-    close_with(world, NULL); /* ends the gap but not the hold */
-    assert_suspended(world, "on hold until");
-    assert_int_equal(grants_stop_for_gap(world->lead.db, world->lead.term, NULL), ERR_OK);
-    close_with(world, NULL);
-    granted(world);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(DR10_another_timeline_stops_grants_in_their_own_transaction),
-        TEST(DR10_another_cluster_stops_grants_in_their_own_transaction),
         TEST(DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack),
-        TEST(DR10_the_hold_counts_from_the_last_close_time_if_the_clock_is_slow),
         TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it),
         TEST(DR10_no_clock_ends_a_hold),
         TEST(
             DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next),
-        TEST(DR10_a_quarantined_account_that_the_network_removed_is_retired),
         TEST(DR10_changed_signers_quarantine_during_a_hold_too),
         TEST(DR10_after_the_hold_unknown_transactions_quarantine_again),
         TEST(DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold),
@@ -501,17 +391,11 @@ int main(void)
         TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold),
         TEST(DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it),
         TEST(DR10_a_synchronous_failover_needs_no_hold),
-        TEST(DR10_a_dump_restored_into_its_own_cluster_is_another_database),
-        TEST(DR10_a_copy_puts_grants_on_hold_even_with_synchronous_failover),
-        TEST(DR10_a_synchronous_failover_keeps_an_earlier_hold),
-        TEST(DR10_a_second_failover_extends_the_hold),
-        TEST(DR10_a_hold_by_hand_never_shortens_an_earlier_one),
         TEST(DR10_a_hold_by_hand_waits_for_grants_in_flight),
         TEST(DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers),
         TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers),
         TEST(DR10_a_database_without_a_ledger_cannot_be_put_on_hold),
         TEST(DR10_a_leader_commits_nothing_into_another_database),
-        TEST(DR10_a_gap_and_a_hold_stop_grants_independently),
     };
     return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
 }

@@ -1,6 +1,6 @@
 /*
- * Rules of the tables of leases and accounts that no other suite tests. test_store_hazards.c tests
- * time zones, plans and concurrency.
+ * Reading accounts and keys, and a claim that was lost. What the tables themselves refuse is in
+ * tests/sql/tables.sql; test_store_hazards.c tests time zones, plans and concurrency.
  */
 #include "support/pool.h"
 
@@ -75,20 +75,6 @@ static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
 
 /* ---- granting and settling */
 
-static void an_account_with_part_of_a_lease_is_rejected(void **state)
-{
-    struct test_pool *pool = *state;
-    static const char *const halves[] = {"lease_hash = sha256('')", "locked_at = now()",
-        "locked_until = now()", "locked_at = now(), locked_until = now()",
-        "lease_hash = sha256(''), locked_at = now(), locked_until = now()", "lease_client = ''",
-        "lease_sequence = 1", "lease_max_time = 1", "lease_max_ledger = 1"};
-    for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
-        AUTO_FREE char *sql = mem_format("UPDATE fairway.channel_accounts SET %s WHERE slot = 0", halves[i]);
-        assert_int_equal(db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL), ERR_CONSTRAINT);
-    }
-    assert_nothing_leased(pool);
-}
-
 /* H2: a replica whose claim has expired must not overwrite the lease that the account has by now. */
 static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void **state)
 {
@@ -127,55 +113,7 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
     asked_wipe(&asked);
 }
 
-static void no_lease_is_recorded_on_an_account_that_has_an_open_one(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    test_pool_grant_all(pool, &asked, 1);
-    const struct lease *first = &asked.grant.lease;
-    struct lease second = {.hash = built_hash(9), .account = first->account, .sequence = first->sequence};
-    buf_add(&second.envelope, "envelope", 8);
-    struct lease_request request = {.request_id = "second"};
-    struct grant_record_item item = {.request = &request, .lease = &second};
-    const struct grant_batch batch = {.mode = GRANT_CLAIM};
-    const struct grant_record record = {.batch = &batch, .items = &item, .count = 1};
-    struct detail detail = {0};
-    assert_int_equal(db_begin(pool->db, &detail), ERR_OK);
-    assert_int_equal(grant_record_commit(pool->db, &record, &detail), ERR_CONSTRAINT);
-    db_rollback(pool->db);
-    assert_true(is_open(pool, first));
-    assert_int_equal(lease_rows(pool), 1);
-    lease_wipe(&second);
-    asked_wipe(&asked);
-}
-
-/* ---- storing and deleting */
-
-static void a_malformed_account_row_is_rejected(void **state)
-{
-    struct test_pool *pool = *state;
-    static const char *const wrong[][2] = {
-        {"''", "a.sealed_seed"},
-        {"'not a key'", "a.sealed_seed"},
-        {"lower(a.public_key)", "a.sealed_seed"},
-        {"left(a.public_key, 55)", "a.sealed_seed"},
-        {"replace(a.public_key, 'G', 'S')", "a.sealed_seed"},
-        {"a.public_key", "a.sealed_seed"}, /* a duplicate */
-        {"NULL", "a.sealed_seed"},
-        {"translate(a.public_key, 'ABC', 'BCA')", "''"},
-        {"translate(a.public_key, 'ABC', 'BCA')", "substr(a.sealed_seed, 2)"},
-        {"translate(a.public_key, 'ABC', 'BCA')", "NULL"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        AUTO_FREE char *sql = mem_format(
-            "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state)"
-            " SELECT %s, 99, %s, a.key_id, 'creating' FROM fairway.channel_accounts a WHERE a.slot = 0",
-            wrong[i][0], wrong[i][1]);
-        if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, NULL) != ERR_CONSTRAINT)
-            fail_msg("stored: %s, %s", wrong[i][0], wrong[i][1]);
-    }
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
-}
+/* ---- keys */
 
 static void a_key_of_another_account_signs_nothing(void **state)
 {
@@ -194,53 +132,6 @@ static void a_key_of_another_account_signs_nothing(void **state)
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"
                                                  " WHERE quarantine_reason LIKE '%does not open'"),
         ACCOUNTS);
-}
-
-static void Z6_an_account_row_is_never_deleted(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    test_pool_grant_all(pool, &asked, 1);
-    assert_int_equal(
-        db_query(
-            pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts WHERE lease_hash IS NULL"), NULL, NULL),
-        ERR_CONSTRAINT);
-    assert_int_equal(
-        db_query(pool->db, DB_SQL0("DELETE FROM fairway.channel_accounts"), NULL, NULL), ERR_CONSTRAINT);
-    assert_int_equal(
-        db_query(pool->db, DB_SQL0("TRUNCATE fairway.channel_accounts CASCADE"), NULL, NULL), ERR_CONSTRAINT);
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"), ACCOUNTS);
-    assert_true(is_open(pool, &asked.grant.lease));
-    asked_wipe(&asked);
-}
-
-/* An open lease is the only record of a transaction that the network may still include, and a key of the
- * lease that a retry gets. Partitions have the checks too. */
-static void Z6_history_is_never_changed_or_deleted(void **state)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2];
-    struct detail detail = {0};
-    static const char *const tables[] = {"leases", "lease_results", "fee_bumps", "idempotency_keys"},
-                             *const statements[][2] = {{"DELETE FROM", ""}, {"DELETE FROM", "WHERE false"},
-                                 {"UPDATE", "SET granted_at = granted_at"}, {"TRUNCATE", ""}};
-    AUTO_ROWS today = NULL;
-    assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT to_char(current_date, '_YYYYMMDD')"), &today, NULL), ERR_OK);
-    test_pool_grant_all(pool, asked, ARRAY_LEN(asked));
-    const struct lease *settled = &asked[0].grant.lease;
-    assert_int_equal(test_pool_include(pool->db, &settled, 1).released, 1);
-    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
-        for (size_t k = 0; k < 2 * ARRAY_LEN(statements); k++) {
-            AUTO_FREE char *sql = mem_format("%s fairway.%s%s %s", statements[k / 2][0], tables[i],
-                k % 2 == 0 ? "" : db_text(today, 0, 0), statements[k / 2][1]);
-            if (db_query(pool->db, (struct db_statement){sql, NULL, 0}, NULL, &detail) != ERR_CONSTRAINT)
-                fail_msg("not refused: %s", sql);
-            assert_non_null(strstr(detail.text, "are never changed or deleted"));
-        }
-    assert_int_equal(lease_rows(pool), 2);
-    assert_true(is_open(pool, &asked[1].grant.lease));
-    asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
 static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
@@ -284,13 +175,8 @@ int main(void)
 #define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
     const struct CMUnitTest tests[] = {
         STORE(a_page_of_a_large_pool_reads_only_its_rows),
-        STORE(an_account_with_part_of_a_lease_is_rejected),
         STORE(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
-        STORE(no_lease_is_recorded_on_an_account_that_has_an_open_one),
-        STORE(a_malformed_account_row_is_rejected),
         STORE(a_key_of_another_account_signs_nothing),
-        STORE(Z6_an_account_row_is_never_deleted),
-        STORE(Z6_history_is_never_changed_or_deleted),
         STORE(a_stored_master_key_is_found_and_may_be_stored_again),
     };
     return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);

@@ -1,6 +1,6 @@
 /*
- * Hazards of the tables of leases and accounts: time zones (H3), HOT updates (H15), LIMIT with SKIP LOCKED
- * (H16), keys of locked rows (Z3), the order of locks (DL12), a release that is not atomic (Z7).
+ * Hazards of the tables of leases and accounts: time zones (H3), HOT updates (H15), claims at once
+ * (DL16), keys of locked rows (Z3), the order of locks (DL12), a release that is not atomic (Z7).
  */
 #include "support/pool.h"
 
@@ -141,29 +141,44 @@ static void DX9_H15_few_updates_move_a_row_under_an_old_snapshot(void **state)
     db_free(foreign);
 }
 
-/* A nested loop would run the subquery for each row and lock more rows than LIMIT. */
-static void H16_scaling_down_retires_the_exact_number_under_any_plan(void **state)
+static void *claim_submissions(void *context)
+{
+    struct test_pool *pool = context;
+    struct db *db = test_db_open(&pool->test);
+    for (int64_t claimed = 64; claimed == 64;) {
+        AUTO_ROWS rows = NULL;
+        if (db_query(db,
+                DB_SQL0("WITH c AS (INSERT INTO public.claimed SELECT tip, hash FROM"
+                        " fairway.claim_submissions(64, 14, 0, 1000000) RETURNING 1) SELECT count(*) FROM c"),
+                &rows, NULL) != ERR_OK)
+            break;
+        claimed = db_i64(rows, 0, 0);
+    }
+    db_free(db);
+    return NULL;
+}
+
+static void DL16_of_all_replicas_one_claims_a_submission_in_a_ledger(void **state)
 {
     struct test_pool *pool = *state;
-    /* a sequential scan returns them in the wanted order */
-    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET slot = 200 - slot");
-    assert_int_equal(
-        db_query(pool->db,
-            DB_SQL0(
-                "SELECT set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', "
-                "false),"
-                " set_config('enable_hashagg', 'off', false), set_config('enable_material', 'off', false),"
-                " set_config('enable_sort', 'off', false), set_config('enable_indexscan', 'off', false),"
-                " set_config('enable_bitmapscan', 'off', false), set_config('enable_indexonlyscan', 'off', "
-                "false)"),
-            NULL, NULL),
-        ERR_OK);
-    assert_int_equal(db_begin(pool->db, NULL), ERR_OK);
-    assert_int_equal(accounts_retire(pool->db, 2, NULL), ERR_OK);
-    assert_int_equal(db_commit(pool->db, NULL), ERR_OK);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'"),
-        2);
+    test_db_exec(&pool->test,
+        "CREATE TABLE public.claimed (ledger bigint, hash bytea);"
+        "INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, bid, bid_hash,"
+        " round_ledger, due_ledger) SELECT sha256(n::text::bytea), '', now(), sha256(''), 1,"
+        " sha256(n::text::bytea), c.sequence, c.sequence + 1 FROM fairway.cursor c, generate_series(1, "
+        "128) n");
+    for (int ledger = 1; ledger <= 10; ledger++) {
+        pthread_t claimers[4];
+        test_pool_close_ledger(pool->db, NULL);
+        for (size_t i = 0; i < ARRAY_LEN(claimers); i++)
+            assert_int_equal(pthread_create(&claimers[i], NULL, claim_submissions, pool), 0);
+        for (size_t i = 0; i < ARRAY_LEN(claimers); i++)
+            pthread_join(claimers[i], NULL);
+        assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM public.claimed"), 128 * ledger);
+        assert_int_equal(
+            test_db_number(&pool->test, "SELECT count(DISTINCT (ledger, hash)) FROM public.claimed"),
+            128 * ledger);
+    }
 }
 
 static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
@@ -291,7 +306,7 @@ int main(void)
         STORE(H15_updates_of_accounts_are_HOT),
         STORE(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small),
         STORE(DX9_H15_few_updates_move_a_row_under_an_old_snapshot),
-        STORE(H16_scaling_down_retires_the_exact_number_under_any_plan),
+        STORE(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger),
         STORE(Z3_a_key_is_read_while_its_rows_are_locked),
         STORE(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation),
         STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
