@@ -19,6 +19,9 @@ struct reading {
     const struct rpcs_question *question;
     struct rpcs_answer answers[RPC_ADDRESSES_MAX];
     bool asked[RPC_ADDRESSES_MAX], answered[RPC_ADDRESSES_MAX];
+    enum err e; /* what came of it */
+    /* Two that say the same; else first is any answer, and second one that differs, or NULL */
+    struct rpcs_answer *first, *second;
 };
 
 static void reading_free(struct reading **reading)
@@ -81,22 +84,22 @@ static struct rpcs_answer *answer_of(struct reading *reading, size_t i)
     return reading->answered[i] && reading->answers[i].e == ERR_OK ? &reading->answers[i] : NULL;
 }
 
-/* Two that say the same; else *first is any answer, *second one that differs, or NULL. */
-static bool find_same(struct reading *reading, struct rpcs_answer **first, struct rpcs_answer **second)
+/* Sets first and second; true: they say the same. */
+static bool find_same(struct reading *reading)
 {
-    *first = *second = NULL;
+    reading->first = reading->second = NULL;
     for (size_t i = 0; i < reading->rpcs->count; i++)
         for (size_t k = i + 1; k < reading->rpcs->count; k++) {
             struct rpcs_answer *a = answer_of(reading, i), *b = answer_of(reading, k);
             if (a != NULL && b != NULL) {
-                *first = a;
-                *second = b;
+                reading->first = a;
+                reading->second = b;
                 if (is_same(reading->question, a, b))
                     return true;
             }
         }
-    for (size_t i = 0; *first == NULL && i < reading->rpcs->count; i++)
-        *first = answer_of(reading, i);
+    for (size_t i = 0; reading->first == NULL && i < reading->rpcs->count; i++)
+        reading->first = answer_of(reading, i);
     return false;
 }
 
@@ -107,10 +110,10 @@ static unsigned number_of(const struct reading *reading, const struct rpcs_answe
     return (unsigned)(answer - reading->answers) + 1;
 }
 
-static enum err differ(const struct reading *reading, const struct rpcs_answer *a,
-    const struct rpcs_answer *b, struct detail *detail)
+static enum err differ(const struct reading *reading, struct detail *detail)
 {
     const struct rpcs_question *question = reading->question;
+    const struct rpcs_answer *a = reading->first, *b = reading->second;
     char address[ADDRESS_SIZE];
     if (question->kind == RPCS_ASK_FROZEN)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
@@ -124,11 +127,11 @@ static enum err differ(const struct reading *reading, const struct rpcs_answer *
 
 /* A liar must not decide while the other RPC restarts. After a long time without a read, the wait starts
  * again. */
-static enum err judge_alone(struct reading *reading, const struct rpcs_answer *alone, struct detail *detail)
+static enum err judge_alone(struct reading *reading, struct detail *detail)
 {
     struct rpcs *rpcs = reading->rpcs;
     const int64_t now = clock_ms();
-    const unsigned number = number_of(reading, alone);
+    const unsigned number = number_of(reading, reading->first);
     if (rpcs->alone_since_ms == 0 || now - rpcs->alone_seen_ms > (int64_t)2 * RPCS_ALONE_MS)
         rpcs->alone_since_ms = now;
     rpcs->alone_seen_ms = now;
@@ -180,47 +183,47 @@ static void ask_and_take(struct reading *reading)
     }
 }
 
-static enum err judge(
-    struct reading *reading, struct rpcs_answer **first, struct rpcs_answer **second, struct detail *detail)
+/* Without two that find it, a transaction is not found, unless one address has long been used alone. */
+static enum err judge_transaction(struct reading *reading)
+{
+    const int64_t since_ms = reading->rpcs->alone_since_ms;
+    const bool alone = since_ms != 0 && clock_ms() - since_ms >= RPCS_ALONE_MS;
+    if (!alone)
+        reading->first->transaction.status = RPC_TRANSACTION_NOT_FOUND;
+    return ERR_OK;
+}
+
+static enum err judge(struct reading *reading, struct detail *detail)
 {
     for (size_t i = 0; i < reading->rpcs->count; i++)
         if (reading->answered[i] && reading->answers[i].e == ERR_CANCELLED)
             return ERR_CANCELLED;
-    if (find_same(reading, first, second)) {
+    if (find_same(reading)) {
         reading->rpcs->alone_since_ms = 0;
         return ERR_OK;
     }
-    struct rpcs_answer *differs = *second;
-    *second = NULL;
-    if (*first != NULL && reading->question->kind == RPCS_ASK_NETWORK)
+    if (reading->first != NULL && reading->question->kind == RPCS_ASK_NETWORK)
         return ERR_OK;
     if (waits(reading))
         return ERR_NOT_YET;
-    if (*first == NULL)
+    if (reading->first == NULL)
         return failed(reading, detail);
     if (reading->question->kind == RPCS_ASK_TRANSACTION)
-        return ERR_OK;
-    return differs != NULL ? differ(reading, *first, differs, detail) : judge_alone(reading, *first, detail);
+        return judge_transaction(reading);
+    return reading->second != NULL ? differ(reading, detail) : judge_alone(reading, detail);
 }
 
-static enum err read_all(
-    struct reading *reading, struct rpcs_answer **first, struct rpcs_answer **second, struct detail *detail)
-{
-    enum err e;
-    ask_and_take(reading);
-    while ((e = judge(reading, first, second, detail)) == ERR_NOT_YET) {
-        rpcs_wait(reading->rpcs, clock_ms() + LOOK_MS);
-        ask_and_take(reading);
-    }
-    return e;
-}
-
-static struct reading *reading_new(struct rpcs *rpcs, struct rpcs_question *question)
+static struct reading *ask_all(struct rpcs *rpcs, struct rpcs_question *question, struct detail *detail)
 {
     struct reading *reading = NEW(struct reading);
     question->id = ++rpcs->reads;
     reading->rpcs = rpcs;
     reading->question = question;
+    ask_and_take(reading);
+    while ((reading->e = judge(reading, detail)) == ERR_NOT_YET) {
+        rpcs_wait(rpcs, clock_ms() + LOOK_MS);
+        ask_and_take(reading);
+    }
     return reading;
 }
 
@@ -229,20 +232,19 @@ static struct reading *reading_new(struct rpcs *rpcs, struct rpcs_question *ques
 static enum err network(void *context, struct rpc_network *out, struct detail *detail)
 {
     struct rpcs_question question = {.kind = RPCS_ASK_NETWORK};
-    struct reading *reading CLEANUP(reading_free) = reading_new(context, &question);
-    struct rpcs_answer *first, *second;
+    struct reading *reading CLEANUP(reading_free) = ask_all(context, &question, detail);
     *out = (struct rpc_network){0};
-    const enum err e = read_all(reading, &first, &second, detail);
-    if (e == ERR_OK) {
-        *out = first->network;
-        first->network = (struct rpc_network){0};
+    if (reading->e == ERR_OK) {
+        *out = reading->first->network;
+        reading->first->network = (struct rpc_network){0};
     }
-    return e;
+    return reading->e;
 }
 
 /* Of two that say the same, the one that gains nothing by naming a later ledger. */
-static uint32_t earlier(const struct rpcs_answer *first, const struct rpcs_answer *second)
+static uint32_t earlier(const struct reading *reading)
 {
+    const struct rpcs_answer *first = reading->first, *second = reading->second;
     return second != NULL && second->ledger < first->ledger ? second->ledger : first->ledger;
 }
 
@@ -252,46 +254,35 @@ static enum err accounts(void *context, const struct public_key keys[], size_t c
     struct rpcs_question question = {.kind = RPCS_ASK_ACCOUNTS, .count = count};
     INVARIANT(count <= RPC_ENTRIES_MAX);
     memcpy(question.keys, keys, count * sizeof keys[0]);
-    struct reading *reading CLEANUP(reading_free) = reading_new(context, &question);
-    struct rpcs_answer *first, *second;
-    const enum err e = read_all(reading, &first, &second, detail);
-    if (e != ERR_OK)
-        return e;
-    *ledger = earlier(first, second);
-    memcpy(out, first->accounts, count * sizeof out[0]);
-    return ERR_OK;
+    struct reading *reading CLEANUP(reading_free) = ask_all(context, &question, detail);
+    if (reading->e == ERR_OK) {
+        *ledger = earlier(reading);
+        memcpy(out, reading->first->accounts, count * sizeof out[0]);
+    }
+    return reading->e;
 }
 
 static enum err frozen(void *context, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
     struct rpcs_question question = {.kind = RPCS_ASK_FROZEN};
-    struct reading *reading CLEANUP(reading_free) = reading_new(context, &question);
-    struct rpcs_answer *first, *second;
+    struct reading *reading CLEANUP(reading_free) = ask_all(context, &question, detail);
     *out = (struct frozen_accounts){0};
-    const enum err e = read_all(reading, &first, &second, detail);
-    if (e != ERR_OK)
-        return e;
-    *ledger = earlier(first, second);
-    *out = first->frozen;
-    first->frozen = (struct frozen_accounts){0};
-    return ERR_OK;
+    if (reading->e == ERR_OK) {
+        *ledger = earlier(reading);
+        *out = reading->first->frozen;
+        reading->first->frozen = (struct frozen_accounts){0};
+    }
+    return reading->e;
 }
 
 static enum err transaction(
     void *context, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
 {
-    struct rpcs *rpcs = context;
     struct rpcs_question question = {.kind = RPCS_ASK_TRANSACTION, .hash = *hash};
-    struct reading *reading CLEANUP(reading_free) = reading_new(rpcs, &question);
-    struct rpcs_answer *first, *second;
-    const enum err e = read_all(reading, &first, &second, detail);
-    if (e != ERR_OK)
-        return e;
-    *out = first->transaction;
-    const bool alone = rpcs->alone_since_ms != 0 && clock_ms() - rpcs->alone_since_ms >= RPCS_ALONE_MS;
-    if (second == NULL && !alone)
-        out->status = RPC_TRANSACTION_NOT_FOUND;
-    return ERR_OK;
+    struct reading *reading CLEANUP(reading_free) = ask_all(context, &question, detail);
+    if (reading->e == ERR_OK)
+        *out = reading->first->transaction;
+    return reading->e;
 }
 
 struct feed rpcs_feed(struct rpcs *rpcs)
