@@ -148,12 +148,11 @@ $(FUZZ_PROGRAMS): $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/
 $(BUILD)/tests/fuzz/mutants: $(BUILD)/tests/fuzz/mutants.o $(BUILD)/tests/fuzz/xdr_mutator.o $(call libraries_to,stellar)
 	$(Q)$(test_link) -lsodium
 # -Wno-unused-parameter: cmocka gives each test a state, which few use.
-# -iquote: src/rpc/limits.h must not take the place of <limits.h>. -MD: where <limits.h> of the C library includes "limits.h", it still does,
-# and -MMD takes what it includes for a header of the system.
+# -iquote: src/keys/spawn.h must not take the place of <spawn.h>.
 $(BUILD)/tests/%.o: tests/%.c | compiler
 	@mkdir -p $(@D)
 	$(call say,CC  )
-	$(Q)$(CC) $(ALL_CFLAGS) -Wno-unused-parameter -iquote tests -iquote src -iquote src/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -Wno-unused-parameter -iquote tests -iquote src -iquote src/$(word 2,$(subst /, ,$*)) $(INCLUDE_db) -MMD -MP -c -o $@ $<
 .PRECIOUS: $(BUILD)/%.o $(BUILD)/tests/%.o
 
 # Builds and runs one test program, and keeps the data and logs of its servers: make t T=integration/test_settle ONLY=H1, make t T=e2e/gap,

@@ -24,6 +24,16 @@ struct call_error {
     char message[160]; /* cut to fit; control characters and double quotes replaced */
 };
 
+/* What a response may have, before it is parsed (json_is_within). */
+struct call_limits {
+    const char *method;
+    size_t bytes;
+    size_t values; /* objects, arrays, members, elements */
+    unsigned depth;
+};
+/* Of a method, or of methods that are not in the table. */
+const struct call_limits *call_limits_of(const char *method);
+
 #define CALL_INVALID_REQUEST (-32600)
 #define CALL_INVALID_PARAMS (-32602)
 #define CALL_INTERNAL_ERROR (-32603)

@@ -1,10 +1,9 @@
-/* Limits of responses (rpc/limits.h). */
+/* Limits of responses (rpc/call.h). */
 #include <string.h>
 
 #include "check.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "limits.h"
+#include "call.h"
 
 /* What a client of getHealth once made 1.2 GB of. */
 static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
@@ -17,7 +16,7 @@ static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
         memcpy(body + i, "[],", 3);
     body[0] = '{';
     for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
-        const struct limits *limits = limits_of(methods[i]);
+        const struct call_limits *limits = call_limits_of(methods[i]);
         assert_true(limits->values <= 100000 && limits->depth <= 64 && limits->bytes <= 64 << 20);
         assert_false(
             json_is_within((struct bytes){(const uint8_t *)body, len}, limits->depth, limits->values, NULL));
