@@ -38,8 +38,9 @@ void db_set_actor(const char *who, const char *why);
 struct db *db_new(const struct db_settings *settings);
 void db_free(struct db *db); /* NULL is fine */
 
-/* Connects unless there is a live connection. ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the
- * password). ERR_CONFIG: the URL is malformed, or leads through a pooler. */
+/* Connects unless there is a live connection; inside a transaction that has lost it, it only fails.
+ * ERR_DATABASE_UNAVAILABLE (detail: libpq's message, without the password). ERR_CONFIG: the URL is malformed,
+ * or leads through a pooler. */
 MUST_CHECK enum err db_connect(struct db *db, struct detail *detail);
 /* From now on a call that still waits for the server at deadline_ms (clock_ms; 0: none) fails, and the
  * connection counts as lost. An attempt to connect continues on its own thread; the next call waits for it.

@@ -56,7 +56,7 @@ enum err connection_lost(struct db *db, const char *why, struct detail *detail)
         detail_set(detail, ERR_DATABASE_UNAVAILABLE, "%s", why);
     else
         libpq_message(db, detail);
-    connection_close(db);
+    db_disconnect(db);
     return ERR_DATABASE_UNAVAILABLE;
 }
 
@@ -72,7 +72,7 @@ enum err connection_error(struct db *db, const PGresult *result, struct detail *
     return detail_set(detail, sqlstate_err(state), "%s %s", state, message == NULL ? "" : message);
 }
 
-void connection_close(struct db *db)
+void db_disconnect(struct db *db)
 {
     PQfinish(db->conn);
     db->conn = NULL;

@@ -45,9 +45,6 @@ bool connection_wait(PGconn *conn, int64_t deadline_ms);
  * earlier. */
 int64_t connection_deadline_ms(const struct db *db, int64_t timeout_ms);
 
-/* Closes the connection; the session's prepared statements are forgotten. */
-void connection_close(struct db *db);
-
 /* Closes the connection. Always returns ERR_DATABASE_UNAVAILABLE; detail is why, or libpq's message when why
  * is NULL. */
 enum err connection_lost(struct db *db, const char *why, struct detail *detail);

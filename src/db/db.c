@@ -6,7 +6,6 @@
 
 #include "base/deadlines.h"
 #include "connection.h"
-#include "session.h"
 
 static int or_default(int value, int otherwise)
 {
@@ -46,23 +45,13 @@ void db_free(struct db *db)
 {
     if (db == NULL)
         return;
-    connection_close(db);
+    db_disconnect(db);
     attempt_abandon(db->attempt);
     for (size_t i = 0; i < db->listen_count; i++)
         free(db->listens[i]);
     free(db->listens);
     free(db->url);
     free(db);
-}
-
-void db_disconnect(struct db *db)
-{
-    connection_close(db);
-}
-
-enum err db_connect(struct db *db, struct detail *detail)
-{
-    return session_ready(db, detail);
 }
 
 void db_set_deadline(struct db *db, int64_t deadline_ms)

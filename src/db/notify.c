@@ -9,13 +9,12 @@
 #include "base/mem.h"
 #include "connection.h"
 #include "pipeline.h"
-#include "session.h"
 
 enum err db_listen(struct db *db, const char *channel, struct detail *detail)
 {
     if (channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
         log_fatal(EX_SOFTWARE, "no name of a channel", "channel=%s", channel);
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     db->listens = mem_grow(db->listens, db->listen_count + 1, sizeof db->listens[0]);
     db->listens[db->listen_count++] = mem_format("LISTEN %s", channel);
     if (e != ERR_OK)
@@ -50,7 +49,7 @@ enum err db_wait_notify(struct db *db, int timeout_ms, int wake_fd, bool *notifi
 {
     int64_t deadline_ms = clock_ms() + timeout_ms;
     *notified = false;
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     if (e != ERR_OK)
         return e;
     /* Notifications that were sent while no session listened are lost, so a new session counts as one. */

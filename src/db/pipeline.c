@@ -76,7 +76,7 @@ static enum err take_result(struct pipeline *pipeline, const struct step *step, 
         e = connection_error(db, result, detail);
         break;
     default: /* COPY and the like, after which the connection cannot be used */
-        connection_close(db);
+        db_disconnect(db);
         e = detail_set(
             detail, ERR_INTERNAL, "unexpected result %s of a statement", PQresStatus(PQresultStatus(result)));
     }

@@ -9,7 +9,6 @@
 #include "connection.h"
 #include "pipeline.h"
 #include "rows.h"
-#include "session.h"
 
 #define TRANSACTION_TRIES 5
 #define TRANSACTION_PAUSE_MS 20
@@ -30,7 +29,7 @@ enum err db_run(struct db *db, const struct db_statement statements[], size_t co
 {
     for (size_t i = 0; i < count && rows != NULL; i++)
         rows[i] = NULL;
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     if (e != ERR_OK || count == 0)
         return e;
     const bool begins = statements[0].sql == db_sql_begin;
@@ -79,7 +78,7 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
         rows[i] = NULL;
     if (!db->in_transaction)
         return detail_set(detail, ERR_INTERNAL, "COMMIT without a transaction");
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     if (e != ERR_OK)
         return e;
     /* Closed before COMMIT was sent: the transaction cannot be committed. */
@@ -123,7 +122,7 @@ enum err db_execute(
     const struct db_statement all[] = {DB_BEGIN, statement, DB_SQL0(sql_commit)};
     struct db_rows *all_rows[ARRAY_LEN(all)] = {0};
     *rows = NULL;
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     if (e != ERR_OK)
         return e;
     INVARIANT(!db->in_transaction);
@@ -145,7 +144,7 @@ void db_rollback(struct db *db)
 {
     bool open = db->in_transaction && db->conn != NULL;
     if (open && pipeline_run(db, &DB_SQL0(sql_rollback), 1, &(struct pipeline_results){0}, NULL) != ERR_OK)
-        connection_close(db);
+        db_disconnect(db);
     db->in_transaction = false;
 }
 

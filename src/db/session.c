@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "connection.h"
 #include "pipeline.h"
-#include "url.h"
 
 #define OLDEST_SERVER 130000
 
@@ -40,6 +40,59 @@ static const char sql_session[] =
     " pg_catalog.set_config('lock_timeout', $2, false),"
     " pg_catalog.set_config('idle_in_transaction_session_timeout', $3, false),"
     " pg_catalog.set_config('fairway.who', $4, false), pg_catalog.set_config('fairway.why', $5, false)";
+
+/* ---- the URL, before libpq connects to it */
+
+static bool is_parameter(const char *name, size_t len)
+{
+    PQconninfoOption *defaults = PQconndefaults();
+    bool found = len == 3 && memcmp(name, "ssl", 3) == 0; /* libpq accepts ssl=true as JDBC does */
+    for (const PQconninfoOption *option = defaults; option != NULL && option->keyword != NULL; option++)
+        found |= strlen(option->keyword) == len && memcmp(option->keyword, name, len) == 0;
+    PQconninfoFree(defaults);
+    return found;
+}
+
+/* Returns the name of the first parameter of a URI that libpq does not know, or NULL. NULL also when an '@'
+ * follows the '?': the name may then be a part of the password. */
+static const char *unknown_parameter(const char *url, size_t *len)
+{
+    const char *name = strchr(url, '?');
+    if ((!text_starts(url, "postgresql://") && !text_starts(url, "postgres://")) || name == NULL ||
+        strchr(name, '@') != NULL)
+        return NULL;
+    for (; name != NULL; name = strchr(name, '&')) {
+        *len = strcspn(++name, "=&");
+        if (!is_parameter(name, *len))
+            return name;
+    }
+    return NULL;
+}
+
+/* ERR_CONFIG: libpq cannot read it. Its own message quotes the URL, so it is not used. */
+static enum err check_url(const char *url, struct detail *detail)
+{
+    char *message = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &message);
+    const bool ok = options != NULL;
+    size_t len = 0;
+    PQfreemem(message);
+    PQconninfoFree(options);
+    if (ok)
+        return ERR_OK;
+    const char *name = unknown_parameter(url, &len);
+    if (name != NULL)
+        return detail_set(detail, ERR_CONFIG,
+            "the database URL has the parameter \"%.*s\", which libpq does not know: remove it%s",
+            (int)(len < 40 ? len : 40), name,
+            len == strlen("search_path") && memcmp(name, "search_path", len) == 0
+                ? " (fairway's tables are always in the schema fairway)"
+                : "");
+    return detail_set(detail, ERR_CONFIG,
+        "the database URL is malformed (reserved characters in user and password must be percent-encoded)");
+}
+
+/* ---- the session */
 
 static void receive_notice(void *context, const PGresult *result)
 {
@@ -104,7 +157,7 @@ static enum err set_up_session(struct db *db, struct detail *detail)
 
 static enum err open_session(struct db *db, struct detail *detail)
 {
-    enum err e = url_check(db->url, detail);
+    enum err e = check_url(db->url, detail);
     if (e != ERR_OK)
         return e;
     e = connect(db, detail);
@@ -112,7 +165,7 @@ static enum err open_session(struct db *db, struct detail *detail)
         return e;
     int version = PQserverVersion(db->conn);
     if (version < OLDEST_SERVER) {
-        connection_close(db);
+        db_disconnect(db);
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL %d is too old: 13 or later is needed",
             version / 10000);
     }
@@ -124,7 +177,7 @@ static enum err open_session(struct db *db, struct detail *detail)
     if (e == ERR_OK)
         e = set_up_session(db, detail);
     if (e != ERR_OK)
-        connection_close(db);
+        db_disconnect(db);
     return e;
 }
 
@@ -133,21 +186,21 @@ bool db_is_open(const struct db *db)
     return db->conn != NULL && !db->spoiled && connection_is_open(db->conn);
 }
 
-enum err session_ready(struct db *db, struct detail *detail)
+enum err db_connect(struct db *db, struct detail *detail)
 {
     if (db->in_transaction)
         return db->conn != NULL ? ERR_OK
                                 : detail_set(detail, ERR_DATABASE_UNAVAILABLE,
                                       "the connection was lost in this transaction");
     if (db->conn != NULL && !db_is_open(db))
-        connection_close(db);
+        db_disconnect(db);
     return db->conn != NULL ? ERR_OK : open_session(db, detail);
 }
 
 enum err session_run_script(struct db *db, const char *text, int timeout_ms, struct detail *detail)
 {
     int64_t deadline_ms = clock_ms() + timeout_ms;
-    enum err e = session_ready(db, detail);
+    enum err e = db_connect(db, detail);
     if (e != ERR_OK)
         return e;
     if (!PQsendQuery(db->conn, text))

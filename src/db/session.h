@@ -1,12 +1,8 @@
-/* The session of a struct db: connects when needed, sets the session up, and runs plain scripts in it. */
+/* Plain scripts in the session of a struct db. */
 #ifndef FAIRWAY_DB_SESSION_H
 #define FAIRWAY_DB_SESSION_H
 
 #include "db/db.h"
-
-/* Outside a transaction: connects unless there is a live connection. Inside one: ERR_DATABASE_UNAVAILABLE
- * when the connection is lost. */
-MUST_CHECK enum err session_ready(struct db *db, struct detail *detail);
 
 /*
  * Runs SQL text of any number of statements without parameters, in one simple query: for migrations and
