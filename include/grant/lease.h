@@ -28,7 +28,7 @@ struct lease_request {
     struct hash digest;                         /* SHA-256 of the body; only with a key */
     char reference[REFERENCE_SIZE];             /* the client's own; '': none */
     bool has_natural_key;
-    struct hash natural_key;     /* the call of the envelope (stellar/natural_key.h) */
+    struct hash natural_key;     /* the call of the envelope (stellar/authorization.h) */
     char contract[ADDRESS_SIZE]; /* that the envelope calls (C...); '': none */
     bool submits; /* fairway sends the transaction: the lease is granted with a bid, or not at all */
     int64_t max_fee_stroops; /* the client's cap of the whole fee of bids; 0: none */

@@ -25,4 +25,14 @@ MUST_CHECK enum err authorization_read(const struct envelope *envelope, struct a
 /* Writes G... of an account, also of a muxed one, C... of a contract, or "" of another kind. */
 void authorization_address(struct bytes address, char out[static AUTHORIZATION_ADDRESS_SIZE]);
 
+/*
+ * The natural key: what a contract call that its authorization entries alone ask for
+ * (policy_invokes_for_entries) is, whoever sends it and in whatever transaction: SHA-256 of the network, the
+ * host function, and of each entry, in order, the address, the nonce and the root invocation. The network
+ * executes it once, because it consumes each nonce. The signatures and when they expire do not count. Returns
+ * false for any other transaction, which has none.
+ */
+bool authorization_natural_key(
+    const struct network_id *network, const struct envelope *envelope, struct hash *out);
+
 #endif

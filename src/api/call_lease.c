@@ -7,7 +7,7 @@
 #include "call.h"
 #include "pool_now.h"
 #include "prepare.h"
-#include "stellar/natural_key.h"
+#include "stellar/authorization.h"
 
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
 static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct detail *detail)
@@ -53,7 +53,7 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
         (e = prepare_read(call, body, detail)) != ERR_OK)
         return e;
     request->has_natural_key =
-        natural_key(&call->api->settings.network, &request->envelope, &request->natural_key);
+        authorization_natural_key(&call->api->settings.network, &request->envelope, &request->natural_key);
     policy_invoked_contract(&request->envelope, request->contract);
     request->limits = *api_limits(call->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(call->http));

@@ -4,7 +4,7 @@
  * all requests with one key, in any replica, one takes a lease and the others find it. A request has one key
  * or none.
  *
- * Natural keys are locked and found likewise: of all requests of a client for one call (natural_key.h) one
+ * Natural keys are locked and found likewise: of all requests of a client for one call (authorization.h) one
  * takes a lease, whatever their idempotency keys. The lease holds its call while it is open, and on those two
  * days when it ended as confirmed or consumed. Any other end frees the call.
  */

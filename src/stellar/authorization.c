@@ -1,11 +1,14 @@
-/* Reads authorization entries. Which of them may be, policy.c says; what they authorize is not looked at. */
+/* Reads authorization entries. Which of them may be, policy.c says. No signature is verified. */
 #include "stellar/authorization.h"
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "soroban.h"
 #include "stellar/strkey.h"
 #include "xdr/xdr.h"
+
+#define NONCE_SIZE 8
 
 enum {
     SCV_VOID = 1 /* SCValType */
@@ -79,4 +82,50 @@ void authorization_address(struct bytes address, char out[static AUTHORIZATION_A
         address_encode(&account, out);
     else if (be32_get(address.data) == SC_ADDRESS_CONTRACT)
         strkey_encode(STRKEY_CONTRACT, address.data + 4, 32, out);
+}
+
+/* ---- what the entries authorize */
+
+static enum err add_function(struct bytes function, void *out)
+{
+    buf_add_bytes(out, function);
+    return ERR_OK;
+}
+
+/* Appends address and nonce, with which each kind of credentials by address begins, and the invocation. */
+static enum err add_entry(struct bytes entry, void *out)
+{
+    struct xdr_reader in = xdr_reader(entry), head = in;
+    uint8_t nonce[NONCE_SIZE];
+    uint32_t kind;
+    enum err e;
+    if ((e = xdr_take(&in, XDR_SorobanCredentials, NULL)) != ERR_OK || (e = xdr_u32(&head, &kind)) != ERR_OK)
+        return e;
+    const uint8_t *const from = head.at;
+    if ((e = xdr_take(&head, XDR_ScAddress, NULL)) != ERR_OK ||
+        (e = xdr_opaque(&head, nonce, sizeof nonce)) != ERR_OK)
+        return e;
+    buf_add(out, from, (size_t)(head.at - from));
+    buf_add(out, in.at, (size_t)(in.end - in.at));
+    return ERR_OK;
+}
+
+static enum err add_call(const struct operation *operation, void *out)
+{
+    const struct xdr_search parts[] = {
+        {XDR_HostFunction, add_function, out}, {XDR_SorobanAuthorizationEntry, add_entry, out}};
+    struct xdr_reader in = xdr_reader(operation->span);
+    return xdr_search(&in, XDR_Operation, parts, ARRAY_LEN(parts));
+}
+
+bool authorization_natural_key(
+    const struct network_id *network, const struct envelope *envelope, struct hash *out)
+{
+    struct buf call CLEANUP(buf_free) = {0};
+    if (envelope->operation_count != 1 || !policy_invokes_for_entries(envelope) ||
+        operation_each(envelope, add_call, &call) != ERR_OK)
+        return false;
+    const struct bytes parts[] = {BYTES_OF(network->bytes), buf_bytes(&call)};
+    *out = sha256_parts(parts, 2);
+    return true;
 }

@@ -1,6 +1,6 @@
 /* The natural key of a contract call: what changes it and what does not. */
 #include "check.h"
-#include "stellar/natural_key.h"
+#include "stellar/authorization.h"
 #include "sample.h"
 
 static const struct network_id network = {{9}};
@@ -38,7 +38,7 @@ static bool key_of(const struct call *call, struct hash *out)
     sample.operations.data[(call->source == NO_SOURCE ? 4 : 40) + 4 + 4 + 36 - 1] = call->function;
     sample.soroban = !call->unprepared;
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    const bool has = natural_key(&network, &sample.view, out);
+    const bool has = authorization_natural_key(&network, &sample.view, out);
     sample_wipe(&sample);
     return has;
 }
@@ -87,8 +87,8 @@ static void the_network_is_in_the_key(void **state)
     add_address_entry(&auth, 1, CONTRACT, 5);
     add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
-    assert_true(natural_key(&network, &sample.view, &key));
-    assert_true(natural_key(&(struct network_id){{8}}, &sample.view, &other));
+    assert_true(authorization_natural_key(&network, &sample.view, &key));
+    assert_true(authorization_natural_key(&(struct network_id){{8}}, &sample.view, &other));
     assert_false(hash_equal(&key, &other));
     sample_wipe(&sample);
 }
@@ -102,7 +102,7 @@ static void what_entries_alone_do_not_ask_for_has_none(void **state)
     assert_false(key_of(&sourced, &key));
     add_payment(&payments, PLAIN, 5);
     assert_int_equal(sample_decode(&payments, NULL), ERR_OK);
-    assert_false(natural_key(&network, &payments.view, &key));
+    assert_false(authorization_natural_key(&network, &payments.view, &key));
     sample_wipe(&payments);
 }
 
