@@ -18,8 +18,8 @@
 #include "token.h"
 
 struct auth {
-    struct auth_settings settings;
-    char *public_keys;        /* a copy, for settings */
+    char *public_keys; /* NULL: none */
+    bool audience_required;
     struct watched_file file; /* used by one thread */
     pthread_rwlock_t lock;    /* guards clients */
     struct clients clients;
@@ -56,7 +56,7 @@ enum err auth_open(const struct auth_settings *settings, struct auth **out, stru
     if (sodium_init() < 0)
         return detail_set(detail, ERR_INTERNAL, "sodium_init failed");
     struct auth *auth = NEW(struct auth);
-    auth->settings = *settings;
+    auth->audience_required = settings->audience_required;
     auth->file.option = "CLIENTS_FILE";
     if (settings->public_keys != NULL)
         auth->public_keys = mem_copy_text(settings->public_keys);
@@ -219,7 +219,7 @@ static enum err check_times(struct judged *judged, struct detail *why)
 static enum err check_audience(struct judged *judged, struct detail *why)
 {
     const struct token *token = judged->token;
-    if (token->audience == NULL && judged->auth->settings.audience_required)
+    if (token->audience == NULL && judged->auth->audience_required)
         return refuse(why, "aud is missing: it must name the network's passphrase.");
     if (token->audience != NULL && !token_is_for(token, judged->request->audience))
         return refuse(why, "aud does not name the network's passphrase.");

@@ -2,8 +2,6 @@
 #ifndef FAIRWAY_AUTH_CLIENTS_H
 #define FAIRWAY_AUTH_CLIENTS_H
 
-#include <jansson.h>
-
 #include "auth/auth.h"
 
 #define CLIENTS_MAX 1000

@@ -71,10 +71,9 @@ static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, s
 
 static enum err skip_signers(struct xdr_reader *reader, uint32_t count)
 {
-    struct bytes signer;
     enum err e = ERR_OK;
     for (uint32_t i = 0; e == ERR_OK && i < count; i++)
-        e = xdr_take(reader, XDR_Signer, &signer);
+        e = xdr_take(reader, XDR_Signer, NULL);
     return e;
 }
 
@@ -85,7 +84,6 @@ static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
     uint8_t thresholds[4];
     bool has_inflation_destination;
     struct public_key inflation_destination;
-    struct bytes home_domain;
     enum err e;
     *out = (struct account_entry){0};
     if ((e = account_id_read(reader, &out->key)) != ERR_OK ||
@@ -93,8 +91,7 @@ static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
         (e = xdr_i64(reader, &out->sequence)) != ERR_OK || (e = xdr_u32(reader, &sub_entries)) != ERR_OK ||
         (e = xdr_bool(reader, &has_inflation_destination)) != ERR_OK ||
         (has_inflation_destination && (e = account_id_read(reader, &inflation_destination)) != ERR_OK) ||
-        (e = xdr_u32(reader, &flags)) != ERR_OK ||
-        (e = xdr_take(reader, XDR_String32, &home_domain)) != ERR_OK ||
+        (e = xdr_u32(reader, &flags)) != ERR_OK || (e = xdr_take(reader, XDR_String32, NULL)) != ERR_OK ||
         (e = xdr_opaque(reader, thresholds, sizeof thresholds)) != ERR_OK ||
         (e = xdr_count(reader, SIGNERS_MAX, &signers)) != ERR_OK ||
         (e = skip_signers(reader, signers)) != ERR_OK)
