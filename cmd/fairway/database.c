@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "commands.h"
-#include "db/login.h"
 #include "db/migrate.h"
 #include "db/server.h"
 
@@ -21,7 +20,7 @@ static enum err try_connect(void *context, struct detail *detail)
     const struct attempt *attempt = context;
     struct detail refusal;
     enum err e = db_connect(attempt->db, detail);
-    if (e != ERR_DATABASE_UNAVAILABLE || login_check(attempt->url, &refusal) != ERR_CONFIG)
+    if (e != ERR_DATABASE_UNAVAILABLE || server_check_login(attempt->url, &refusal) != ERR_CONFIG)
         return e;
     return detail_set(detail, ERR_CONFIG, "DATABASE_URL: %s", refusal.text);
 }

@@ -1,4 +1,4 @@
-/* Queries about the server itself. */
+/* Queries about the server itself, and why it refuses a login. */
 #ifndef FAIRWAY_DB_SERVER_H
 #define FAIRWAY_DB_SERVER_H
 
@@ -21,5 +21,13 @@ MUST_CHECK enum err server_clock(struct db *db, int64_t *seconds, struct detail 
  * is full (SQLSTATE 53100): a lease or ledger that needs a new page would fail too.
  */
 MUST_CHECK enum err server_check_disk(struct db *db, struct detail *detail);
+
+/*
+ * Call it after a connection attempt has failed. Connects again to read the SQLSTATE of the refusal, which
+ * libpq's messages do not contain. ERR_CONFIG, with the reason in detail: the server refuses the password or
+ * the role (SQLSTATE class 28), or has no such database (3D000), so retrying does not help. ERR_OK in every
+ * other case, also when the server is unavailable. Blocks for up to two connection attempts.
+ */
+MUST_CHECK enum err server_check_login(const char *url, struct detail *detail);
 
 #endif

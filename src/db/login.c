@@ -1,6 +1,6 @@
 /* What a login by the URL is refused for, in words for an operator. Nothing of the password gets into them.
  */
-#include "db/login.h"
+#include "db/server.h"
 
 #include <ctype.h>
 #include <libpq-fe.h>
@@ -49,7 +49,7 @@ static const char *common_refusal(const char *message)
     return common;
 }
 
-enum err login_check(const char *url, struct detail *detail)
+enum err server_check_login(const char *url, struct detail *detail)
 {
     const char *const names[] = {"dbname", "connect_timeout", "application_name", NULL};
     const char *const values[] = {url, "5", "fairway start", NULL};
