@@ -47,6 +47,14 @@ static void name_actor(const struct command *command, const struct config *confi
     db_set_actor(who, why != NULL ? why : "");
 }
 
+static int bad_option(
+    const struct command *command, const struct config *config, const char *name, const char *allowed)
+{
+    fprintf(stderr, "fairway %s: %s must be %s, not \"%s\"\n", command->name, name, allowed,
+        config_text(config, name));
+    return EX_CONFIG;
+}
+
 static int run_loaded(const struct command *command, const struct config *config)
 {
     if (config_wants_help(config)) {
@@ -56,16 +64,10 @@ static int run_loaded(const struct command *command, const struct config *config
     if (config_argument_count(config) > command->max_arguments)
         return command_usage_error(
             command->name, "unexpected argument %zu", command->max_arguments + 1); /* it may be a seed */
-    if (log_set_level(config_text(config, "LOG_LEVEL")) != ERR_OK) {
-        fprintf(stderr, "fairway %s: LOG_LEVEL must be debug, info, warn or error, not \"%s\"\n",
-            command->name, config_text(config, "LOG_LEVEL"));
-        return EX_CONFIG;
-    }
-    if (log_set_format(config_text(config, "LOG_FORMAT")) != ERR_OK) {
-        fprintf(stderr, "fairway %s: LOG_FORMAT must be logfmt or json, not \"%s\"\n", command->name,
-            config_text(config, "LOG_FORMAT"));
-        return EX_CONFIG;
-    }
+    if (log_set_level(config_text(config, "LOG_LEVEL")) != ERR_OK)
+        return bad_option(command, config, "LOG_LEVEL", "debug, info, warn or error");
+    if (log_set_format(config_text(config, "LOG_FORMAT")) != ERR_OK)
+        return bad_option(command, config, "LOG_FORMAT", "logfmt or json");
     if (config_knows(config, "DATABASE_URL")) { /* not for keygen, token, and the probe health */
         warn_of_variables();
         name_actor(command, config);
