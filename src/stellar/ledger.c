@@ -66,12 +66,13 @@ static enum err read_fields(struct bytes header, struct ledger *ledger, struct h
 }
 
 /* Reads a LedgerHeaderHistoryEntry. */
-static enum err read_history_entry(
-    struct xdr_reader *reader, struct ledger *ledger, struct hash *result_set_hash)
+static enum err read_header(struct decoding *d)
 {
+    struct ledger *ledger = d->ledger;
     struct bytes entry, header;
-    enum err e = xdr_take(reader, XDR_LedgerHeaderHistoryEntry, &entry);
-    if (e != ERR_OK)
+    enum err e;
+    d->part = "ledgerHeader";
+    if ((e = xdr_take(&d->in, XDR_LedgerHeaderHistoryEntry, &entry)) != ERR_OK)
         return e;
     struct xdr_reader inside = xdr_reader(entry);
     if ((e = read_hash(&inside, &ledger->hash)) != ERR_OK ||
@@ -79,13 +80,7 @@ static enum err read_history_entry(
         return e;
     struct hash computed = sha256(header);
     ledger->hash_proved = hash_equal(&computed, &ledger->hash);
-    return read_fields(header, ledger, result_set_hash);
-}
-
-static enum err read_header(struct decoding *d)
-{
-    d->part = "ledgerHeader";
-    return read_history_entry(&d->in, d->ledger, &d->result_set_hash);
+    return read_fields(header, ledger, &d->result_set_hash);
 }
 
 static enum err read_set(struct decoding *d)
