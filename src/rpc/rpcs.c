@@ -186,7 +186,6 @@ static struct rpcs_source *add_source(struct rpcs *rpcs)
 {
     struct rpcs_source *source = &rpcs->sources[rpcs->count++];
     source->rpcs = rpcs;
-    source->number = (unsigned)rpcs->count;
     return source;
 }
 
@@ -203,8 +202,8 @@ struct rpcs *rpcs_start(const struct rpcs_settings *settings)
     const size_t named = rpc_address_count(settings->url);
     do {
         struct rpcs_source *source = add_source(rpcs);
-        source->rpc = rpc_new(
-            &(struct rpc_settings){.url = settings->url, .only = source->number, .cancel_fd = rpcs->stop_fd});
+        source->rpc = rpc_new(&(struct rpc_settings){
+            .url = settings->url, .only = (unsigned)rpcs->count, .cancel_fd = rpcs->stop_fd});
         source->feed = feed_of_rpc(source->rpc);
     } while (rpcs->count < named && rpcs->count < RPC_ADDRESSES_MAX);
     return start_threads(rpcs);

@@ -40,7 +40,6 @@ struct rpcs_source {
     struct rpcs *rpcs;
     struct rpc *rpc; /* owned; NULL: a test's feed */
     struct feed feed;
-    unsigned number; /* its place in RPC_URL, from 1 */
     pthread_t thread;
     bool asked, answered; /* it has a question; answer is to the last one */
     int64_t asked_ms;     /* clock_ms() when it was asked */
