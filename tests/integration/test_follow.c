@@ -511,8 +511,9 @@ static void a_catch_up_asks_one_address_and_proves_each_ledger(void **state)
     for (int i = 0; i < 1000; i++)
         commits();
     const unsigned asked[] = {nodes[0].requests, nodes[1].requests};
-    assert_in_range(asked[0] + asked[1], 100, 320);
-    assert_in_range(asked[0] < asked[1] ? asked[0] : asked[1], 1, 6);
+    /* An answer has ten ledgers. The other address takes over while the first is slow. */
+    assert_in_range(asked[0] + asked[1], 100, 180);
+    assert_in_range(asked[0] < asked[1] ? asked[0] : asked[1], 1, 60);
 }
 
 /* ---- without a list */
