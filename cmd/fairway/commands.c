@@ -76,14 +76,10 @@ const struct command commands[] = {
         "of a new client's key, and prints the public key for CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE.",
         1, cmd_keygen},
     {"token", FOR_TOKEN,
-        {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]",
-            " --check [--audience PASSPHRASE] [--idempotency-key KEY] METHOD TARGET [BODY_FILE]"},
-        "prints a token for one request, or explains why a token is refused",
+        {" [--audience PASSPHRASE] [--idempotency-key KEY] KEY_FILE METHOD TARGET [BODY_FILE]"},
+        "prints a token for one request",
         "Prints a token for one request, valid for 15 s, signed with the secret seed in KEY_FILE; for\n"
-        "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.\n"
-        "With --check, reads a token from standard input and prints each check that serve makes of it, now\n"
-        "and for this request, with CLIENT_AUTH_PUBLIC_KEYS or CLIENTS_FILE. Exit code 0: valid, 1:\n"
-        "refused.",
+        "curl -H \"Authorization: Bearer $(fairway token ...)\". TARGET is the path with its query.",
         4, cmd_token},
 };
 

@@ -44,7 +44,7 @@ const struct option_row option_rows[] = {
         "passphrase of the network; the database and each RPC must be of that network:\n"
         "      \"Public Global Stellar Network ; September 2015\", \"Test SDF Network ; September 2015\" "
         "(testnet)",
-        WITH_POOL | FOR_TOKEN),
+        WITH_POOL),
     OPTION(CONFIG_TEXT, "TRUSTED_VALIDATORS", NULL,
         "file of the validators whose signatures prove ledgers, read again when it changes; without it, the\n"
         "      program's list for the public network and testnet; \"off\": none, so the RPC is believed",
@@ -112,13 +112,12 @@ const struct option_row option_rows[] = {
         "\"jwt\": each request has a token signed by a client's key; \"none\": no authentication",
         FOR_SERVE | FOR_HEALTH | FOR_STATUS | FOR_CHECK),
     OPTION(CONFIG_TEXT, "CLIENT_AUTH_PUBLIC_KEYS", NULL,
-        "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_TOKEN | FOR_CHECK),
+        "public keys (G...,G...) of clients with default limits", FOR_SERVE | FOR_CHECK),
     OPTION(CONFIG_TEXT, "CLIENTS_FILE", NULL,
         "JSON file of clients: names, keys, scopes, limits; read again when it changes, and at SIGHUP",
-        FOR_SERVE | FOR_TOKEN | FOR_CHECK),
+        FOR_SERVE | FOR_CHECK),
     OPTION(CONFIG_SWITCH, "CLIENT_AUTH_AUDIENCE", "off",
-        "\"on\": each token must name the network's passphrase as its audience (aud)",
-        FOR_SERVE | FOR_TOKEN | FOR_CHECK),
+        "\"on\": each token must name the network's passphrase as its audience (aud)", FOR_SERVE | FOR_CHECK),
     NUMBER("MAX_CONNECTIONS", "1024",
         "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
         "      quarters for either",
@@ -149,12 +148,7 @@ const struct option_row option_rows[] = {
             FOR_ROTATE_MASTER_KEY),
     OPTION(CONFIG_FLAG_SWITCH, "CLIENT", NULL,
         "make a client's key: writes its secret seed, prints its public key", FOR_KEYGEN),
-    OPTION(CONFIG_FLAG_SWITCH, "CHECK", NULL,
-        "read a token from standard input, and explain whether serve with these options would accept it",
-        FOR_TOKEN),
-    OPTION(CONFIG_FLAG, "AUDIENCE", NULL,
-        "passphrase of the network that the token is for (with --check by default NETWORK_PASSPHRASE)",
-        FOR_TOKEN),
+    OPTION(CONFIG_FLAG, "AUDIENCE", NULL, "passphrase of the network that the token is for", FOR_TOKEN),
     OPTION(CONFIG_FLAG, "IDEMPOTENCY_KEY", NULL, "the request's Idempotency-Key", FOR_TOKEN),
     /* What starts it, and what reads its log. */
     SECTION("All commands"),

@@ -1,5 +1,4 @@
-/* token: signs the token of one request, as a client does, with the secret seed in a file; or, with --check,
- * explains what serve would say of a token. */
+/* token: signs the token of one request, as a client does, with the secret seed in a file. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,61 +61,6 @@ static int print(const char *text)
     return EX_IOERR;
 }
 
-static void print_check(const char *check, const char *why)
-{
-    printf("%-5s  %s%s%s\n", why == NULL ? "ok" : "wrong", check, why == NULL ? "" : ": ",
-        why == NULL ? "" : why);
-}
-
-/* Explains a token, as it would be judged for the request now. */
-static int explain(const struct config *config, struct auth *auth, const char *token, struct bytes body)
-{
-    struct auth_client client;
-    AUTO_FREE char *authorization = mem_format("Bearer %s", token);
-    const char *audience = config_text(config, "AUDIENCE");
-    const struct auth_request request = {.method = config_argument(config, 0),
-        .target = config_argument(config, 1),
-        .authorization = authorization,
-        .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
-        .audience = audience != NULL ? audience : config_text(config, "NETWORK_PASSPHRASE"),
-        .scope = AUTH_ALL,
-        .now_s = time(NULL)};
-    const enum err e = auth_explain(auth, &request, body, &client, print_check);
-    AUTO_FREE char *end = e == ERR_OK ? mem_format("The token is valid; its client is %s.", client.name)
-                                      : mem_copy_text("The token is refused.");
-    const int code = print(end);
-    return code == EX_OK && e != ERR_OK ? EXIT_FAILURE : code;
-}
-
-static int check(const struct config *config)
-{
-    struct buf token CLEANUP(buf_free) = {0}, body CLEANUP(buf_free) = {0};
-    struct detail detail = {0};
-    struct auth *auth = NULL;
-    const char *method = config_argument(config, 0), *target = config_argument(config, 1),
-               *body_file = config_argument(config, 2);
-    if (target == NULL || config_argument_count(config) > 3 || text_equal(body_file, "-"))
-        return command_usage_error("token",
-            "with --check, give the METHOD, the TARGET and a BODY_FILE, and the token on standard input");
-    if (unusable(method, target) != NULL)
-        return command_usage_error("token", "%s", unusable(method, target));
-    int code = read_input("cannot read the body", body_file, &body);
-    if (code == EX_OK)
-        code = read_input("cannot read the token", "-", &token);
-    if (code != EX_OK)
-        return code;
-    buf_add(&token, "", 1);
-    token.data[strcspn((char *)token.data, "\r\n")] = '\0';
-    const struct auth_settings settings = authentication_settings(config);
-    if (auth_open(&settings, &auth, &detail) != ERR_OK) {
-        fprintf(stderr, "fairway token: %s\n", detail.text);
-        return EX_CONFIG;
-    }
-    code = explain(config, auth, (const char *)token.data, buf_bytes(&body));
-    auth_free(auth);
-    return code;
-}
-
 int cmd_token(const struct config *config)
 {
     struct buf body CLEANUP(buf_free) = {0};
@@ -128,8 +72,6 @@ int cmd_token(const struct config *config)
         .idempotency_key = config_text(config, "IDEMPOTENCY_KEY"),
         .now_s = time(NULL),
         .valid_s = AUTH_WINDOW_MAX_S};
-    if (config_is_on(config, "CHECK"))
-        return check(config);
     if (request.target == NULL)
         return command_usage_error("token", "give the KEY_FILE, the METHOD and the TARGET");
     if (unusable(request.method, request.target) != NULL)

@@ -87,13 +87,4 @@ MUST_CHECK enum err auth_check(
 MUST_CHECK enum err auth_check_body(
     struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why);
 
-/* why: what is wrong; NULL: nothing. */
-typedef void auth_report(const char *check, const char *why);
-/*
- * Makes each check of auth_check and auth_check_body, and reports its result, for people: also what is hidden
- * from clients. ERR_OK when all succeed. When the token cannot be decoded, reports only that.
- */
-MUST_CHECK enum err auth_explain(struct auth *auth, const struct auth_request *request, struct bytes body,
-    struct auth_client *out, auth_report *report);
-
 #endif

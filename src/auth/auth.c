@@ -177,7 +177,6 @@ struct judged {
     struct token *token;
     const char *text;           /* of the token */
     struct auth_client *client; /* what the checks find out */
-    const struct bytes *body;   /* NULL: it has not come yet */
 };
 
 static enum err read_token(struct judged *judged, struct detail *why)
@@ -298,56 +297,37 @@ static enum err compare_body(const struct auth_client *client, struct bytes body
         "bodyHash does not match the body: the SHA-256 of the %zu bytes received is %s.", body.len, text);
 }
 
-static enum err check_body(struct judged *judged, struct detail *why)
-{
-    return judged->body == NULL ? ERR_OK : compare_body(judged->client, *judged->body, why);
-}
-
 /* First all that follows from the request and the clock. The signature comes before the client, so that only
  * who has a key learns whether it is a client's. */
 static const struct {
-    const char *name;
     enum err (*check)(struct judged *judged, struct detail *why);
     bool hidden;
 } checks[] = {
-    {"form", read_token, false},
-    {"sub", check_subject, false},
-    {"iat, exp, nbf", check_times, false},
-    {"aud", check_audience, false},
-    {"methodAndPath", check_method_and_path, false},
-    {"idempotencyKey", check_idempotency_key, false},
-    {"bodyHash", read_body_hash, false},
-    {"signature", check_signature, true},
-    {"client", check_client, true},
-    {"body", check_body, false},
+    {read_token, false},
+    {check_subject, false},
+    {check_times, false},
+    {check_audience, false},
+    {check_method_and_path, false},
+    {check_idempotency_key, false},
+    {read_body_hash, false},
+    {check_signature, true},
+    {check_client, true},
 };
-
-/* Makes the checks up to the first that fails; with a report all, if the token can be read. Returns the last
- * error. */
-static enum err judge(struct auth *auth, const struct auth_request *request, const struct bytes *body,
-    struct auth_client *out, auth_report *report, struct detail *why)
-{
-    struct token token CLEANUP(token_wipe) = {0};
-    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out, .body = body};
-    enum err all = ERR_OK;
-    *out = (struct auth_client){0};
-    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
-        const enum err e = checks[i].check(&judged, why);
-        if (report != NULL)
-            report(checks[i].name, e == ERR_OK ? NULL : why->text);
-        out->reason_hidden = e == ERR_UNAUTHORIZED && checks[i].hidden;
-        all = e != ERR_OK ? e : all;
-        if (e != ERR_OK && (report == NULL || i == 0))
-            return e;
-    }
-    out->token = sha256((struct bytes){(const uint8_t *)judged.text, strlen(judged.text)});
-    return all;
-}
 
 enum err auth_check(
     struct auth *auth, const struct auth_request *request, struct auth_client *out, struct detail *why)
 {
-    return judge(auth, request, NULL, out, NULL, why);
+    struct token token CLEANUP(token_wipe) = {0};
+    struct judged judged = {.auth = auth, .request = request, .token = &token, .client = out};
+    *out = (struct auth_client){0};
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+        const enum err e = checks[i].check(&judged, why);
+        out->reason_hidden = e == ERR_UNAUTHORIZED && checks[i].hidden;
+        if (e != ERR_OK)
+            return e;
+    }
+    out->token = sha256((struct bytes){(const uint8_t *)judged.text, strlen(judged.text)});
+    return ERR_OK;
 }
 
 enum err auth_check_body(struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why)
@@ -357,11 +337,4 @@ enum err auth_check_body(struct auth *auth, struct auth_client *client, struct b
     client->reason_hidden = !find_client(auth, &now, &scopes);
     return client->reason_hidden ? refuse(why, "The client's key was revoked while the body was read.")
                                  : compare_body(client, body, why);
-}
-
-enum err auth_explain(struct auth *auth, const struct auth_request *request, struct bytes body,
-    struct auth_client *out, auth_report *report)
-{
-    struct detail why;
-    return judge(auth, request, &body, out, report, &why);
 }

@@ -222,29 +222,6 @@ test('fairway token refuses what no request can be, and says so', TIMEOUT, async
   assert.equal(JSON.parse(claims).sub, stdout.trim());
 });
 
-test('fairway token --check explains a token, also what clients are not told', TIMEOUT, async () => {
-  const check = (token, args, env = {}) => {
-    const { status, stdout, stderr } = spawnSync(fairway, ['token', '--check', ...args],
-      { input: `${token}\n`, encoding: 'utf8', env: { CLIENTS_FILE: clientsFile, NETWORK_PASSPHRASE: world.passphrase, ...env } });
-    return { status, stderr, wrong: stdout.split('\n').filter(line => line.startsWith('wrong')), stdout };
-  };
-  const bodyFile = path.join(world.folder, 'checked.json'), body = newBody(), options = { claims: { aud: world.passphrase, idempotencyKey: 'k' } };
-  fs.writeFileSync(bodyFile, body);
-  const request = ['--idempotency-key', 'k', 'POST', LEASES, bodyFile];
-  const good = check(signToken(wallet, 'POST', LEASES, body, options), request);
-  assert.deepEqual([good.status, good.wrong], [0, []], good.stdout + good.stderr);
-  assert.match(good.stdout, /its client is wallet\.\n$/);
-  const stranger = check(signToken(Keypair.random(), 'POST', LEASES, body, options), request);
-  assert.deepEqual([stranger.status, stranger.wrong], [1, ["wrong  client: sub is not a client's key."]]);
-  const forged = check(signToken({ publicKey: () => wallet.publicKey(), sign: data => other.sign(data) }, 'POST', LEASES, body, options), request);
-  assert.deepEqual([forged.status, forged.wrong], [1, ['wrong  signature: The signature is not by the key that sub names.']]);
-  const several = check(signToken(wallet, 'GET', LEASES, '', { now: 1_800_000_000 }), request);
-  assert.deepEqual([several.status, several.wrong.map(line => line.split(/ +|:/)[1])], [1, ['iat,', 'methodAndPath', 'idempotencyKey', 'body']]);
-  assert.match(check('no token', request).stdout, /^wrong {2}form: .*\nThe token is refused\.\n$/);
-  assert.equal(check('', request, { CLIENTS_FILE: '' }).status, 78);
-  assert.equal(check('', ['POST', LEASES, '-']).status, 64);
-});
-
 test('fairway keygen --client and fairway token make what serve accepts', TIMEOUT, async () => {
   const seed = path.join(world.folder, 'new.seed'), bodyFile = path.join(world.folder, 'body.json'), body = newBody();
   const { stdout } = await run(fairway, ['keygen', '--client', seed]);
