@@ -31,7 +31,7 @@ struct fee_bump_item {
     bool submits;
     int64_t max_fee_stroops;   /* the client's cap; 0: none */
     const struct hash *raised; /* the bid that this one follows; NULL: a client submits */
-    struct bytes inner, outer; /* the envelopes of the transaction and of the fee bump */
+    struct bytes outer;        /* the fee bump's envelope */
     /* Set by it: */
     bool first;          /* the lease had no submission before */
     int64_t sent_ledger; /* send the fee bump now: the cursor; 0: it is not to be sent */

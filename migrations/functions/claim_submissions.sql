@@ -8,15 +8,15 @@ RETURNS TABLE (hash bytea, owner text, cap bigint, stroops bigint, bid_hash byte
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
+    due constant bytea[] := ARRAY(SELECT o.lease_hash FROM fairway.submissions o
+        WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
+        ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED);
 BEGIN
+    -- A statement of its own: its snapshot is later than the locks, so bid_hash and envelope are of one bid.
     RETURN QUERY
-        WITH due AS MATERIALIZED (
-            SELECT o.lease_hash FROM fairway.submissions o
-            WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
-            ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED)
         UPDATE fairway.submissions s
             SET due_ledger = at + 1, round_ledger = CASE WHEN s.round_ledger + again <= at THEN at ELSE s.round_ledger END
-            WHERE s.lease_hash = ANY (ARRAY(SELECT d.lease_hash FROM due d))
+            WHERE s.lease_hash = ANY (due)
             RETURNING s.lease_hash, s.client, coalesce(s.max_fee, 0), s.bid, s.bid_hash,
                 (SELECT b.envelope FROM fairway.bids b WHERE b.lease_hash = s.lease_hash), s.round_ledger, at;
 END $$;

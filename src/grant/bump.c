@@ -45,8 +45,7 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
             .reads_open_bids = request->submits && request->raised_stroops == 0 && batch->open.reads,
             .submits = request->submits,
             .max_fee_stroops = request->max_fee_stroops,
-            .raised = request->raised_stroops != 0 ? &request->raised : NULL,
-            .inner = request->xdr};
+            .raised = request->raised_stroops != 0 ? &request->raised : NULL};
     }
     batch->count = count;
 }

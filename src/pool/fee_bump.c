@@ -9,6 +9,7 @@
 #include "pool/account_read.h"
 #include "pool/funds.h"
 #include "pool/submissions.h"
+#include "stellar/envelope_build.h"
 
 /* The items as columns of SQL parameters. Ordinals in results count from 1. */
 struct columns {
@@ -42,7 +43,8 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->reads |= items[item].reads_open_bids;
     if (!items[item].submits)
         return;
-    columns->inner_digests[at] = sha256(items[item].inner);
+    if (items[item].outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
+        columns->inner_digests[at] = sha256(fee_bump_inner(items[item].outer));
     columns->inner_digest[at] = BYTES_OF(columns->inner_digests[at].bytes);
     columns->outer[at] = items[item].outer;
     columns->max_fee[at] = items[item].max_fee_stroops;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
+import { decode, encode } from '../localnet/xdr.mjs';
 import { assertSettled, payment, payThrough, sleep, slower, slowerSeconds, startWorld, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
@@ -41,6 +42,12 @@ const submit = (transaction, wait, more = {}) =>
 const hashOf = transaction => Buffer.from(transaction.hash()).toString('hex');
 const bidsOf = async transaction => (await world.sql(
   `SELECT fee FROM fairway.fee_bumps WHERE lease_hash = '\\x${hashOf(transaction)}' ORDER BY signed_at`)).flat().map(Number);
+/** The same transaction as a TransactionV0Envelope, which has the same hash. */
+const asV0 = transaction => {
+  const { v1: { tx: { sourceAccount, cond, ...rest }, signatures } } = decode('TransactionEnvelope', Buffer.from(transaction.toXDR(), 'base64'));
+  const tx = { ...rest, sourceAccountEd25519: sourceAccount.ed25519, timeBounds: cond.timeBounds };
+  return { hash: () => transaction.hash(), toXDR: () => encode('TransactionEnvelope', { type: 0, v0: { tx, signatures } }).toString('base64') };
+};
 const isSend = ({ method }) => method === 'sendTransaction';
 const everywhere = say => rpcs.forEach(rpc => (rpc.say = say));
 const asIs = (_, forward) => forward();
@@ -142,11 +149,14 @@ test('what a node has lost is sent again: the first bytes reach nobody, those af
   everywhere(asIs);
 });
 
-test('bytes that aged out are followed by another hash, one stroop higher, within the cap', async () => {
+test('bytes that aged out are followed by another hash, one stroop higher, within the cap, and a repeat keeps that, also of a V0 envelope', async () => {
   world.localnet.faults.configure({ loseSubmission: 1 });
-  const transaction = await signed(undefined, 120);
+  const transaction = asV0(await signed(undefined, 120));
   assert.equal((await submit(transaction, 0, { maxFee: '30000' })).status, 202);
   await until(async () => (await bidsOf(transaction)).length >= 2, 20_000, 'a second bid');
+  assert.equal((await submit(transaction, 0, { maxFee: '30000' })).status, 202);
+  const [[bid]] = await world.sql(`SELECT bid FROM fairway.submissions WHERE lease_hash = '\\x${hashOf(transaction)}'`);
+  assert.ok(Number(bid) > 30_000 - 16, `the bid is ${bid}`);
   world.localnet.faults.configure({ loseSubmission: 0 });
   const [first, second] = await bidsOf(transaction);
   assert.deepEqual([first, second], [30_000 - 16, 30_000 - 15]);
