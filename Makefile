@@ -372,7 +372,6 @@ DESTDIR ?=
 BINDIR := $(DESTDIR)$(PREFIX)/bin
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
-MANDIR := $(DESTDIR)$(PREFIX)/share/man/man1
 # The pages, and all that they link to.
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docker/*.md)) docker/compose.yaml docker/haproxy.cfg docker/kubernetes.yaml docker/prometheus/rules.yml docker/prometheus/dashboard.json docker/prometheus/kubernetes.sh docker/prometheus/prometheus.yml \
     docker/prometheus/grafana-datasources.yml docker/prometheus/grafana-dashboards.yml \
@@ -382,13 +381,11 @@ PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard do
     tests/clients/python/payment.py tests/clients/python/call.py tests/clients/go/fairway.go tests/clients/go/check.go tests/clients/go/payment.go
 .PHONY: install
 install: build
-	install -d $(BINDIR) $(UNITDIR) $(MANDIR)
+	install -d $(BINDIR) $(UNITDIR)
 	install -m 755 $(FAIRWAY) $(KEYD) $(BINDIR)
 	sed 's#/usr/local/#$(PREFIX)/#g' docker/fairway.service >$(UNITDIR)/fairway.service
 	chmod 644 $(UNITDIR)/fairway.service
 	for page in $(PAGES); do install -D -m 644 $$page $(DOCDIR)/$$page || exit; done
-	$(FAIRWAY) --help=man >$(MANDIR)/fairway.1
-	chmod 644 $(MANDIR)/fairway.1
 
 VERSION = $(shell sed -n 's/.*FAIRWAY_VERSION "\(.*\)".*/\1/p' include/base/version.h)
 

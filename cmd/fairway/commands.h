@@ -57,8 +57,6 @@ int cmd_status(const struct config *config);
 
 /* docker/options.md. */
 void pages_print_markdown(FILE *to);
-/* The manual page fairway(1). */
-void pages_print_man(FILE *to);
 
 const char *version_text(void);   /* "0.9.0" */
 const char *version_commit(void); /* as `git describe`; "unknown" outside a repository */

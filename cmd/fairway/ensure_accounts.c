@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,48 +24,21 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
     return *wanted == 0 ? ERR_MALFORMED : ERR_OK;
 }
 
-/* ---- the progress: a bar on a terminal, else a line in 10 s */
-
-#define BAR_WIDTH 30
 #define PROGRESS_LOG_MS 10000
 
-struct progress {
-    bool bar;
-    int64_t began_ms, first_left; /* of the first count */
-    int64_t next_log_ms;
-};
-
-static void draw(const struct progress *progress, const struct pool_counts *counts, int64_t left)
+/* next_log_ms: int64_t; 0: not called yet. */
+static void log_progress(void *next_log_ms, const struct pool_counts *counts, size_t wanted)
 {
-    const int64_t did = progress->first_left - left, passed_ms = clock_ms() - progress->began_ms;
-    const int filled = progress->first_left > 0 ? (int)(BAR_WIDTH * did / progress->first_left) : BAR_WIDTH;
-    fprintf(stderr, "\r[%.*s%*s] %" PRId64 " active, %" PRId64 " to do", filled,
-        "##############################", BAR_WIDTH - filled, "", counts->active, left);
-    if (left > 0 && did > 0)
-        fprintf(stderr, ", %" PRId64 " s left", passed_ms * left / did / 1000 + 1);
-    fputs(left > 0 ? "\x1b[K" : "\x1b[K\n", stderr);
-}
-
-static void show_progress(void *context, const struct pool_counts *counts, size_t wanted)
-{
-    struct progress *progress = context;
-    const int64_t left = llabs((int64_t)wanted - counts->active) + counts->retiring;
-    if (progress->began_ms == 0)
-        *progress = (struct progress){.bar = progress->bar,
-            .began_ms = clock_ms(),
-            .first_left = left,
-            .next_log_ms = clock_ms() + PROGRESS_LOG_MS};
-    if (left > progress->first_left)
-        progress->first_left = left;
-    if (progress->bar && progress->first_left > 0) {
-        draw(progress, counts, left);
-    } else if (left > 0 && clock_left_ms(progress->next_log_ms) == 0) {
-        progress->next_log_ms = clock_ms() + PROGRESS_LOG_MS;
-        log_info("the pool is changing",
-            "active=%" PRId64 " wanted=%zu retiring=%" PRId64 " creations_pending=%" PRId64
-            " merges_pending=%" PRId64,
-            counts->active, wanted, counts->retiring, counts->creations_pending, counts->merges_pending);
-    }
+    int64_t *next_ms = next_log_ms;
+    if (*next_ms == 0)
+        *next_ms = clock_ms() + PROGRESS_LOG_MS;
+    if (clock_left_ms(*next_ms) > 0 || ((int64_t)wanted == counts->active && counts->retiring == 0))
+        return;
+    *next_ms = clock_ms() + PROGRESS_LOG_MS;
+    log_info("the pool is changing",
+        "active=%" PRId64 " wanted=%zu retiring=%" PRId64 " creations_pending=%" PRId64
+        " merges_pending=%" PRId64,
+        counts->active, wanted, counts->retiring, counts->creations_pending, counts->merges_pending);
 }
 
 /* ---- the command */
@@ -75,7 +47,7 @@ static enum err ensure(
     const struct config *config, struct pool_access *access, size_t wanted, struct detail *detail)
 {
     const struct ingest_settings ingest = pool_access_ingestion(config, access);
-    struct progress progress = {.bar = isatty(STDERR_FILENO) == 1};
+    int64_t next_log_ms = 0;
     struct provision_settings settings = {.database_url = access->database_url,
         .rpc_url = access->rpc_url,
         .network = access->network,
@@ -86,13 +58,9 @@ static enum err ensure(
         .ledger_ms = ingest.ledger_ms,
         .poll_ms = ingest.poll_ms,
         .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
-        .progress = show_progress,
-        .context = &progress};
-    enum err e = ERR_OK;
-    if (progress.bar && text_equal(config_text(config, "LOG_LEVEL"), "info"))
-        e = log_set_level("warn"); /* or lines about ledgers would tear the bar apart */
-    if (e == ERR_OK)
-        e = ingest_start(&ingest, &settings.ingest, detail);
+        .progress = log_progress,
+        .context = &next_log_ms};
+    enum err e = ingest_start(&ingest, &settings.ingest, detail);
     if (e != ERR_OK)
         return e;
     e = provision_ensure(&settings, wanted, detail);

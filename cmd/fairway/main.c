@@ -100,7 +100,6 @@ static const struct {
     {"--help", command_help_all},
     {"-h", command_help_all},
     {"--help=markdown", pages_print_markdown},
-    {"--help=man", pages_print_man},
     {"--version", print_version},
 };
 

@@ -1,5 +1,4 @@
-/* Prints the tables of commands and options as pages: docker/options.md, and fairway(1) for man. Knows no
- * option and no command by name. */
+/* Prints the table of options as docker/options.md. Knows no option and no command by name. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -7,17 +6,14 @@
 #include "base/mem.h"
 #include "options.h"
 
-/* Texts are written for lines of a terminal: a page breaks its own lines, and troff reads '-', '\' and a '.'
- * that begins a line. */
-static void print_text(const char *text, bool man, FILE *to)
+/* Texts are written for lines of a terminal: a page breaks its own lines. */
+static void print_text(const char *text, FILE *to)
 {
     for (; *text != '\0'; text++)
         if (*text == '\n') {
             while (text[1] == ' ')
                 text++;
             putc(' ', to);
-        } else if (man && (*text == '-' || *text == '\\')) {
-            fprintf(to, *text == '-' ? "\\-" : "\\e");
         } else {
             putc(*text, to);
         }
@@ -43,7 +39,7 @@ static void print_row(const struct option_row *row, FILE *to)
     fprintf(to, "| `%s%s`", config_is_flag_only(option) ? "--" : "",
         config_is_flag_only(option) ? flag : option->name);
     fprintf(to, " | %s | ", option->fallback != NULL ? option->fallback : "");
-    print_text(option->help, false, to);
+    print_text(option->help, to);
     print_bounds(option, to);
     fputs(" |", to);
     for (size_t i = 0, named = 0; i < command_count; i++)
@@ -69,58 +65,4 @@ void pages_print_markdown(FILE *to)
                 option_rows[i].option.help);
         else
             print_row(&option_rows[i], to);
-}
-
-static void print_man_commands(FILE *to)
-{
-    for (size_t i = 0; i < command_count; i++) {
-        for (size_t k = 0; k < COMMAND_SYNOPSES && commands[i].synopsis[k] != NULL; k++) {
-            fprintf(to, "%s\n.B fairway ", k == 0 ? ".TP" : ".TQ");
-            print_text(commands[i].name, true, to);
-            print_text(commands[i].synopsis[k], true, to);
-            putc('\n', to);
-        }
-        print_text(commands[i].help, true, to);
-        putc('\n', to);
-    }
-}
-
-static void print_man_option(const struct config_option *option, FILE *to)
-{
-    AUTO_FREE char *flag = config_flag(option->name);
-    fputs(".TP\n.B ", to);
-    if (config_has_flag(option)) {
-        fputs("\\-\\-", to);
-        print_text(flag, true, to);
-    }
-    if (!config_is_flag_only(option))
-        fprintf(to, "%s%s", config_has_flag(option) ? ", " : "", option->name);
-    if (option->fallback != NULL)
-        fprintf(to, " [%s]", option->fallback);
-    putc('\n', to);
-    print_text(option->help, true, to);
-    print_bounds(option, to);
-    fputs(".\n", to);
-}
-
-void pages_print_man(FILE *to)
-{
-    fprintf(to,
-        ".TH FAIRWAY 1 \"\" \"fairway %s\"\n.SH NAME\n"
-        "fairway \\- signs Stellar transactions with leased channel accounts\n"
-        ".SH SYNOPSIS\n.B fairway\nCOMMAND [OPTION]...\n.SH COMMANDS\n",
-        version_text());
-    print_man_commands(to);
-    fputs(".SH OPTIONS\nFlag, environment variable and default. The flag overrides the variable.\n", to);
-    for (size_t i = 0; i < option_row_count; i++)
-        if (option_rows[i].option.name == NULL) {
-            fputs(".SS ", to);
-            print_text(option_rows[i].option.help, true, to);
-            putc('\n', to);
-        } else {
-            print_man_option(&option_rows[i].option, to);
-        }
-    fputs(".SH EXIT STATUS\n", to);
-    print_text(command_exit_codes, true, to);
-    putc('\n', to);
 }

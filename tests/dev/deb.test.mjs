@@ -30,11 +30,11 @@ before(() => {
 });
 after(() => fs.rmSync(folder, { recursive: true, force: true }));
 
-test('the package has both programs, which run, the unit, the man page and the pages', () => {
+test('the package has both programs, which run, the unit and the pages', () => {
   assert.match(run(installed('usr/bin/fairway'), '--version'), new RegExp(`^fairway ${version} \\(commit ${commit},`));
   assert.ok(fs.statSync(installed('usr/bin/fairway-keyd')).mode & 0o111);
   assert.match(fs.readFileSync(installed('usr/lib/systemd/system/fairway.service'), 'utf8'), /^ExecStart=\/usr\/bin\/fairway serve$/m);
-  for (const name of ['man/man1/fairway.1', 'doc/fairway/docker/README.md', 'doc/fairway/docker/roles.sql'])
+  for (const name of ['doc/fairway/docker/README.md', 'doc/fairway/docker/roles.sql'])
     assert.ok(fs.statSync(installed(`usr/share/${name}`)).size > 0, name);
   assert.doesNotMatch(run('dpkg-deb', '-c', file), /^(?!.{10} root\/root )/m);
 });

@@ -136,17 +136,6 @@ test('docker/options.md is what --help=markdown prints', TIMEOUT, async () => {
   assert.equal(out, fs.readFileSync(new URL('../../docker/options.md', import.meta.url), 'utf8'));
 });
 
-test('the manual page has each command and each option of --help', TIMEOUT, async () => {
-  const { out: help } = await run(['--help']), { code, out } = await run(['--help=man']);
-  assert.equal(code, 0);
-  assert.match(out, /^\.TH FAIRWAY 1 "" "fairway \d+\.\d+\.\d+"\n\.SH NAME\n/);
-  const page = out.replaceAll('\\-', '-');
-  const names = [...help.matchAll(/^ {2}(fairway [a-z-]+|--[a-z-]+|[A-Z_]+)/gm)].map(([, name]) => name);
-  assert.ok(names.length > 50, `${names}`);
-  for (const name of names)
-    assert.ok(page.includes(`.B ${name}`), name);
-});
-
 test('a switch accepts only on and off', TIMEOUT, async () => {
   await refused({ CLIENT_AUTH_AUDIENCE: 'nope' }, 64, /CLIENT_AUTH_AUDIENCE must be on or off, not "nope"/);
 });

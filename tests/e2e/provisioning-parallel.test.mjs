@@ -1,12 +1,10 @@
 // ensure-accounts with many transactions at a time: how many, whose they are, and what they leave to others.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { promisify } from 'node:util';
 import { after, before, test } from 'node:test';
 import { Address, Asset, Operation, TransactionBuilder, nativeToScVal } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
-import { fairway, sleep, slower } from './harness.mjs';
+import { sleep, slower } from './harness.mjs';
 import { startProvisioning } from './provisioning.mjs';
 
 const TIMEOUT = { timeout: 300_000 }, LEDGER_MS = 500;
@@ -104,11 +102,4 @@ test('DP5 contract calls that the distribution account pays for delay nothing', 
   assert.equal(code, 0, out);
   assert.doesNotMatch(out, /refused the transaction/);
   await provisioning.assertExactly(260);
-});
-
-test('DP5 a terminal gets a bar with the time that is left, and no other lines', TIMEOUT, async () => {
-  const { stdout } = await promisify(execFile)('script', ['-qec', `${fairway} ensure-accounts 500`, '/dev/null'], { env: world.env });
-  assert.match(stdout, /\r\[#+ *\] \d+ active, \d+ to do, \d+ s left/);
-  assert.match(stdout, /500 active, 0 to do\S*\r?\n500 channel accounts active\r?\n$/);
-  assert.doesNotMatch(stdout, /ledger committed/);
 });
