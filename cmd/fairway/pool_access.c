@@ -23,7 +23,7 @@ static void read_limits(const struct config *config, struct pool_access *out)
             .max_resource_fee_stroops = max_resource_fee,
             .bump_base_fee_stroops = (int64_t)config_number(config, "FEE_BUMP_BASE_FEE"),
             .max_bump_fee_stroops = max_fee},
-        .max_lease_fee_stroops = BASE_FEE_STROOPS * OPERATIONS_MAX + max_resource_fee,
+        .max_lease_fee_stroops = (int64_t)BASE_FEE_STROOPS * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee,
         .budget = {.signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
             .fee_stroops_per_hour = (int64_t)config_number(config, "KEYD_MAX_FEES_PER_HOUR")},
