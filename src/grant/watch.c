@@ -125,7 +125,7 @@ void watch_ended(void *context, const struct lease_ends *ends)
     watch->ends++;
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_ticket *ticket = watch->tickets[i];
-        /* until the first lookup, its hash is 0 */
+        /* its hash is 0 until the first look-up, but of a call */
         const struct lease_end *end = lease_ends_find(ends, &ticket->status.hash);
         if (end != NULL)
             lease_status_end(&ticket->status, ends, end);

@@ -196,8 +196,8 @@ static void log_failure(struct audit *audit, enum err e, const struct detail *de
 }
 
 /* Checks the frozen keys, as of ledger `since` or a later one, and then, if it is to, all accounts. Repeats
- * what failed. */
-static void pass(struct audit *audit, uint32_t since)
+ * what failed. Returns whether it came to its end: a lost lead and an upgrade stop it. */
+static bool pass(struct audit *audit, uint32_t since)
 {
     char after[ADDRESS_SIZE] = "";
     bool frozen_checked = false, complete = false;
@@ -209,6 +209,7 @@ static void pass(struct audit *audit, uint32_t since)
         complete |= frozen_checked && audit->every_ms == 0;
         log_failure(audit, e, &detail);
     } while (!complete && wait_in_pass(audit, audit->pause_ms));
+    return complete;
 }
 
 /* A new leader begins a pass too: the one before may have ended before it had used an upgrade. */
@@ -222,8 +223,9 @@ static void *run(void *context)
             db_disconnect(audit->db);
             due_ms = clock_ms() + audit->pause_ms;
         } else if (upgraded != 0 || clock_left_ms(due_ms) == 0) {
-            pass(audit, upgraded != 0 ? upgraded : 1);
-            due_ms = audit->every_ms != 0 ? clock_ms() + audit->every_ms : INT64_MAX;
+            const unsigned again_ms =
+                pass(audit, upgraded != 0 ? upgraded : 1) ? audit->every_ms : audit->pause_ms;
+            due_ms = again_ms != 0 ? clock_ms() + again_ms : INT64_MAX;
         }
     }
     return NULL;

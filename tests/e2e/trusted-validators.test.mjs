@@ -36,7 +36,7 @@ for (const [name, addresses] of [['one RPC', 1], ['a second RPC tells the truth'
     const logged = (pattern, from) => until(() => pattern.test(service.log.slice(from)), 60_000, `${pattern}:\n${service.log.slice(-1500)}`);
     const lease = async (timeoutSeconds, transactionXdr = payment(world, ...users).toXDR()) =>
       (await service.post('/v1/transactions', { transactionXdr, timeoutSeconds })).json;
-    // In the middle of each lie: the network votes for an upgrade, and the session that ingests is ended, so that a replica takes the lead anew.
+    // The network upgrades with its next ledger, and the leader loses its session, so a replica begins a new term.
     const upgradeAndChangeTheLead = async () => {
       const [[term]] = await world.sql('SELECT term FROM fairway.cursor');
       world.localnet.chain.upgrade(world.localnet.chain.head.header.ledgerVersion);
