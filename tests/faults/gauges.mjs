@@ -3,7 +3,7 @@
 import { Session } from '../e2e/session.mjs';
 import { sleep } from '../e2e/harness.mjs';
 
-const EVERY_MS = 100;
+const EVERY_MS = 100, QUIET_MS = 20_000;
 const accounts = which => `(SELECT count(*) FROM fairway.channel_accounts WHERE ${which})`;
 /** Gauges, and where the database has them; those in seconds may be one apart. */
 const gauges = {
@@ -66,8 +66,11 @@ export class Gauges {
       }
   }
 
-  /** What was never compared is wrong, too. */
+  /** Compares on until each gauge was compared, in a database that is quiet now; what was never compared is wrong, too. */
   async stop() {
+    const end = Date.now() + QUIET_MS;
+    while (Object.values(this.compared).includes(0) && Date.now() < end)
+      await sleep(EVERY_MS);
     this.#running = false;
     await this.done;
     this.session.end();

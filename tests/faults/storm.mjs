@@ -116,7 +116,6 @@ export class Storm {
     await this.faults.run(faults);
     await this.operator.stop();
     await this.governor.stop();
-    await this.gauges.stop();
   }
 
   /** DR6: for longer than any lease may live, clients run but the RPC has no ledgers. Returns lines about what went wrong. */
@@ -168,6 +167,7 @@ export class Storm {
     await this.operator.settle(this.accounts);
     const drained = await until(async () => await this.#idle() === this.accounts, 90_000, 'every account is idle again')
       .then(() => true, () => false); // the oracle reports which are not, and why
+    await this.gauges.stop();
     await until(() => this.oldLeases.gone(), 60_000, 'housekeeping has dropped what is too old').catch(() => {}); // the oracle reports what is left
     await this.fleet.stop();
     await this.wal.caughtUp();
