@@ -150,7 +150,7 @@ async function history() {
   const young = await Service.start(cluster, 'young', pool), old = await Service.start(cluster, 'old', pool);
   old.seedHistory(leases);
   table(`Over settled leases of 7 days, a fresh ${KEY} with each request, a pool of ${fmt(pool)}; p50 / p99.`, ['settled leases'],
-    [...CPU, 'WAL bytes an answer at 32', 'at 128']);
+    [...CPU, 'WAL bytes an answer at 128']);
   const one = (service, random) => ({ service, header: KEY, random, after: () => service.stopFeed() }); // no ledgers for the service that is not being measured
   const [none, some, random] = await compare([one(young), one(old), one(old, true)]);
   const half = await atHalf(none[128], [one(young), one(old)], rounds);
@@ -159,7 +159,7 @@ async function history() {
   figures.history = { [pool]: { 0: named(none), [leases]: named(some), random_keys: named(random) } };
   half.forEach((m, i) => { figures.history[pool][i === 0 ? 0 : leases].half = m; });
   for (const [what, by] of [['0 at first', none], [fmt(leases), some], [`${fmt(leases)}, random keys`, random]])
-    row([what, ...connections.map(c => cell(by[c])), ...cpuCells(by), fmt(by[32].wal_bytes), fmt(by[128].wal_bytes)]);
+    row([what, ...connections.map(c => cell(by[c])), ...cpuCells(by), fmt(by[128].wal_bytes)]);
   console.log(`\nRequests at random times, at half of the highest rate: with none at first ${cell(half[0])}; over ${fmt(leases)} ${cell(half[1])}`);
 }
 

@@ -1,7 +1,7 @@
 // How the bench prints its figures: tables in Markdown.
 
 /** Numbers of connections: in most tables, and in that of the pools. */
-export const connections = [1, 32, 128], poolConnections = [1, 4, 16, 32, 128];
+export const connections = [1, 128], poolConnections = [1, 4, 16, 32, 128];
 
 export const fmt = n => Math.round(n).toLocaleString('en-US');
 export const cell = m => `${fmt(m.rate)}/s, ${m.p50_ms.toFixed(2)} / ${m.p99_ms.toFixed(2)} ms${m.refused ? `, ${m.refused} refused` : ''}`;
