@@ -132,7 +132,7 @@ $(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o $(SUPPORT) $(LIBRAR
 	$(call say,LINK)
 	$(Q)$(test_link) -lcmocka $(LIBS_fairway)
 $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
-	$(Q)$(test_link)
+	$(Q)$(test_link) -lsodium
 $(INSPECT): $(call objects,$(wildcard tests/inspect/*.c)) $(call libraries_to,stellar)
 	$(Q)$(test_link) -lsodium -ljansson
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(SUPPORT) $(LIBRARIES)

@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,36 +10,14 @@
 
 void hex_encode(const uint8_t *data, size_t len, char *out)
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < len; i++) {
-        out[2 * i] = digits[data[i] >> 4];
-        out[2 * i + 1] = digits[data[i] & 15];
-    }
-    out[2 * len] = '\0';
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
+    sodium_bin2hex(out, 2 * len + 1, data, len);
 }
 
 enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len)
 {
-    if (text_len != 2 * len)
-        return ERR_MALFORMED;
-    for (size_t i = 0; i < len; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return ERR_MALFORMED;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    return ERR_OK;
+    size_t got;
+    return sodium_hex2bin(out, len, text, text_len, NULL, &got, NULL) == 0 && got == len ? ERR_OK
+                                                                                         : ERR_MALFORMED;
 }
 
 static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -32,7 +32,7 @@ library() { # header -> the modules that may include it
     libpq-fe.h | postgres_ext.h | libpq/*) echo db ;;
     curl/*) echo rpc ;;
     microhttpd.h) echo http ;;
-    sodium.h | sodium/*) echo keys stellar auth ;;
+    sodium.h | sodium/*) echo base keys stellar auth ;;
     jansson.h) echo base auth rpc ;;
     esac
 }
