@@ -69,36 +69,26 @@ static void put_quote(struct line *line)
     line->quoted ^= !line->full;
 }
 
-/* Escapes as logfmt readers expect: \" and \\, \n, \r and \t, \xNN for other control characters. */
-static void put_escaped(struct line *line, unsigned char c)
-{
-    static const char named[] = "\"\"\\\\\nn\rr\tt";
-    char escape[5] = {(char)c};
-    for (const char *at = named; *at != '\0'; at += 2)
-        if ((unsigned char)at[0] == c) {
-            const char pair[] = {'\\', at[1]};
-            put(line, pair, 2);
-            return;
-        }
-    if (c < ' ' || c == 0x7f)
-        snprintf(escape, sizeof escape, "\\x%02x", c);
-    put(line, escape, strlen(escape));
-}
-
-/* The same for JSON, a whole character at a time, so that none is cut. What is not UTF-8 becomes U+FFFD.
+/* Escapes as logfmt readers expect: \" and \\, \n, \r and \t, \xNN for other control characters. In JSON, the
+ * first two and \uNNNN, a whole character at a time, so that none is cut; what is not UTF-8 becomes U+FFFD.
  * Returns how many bytes of text were used. */
 static size_t put_character(struct line *line, const char *text, size_t len)
 {
+    static const char named[] = "\"\"\\\\\nn\rr\tt";
+    const size_t end = line->json ? 4 : sizeof named - 1;
     char character[5] = "", escape[8];
     memcpy(character, text, len < 4 ? len : 4); /* nothing is read past the end */
-    const size_t used = text_character_length(character);
+    const size_t used = line->json ? text_character_length(character) : 1;
     const unsigned char c = (unsigned char)character[0];
+    size_t name = 0;
+    while (name < end && (unsigned char)named[name] != c)
+        name += 2;
     if (used == 0)
         put(line, "\\ufffd", 6);
-    else if (c == '"' || c == '\\')
-        put(line, (char[]){'\\', (char)c}, 2);
+    else if (name < end)
+        put(line, (char[]){'\\', named[name + 1]}, 2);
     else if (c < ' ' || c == 0x7f)
-        put(line, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", c));
+        put(line, escape, (size_t)snprintf(escape, sizeof escape, line->json ? "\\u%04x" : "\\x%02x", c));
     else
         put(line, character, used);
     return used == 0 ? 1 : used;
@@ -118,10 +108,8 @@ static void put_value(struct line *line, const char *text, size_t max)
     const bool quote = !line->quoted && plain < len;
     if (quote)
         put_quote(line);
-    for (size_t i = 0; i < len && line->json;)
+    for (size_t i = 0; i < len;)
         i += put_character(line, text + i, len - i);
-    for (size_t i = 0; i < len && !line->json; i++)
-        put_escaped(line, (unsigned char)text[i]);
     if (quote)
         put_quote(line);
 }
