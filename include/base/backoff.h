@@ -1,9 +1,8 @@
-/* Pauses between tries of what fails. */
+/* Pauses between tries of what fails: each about twice the one before, up to a limit, with jitter so that
+ * replicas that failed together do not retry together. */
 #ifndef FAIRWAY_BASE_BACKOFF_H
 #define FAIRWAY_BASE_BACKOFF_H
 
-/* Retry pauses: each about twice the one before, up to a limit, with jitter so that replicas that failed
- * together do not retry together. */
 struct backoff {
     unsigned pause_ms; /* the last one, without its jitter; 0: no failure since the last success */
 };

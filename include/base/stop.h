@@ -1,4 +1,4 @@
-/* The end of threads that wait: for a time, or for a response. */
+/* Tells threads to end, wherever they wait. */
 #ifndef FAIRWAY_BASE_STOP_H
 #define FAIRWAY_BASE_STOP_H
 
@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 
-/* Tells threads to end, wherever they wait. */
 struct stop {
     int fd; /* readable once stop_tell was called, and from then on */
 };
