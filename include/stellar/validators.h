@@ -10,16 +10,10 @@
 #include "stellar/ids.h"
 
 #define VALIDATORS_MAX 1000
-#define VALIDATOR_NAME_SIZE 65
-
-struct validator {
-    struct public_key key;
-    char organisation[VALIDATOR_NAME_SIZE];
-};
 
 /* {0} is empty. */
 struct validators {
-    struct validator *list;
+    struct public_key *keys;
     size_t count;
 };
 
@@ -28,7 +22,6 @@ struct validators {
 MUST_CHECK enum err validators_parse(struct bytes text, struct validators *out, struct detail *detail);
 void validators_free(struct validators *validators);
 
-/* NULL: it is not one of them. */
-const struct validator *validators_find(const struct validators *validators, const struct public_key *key);
+bool validators_have(const struct validators *validators, const struct public_key *key);
 
 #endif

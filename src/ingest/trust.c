@@ -96,6 +96,5 @@ bool trust_signed(const struct trust *trust, const struct ledger *ledger)
     const struct stellar_value *value = &ledger->value;
     return (value->kind == STELLAR_VALUE_SIGNED || value->kind == STELLAR_VALUE_SIGNED_MS) &&
            hash_equal(&ledger->set_previous_hash, &ledger->previous_hash) &&
-           validators_find(&trust->validators, &value->node) != NULL &&
-           stellar_value_verify(value, &trust->network);
+           validators_have(&trust->validators, &value->node) && stellar_value_verify(value, &trust->network);
 }

@@ -16,24 +16,22 @@ static bool decode_key(const char *text, struct public_key *out)
 /* The organisation may have spaces: the key is the last word. */
 static enum err add_line(struct validators *validators, char *line, unsigned number, struct detail *detail)
 {
-    struct validator added = {0};
+    struct public_key added;
     line += strspn(line, " \t\r");
     if (*line == '\0' || *line == '#')
         return ERR_OK;
     for (size_t len = strlen(line); len > 0 && strchr(" \t\r", line[len - 1]) != NULL; len--)
         line[len - 1] = '\0';
     char *key = strrchr(line, ' ') != NULL ? strrchr(line, ' ') : strrchr(line, '\t');
-    const size_t named = key != NULL ? (size_t)(key - line) : 0;
-    if (named == 0 || named >= VALIDATOR_NAME_SIZE || !decode_key(key + 1, &added.key))
+    if (key == NULL || !decode_key(key + 1, &added))
         return detail_set(detail, ERR_CONFIG,
             "line %u is not an organisation and the public key (G...) of a validator", number);
-    if (validators_find(validators, &added.key) != NULL)
+    if (validators_have(validators, &added))
         return detail_set(detail, ERR_CONFIG, "line %u repeats key %s", number, key + 1);
     if (validators->count == VALIDATORS_MAX)
         return detail_set(detail, ERR_CONFIG, "there are more than %d validators", VALIDATORS_MAX);
-    memcpy(added.organisation, line, named);
-    validators->list = mem_grow(validators->list, validators->count + 1, sizeof validators->list[0]);
-    validators->list[validators->count++] = added;
+    validators->keys = mem_grow(validators->keys, validators->count + 1, sizeof validators->keys[0]);
+    validators->keys[validators->count++] = added;
     return ERR_OK;
 }
 
@@ -58,14 +56,14 @@ enum err validators_parse(struct bytes text, struct validators *out, struct deta
 
 void validators_free(struct validators *validators)
 {
-    free(validators->list);
+    free(validators->keys);
     *validators = (struct validators){0};
 }
 
-const struct validator *validators_find(const struct validators *validators, const struct public_key *key)
+bool validators_have(const struct validators *validators, const struct public_key *key)
 {
     for (size_t i = 0; i < validators->count; i++)
-        if (public_key_equal(&validators->list[i].key, key))
-            return &validators->list[i];
-    return NULL;
+        if (public_key_equal(&validators->keys[i], key))
+            return true;
+    return false;
 }

@@ -130,8 +130,8 @@ static void start(size_t count, bool signatures)
             .network = network,
             .ledger_ms = 1000};
     if (signatures) {
-        follow.trust.validators = (struct validators){NEW(struct validator), 1};
-        follow.trust.validators.list->key = built_validator();
+        follow.trust.validators = (struct validators){NEW(struct public_key), 1};
+        follow.trust.validators.keys[0] = built_validator();
     }
     latest = FIRST;
     struct built_ledger first = after(FIRST, &(struct served){.hash = {{1}}});
@@ -295,7 +295,7 @@ static void after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_wi
     void **state)
 {
     const struct public_key other = {{1}}, validator = built_validator();
-    follow.trust.validators.list->key = other;
+    follow.trust.validators.keys[0] = other;
     char address[ADDRESS_SIZE];
     address_encode(&validator, address);
     for (int i = 0; i <= FOLLOW_UNSIGNED_MAX; i++) {
@@ -307,7 +307,7 @@ static void after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_wi
     assert_non_null(strstr(detail.text, "no trusted validator has signed ledger 101"));
     assert_non_null(strstr(detail.text, address));
     assert_non_null(strstr(detail.text, "TRUSTED_VALIDATORS"));
-    follow.trust.validators.list->key = validator;
+    follow.trust.validators.keys[0] = validator;
     while (cursor.sequence < latest)
         commits();
 }

@@ -23,9 +23,10 @@ static void each_line_has_an_organisation_and_a_key(void **state)
     assert_int_equal(address_decode(A, &a), ERR_OK);
     assert_int_equal(parse("# nodes\n\n  Two words " A " \r\nB\t" B, &list), ERR_OK);
     assert_int_equal(list.count, 2);
-    assert_string_equal(validators_find(&list, &a)->organisation, "Two words");
-    assert_string_equal(list.list[1].organisation, "B");
-    assert_null(validators_find(&list, &other));
+    assert_true(validators_have(&list, &a));
+    assert_int_equal(address_decode(B, &a), ERR_OK);
+    assert_true(validators_have(&list, &a));
+    assert_false(validators_have(&list, &other));
 }
 
 static void a_line_that_is_wrong_is_named(void **state)
