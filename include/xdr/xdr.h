@@ -49,6 +49,10 @@ MUST_CHECK enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t l
 /* Validates one value of type and advances past it. *span (may be NULL) is its bytes. */
 MUST_CHECK enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *span);
 
+/* The same for an array of at most max values of type. *span (may be NULL) includes the count. */
+MUST_CHECK enum err xdr_take_array(
+    struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count, struct bytes *span);
+
 /* ERR_XDR_TRAILING when bytes are left. */
 MUST_CHECK enum err xdr_end(const struct xdr_reader *reader);
 

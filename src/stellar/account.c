@@ -69,14 +69,6 @@ static enum err read_reserves(struct xdr_reader *reader, uint32_t sub_entries, s
     return ERR_OK;
 }
 
-static enum err skip_signers(struct xdr_reader *reader, uint32_t count)
-{
-    enum err e = ERR_OK;
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
-        e = xdr_take(reader, XDR_Signer, NULL);
-    return e;
-}
-
 /* Fields after the reserves are not read. */
 static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
 {
@@ -93,8 +85,7 @@ static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
         (has_inflation_destination && (e = account_id_read(reader, &inflation_destination)) != ERR_OK) ||
         (e = xdr_u32(reader, &flags)) != ERR_OK || (e = xdr_take(reader, XDR_String32, NULL)) != ERR_OK ||
         (e = xdr_opaque(reader, thresholds, sizeof thresholds)) != ERR_OK ||
-        (e = xdr_count(reader, SIGNERS_MAX, &signers)) != ERR_OK ||
-        (e = skip_signers(reader, signers)) != ERR_OK)
+        (e = xdr_take_array(reader, XDR_Signer, SIGNERS_MAX, &signers, NULL)) != ERR_OK)
         return e;
     out->own_authority = master_key_rules(thresholds, signers);
     out->immutable = (flags & AUTH_IMMUTABLE_FLAG) != 0;

@@ -6,15 +6,6 @@
 #include "base/mem.h"
 #include "stellar/account.h"
 
-static void add(struct frozen_accounts *out, size_t *cap, const struct public_key *key)
-{
-    if (out->count == *cap) {
-        *cap = *cap == 0 ? 16 : *cap * 2;
-        out->keys = mem_grow(out->keys, *cap, sizeof out->keys[0]);
-    }
-    out->keys[out->count++] = *key;
-}
-
 /* An EncodedLedgerKey is the length of a LedgerKey and its bytes. Trust lines, contract data and contract
  * code can be frozen too; they are skipped. */
 static enum err read_key(struct xdr_reader *reader, struct public_key *key, bool *is_account)
@@ -37,25 +28,21 @@ static enum err read_key(struct xdr_reader *reader, struct public_key *key, bool
     return e != ERR_OK ? e : xdr_end(&inside);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return public_key_compare(a, b);
-}
-
 static enum err read_keys(struct xdr_reader *reader, struct frozen_accounts *out)
 {
     uint32_t count;
-    size_t cap = 0;
     enum err e = xdr_count(reader, UINT32_MAX, &count);
     for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
         struct public_key key;
         bool is_account = false;
         e = read_key(reader, &key, &is_account);
-        if (e == ERR_OK && is_account)
-            add(out, &cap, &key);
+        if (e != ERR_OK || !is_account)
+            continue;
+        out->keys = mem_grow(out->keys, out->count + 1, sizeof key);
+        out->keys[out->count++] = key;
     }
     if (out->count > 1)
-        qsort(out->keys, out->count, sizeof out->keys[0], compare);
+        qsort(out->keys, out->count, sizeof out->keys[0], public_key_compare);
     return e;
 }
 
@@ -85,7 +72,7 @@ void frozen_ledger_key(struct buf *out)
 bool frozen_has(const struct frozen_accounts *frozen, const struct public_key *key)
 {
     return frozen->count > 0 &&
-           bsearch(key, frozen->keys, frozen->count, sizeof frozen->keys[0], compare) != NULL;
+           bsearch(key, frozen->keys, frozen->count, sizeof frozen->keys[0], public_key_compare) != NULL;
 }
 
 void frozen_accounts_free(struct frozen_accounts *frozen)

@@ -13,25 +13,15 @@ struct pre_image {
     struct bytes value, events; /* an SCVal, and the array of events with its count */
 };
 
-static enum err take_events(struct xdr_reader *in, struct bytes *span)
-{
-    const uint8_t *start = in->at;
-    uint32_t count;
-    enum err e = xdr_count(in, UINT32_MAX, &count);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
-        e = xdr_take(in, XDR_ContractEvent, NULL);
-    *span = (struct bytes){start, (size_t)(in->at - start)};
-    return e;
-}
-
 /* V3 has both in SorobanTransactionMeta. */
 static enum err found_v3(struct bytes found, void *image)
 {
     struct pre_image *const out = image;
     struct xdr_reader in = xdr_reader(found);
+    uint32_t events;
     enum err e;
     if ((e = xdr_take(&in, XDR_SorobanTransactionMetaExt, NULL)) != ERR_OK ||
-        (e = take_events(&in, &out->events)) != ERR_OK)
+        (e = xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events, &out->events)) != ERR_OK)
         return e;
     return xdr_take(&in, XDR_ScVal, &out->value);
 }
@@ -39,12 +29,14 @@ static enum err found_v3(struct bytes found, void *image)
 /* V4 has the events in the OperationMetaV2 of the one operation (CAP-67), and the value as an option. */
 static enum err found_v4_operation(struct bytes found, void *image)
 {
+    struct pre_image *const out = image;
     struct xdr_reader in = xdr_reader(found);
+    uint32_t events;
     enum err e;
     if ((e = xdr_take(&in, XDR_ExtensionPoint, NULL)) != ERR_OK ||
         (e = xdr_take(&in, XDR_LedgerEntryChanges, NULL)) != ERR_OK)
         return e;
-    return take_events(&in, &((struct pre_image *)image)->events);
+    return xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events, &out->events);
 }
 
 static enum err found_v4(struct bytes found, void *image)

@@ -1,9 +1,86 @@
-/* Validates and searches values by the generated schema. No heap and no recursion, whatever comes. */
+/* Reads, validates and searches values by the generated schema. No heap and no recursion, whatever comes. */
 #include "xdr/xdr.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "schema.h"
+
+/* ---- primitives */
+
+struct xdr_reader xdr_reader(struct bytes bytes)
+{
+    static const uint8_t empty[1]; /* an empty view may have no address, and NULL + 0 is undefined */
+    const uint8_t *at = bytes.data == NULL ? empty : bytes.data;
+    return (struct xdr_reader){.at = at, .end = at + bytes.len};
+}
+
+static size_t left(const struct xdr_reader *reader)
+{
+    return (size_t)(reader->end - reader->at);
+}
+
+enum err xdr_u32(struct xdr_reader *reader, uint32_t *out)
+{
+    return xdr_count(reader, UINT32_MAX, out);
+}
+
+/* A signed integer may be written through its unsigned type (C17, 6.5). */
+enum err xdr_i32(struct xdr_reader *reader, int32_t *out)
+{
+    return xdr_u32(reader, (uint32_t *)out);
+}
+
+enum err xdr_u64(struct xdr_reader *reader, uint64_t *out)
+{
+    if (left(reader) < 8)
+        return ERR_XDR_TRUNCATED;
+    *out = be64_get(reader->at);
+    reader->at += 8;
+    return ERR_OK;
+}
+
+enum err xdr_i64(struct xdr_reader *reader, int64_t *out)
+{
+    return xdr_u64(reader, (uint64_t *)out);
+}
+
+enum err xdr_bool(struct xdr_reader *reader, bool *out)
+{
+    uint32_t value;
+    enum err e = xdr_count(reader, 1, &value);
+    if (e == ERR_OK)
+        *out = value == 1;
+    return e;
+}
+
+enum err xdr_count(struct xdr_reader *reader, uint32_t max, uint32_t *out)
+{
+    if (left(reader) < 4)
+        return ERR_XDR_TRUNCATED;
+    uint32_t count = be32_get(reader->at);
+    if (count > max)
+        return ERR_XDR_INVALID;
+    reader->at += 4;
+    *out = count;
+    return ERR_OK;
+}
+
+enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len)
+{
+    if (left(reader) < len)
+        return ERR_XDR_TRUNCATED;
+    memcpy(out, reader->at, len);
+    reader->at += len;
+    return ERR_OK;
+}
+
+enum err xdr_end(const struct xdr_reader *reader)
+{
+    return reader->at == reader->end ? ERR_OK : ERR_XDR_TRAILING;
+}
+
+/* ---- the walker */
 
 /* A value that is being read, or an array whose elements are. */
 struct frame {
@@ -30,11 +107,6 @@ static const struct xdr_arm *arm_of(const struct xdr_type_info *type, int32_t va
     return NULL;
 }
 
-static size_t left(const struct xdr_reader *in)
-{
-    return (size_t)(in->end - in->at);
-}
-
 static inline enum err skip(struct xdr_reader *in, uint64_t len)
 {
     if (left(in) < len)
@@ -43,22 +115,10 @@ static inline enum err skip(struct xdr_reader *in, uint64_t len)
     return ERR_OK;
 }
 
-/* Reads a count or length. Does not advance past it when it is above max. */
-static inline enum err length(struct xdr_reader *in, uint32_t max, uint32_t *out)
-{
-    if (left(in) < 4)
-        return ERR_XDR_TRUNCATED;
-    *out = be32_get(in->at);
-    if (*out > max)
-        return ERR_XDR_INVALID;
-    in->at += 4;
-    return ERR_OK;
-}
-
 static inline enum err opaque(struct xdr_reader *in, uint32_t max)
 {
     uint32_t len;
-    enum err e = length(in, max, &len);
+    enum err e = xdr_count(in, max, &len);
     if (e != ERR_OK)
         return e;
     uint32_t padding = -len & 3;
@@ -101,19 +161,19 @@ static inline enum err read_step(
             return skip(in, at->n);
         case XDR_OP_BOOL: {
             uint32_t value;
-            return length(in, 1, &value);
+            return xdr_count(in, 1, &value);
         }
         case XDR_OP_OPAQUE:
             return opaque(in, at->n);
         case XDR_OP_ARRAY:
-            e = length(in, at->n, count);
+            e = xdr_count(in, at->n, count);
             if (e != ERR_OK || xdr_types[at->type].plain_size == 0)
                 return e;
             e = skip(in, (uint64_t)*count * xdr_types[at->type].plain_size);
             *count = 0;
             return e;
         case XDR_OP_OPTION:
-            return length(in, 1, count);
+            return xdr_count(in, 1, count);
         case XDR_OP_UNION:
             if (places->of[at->type] == 0)
                 break;
@@ -191,6 +251,18 @@ enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *s
     return e;
 }
 
+enum err xdr_take_array(
+    struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count, struct bytes *span)
+{
+    const uint8_t *start = reader->at;
+    enum err e = xdr_count(reader, max, count);
+    for (uint32_t i = 0; e == ERR_OK && i < *count; i++)
+        e = xdr_take(reader, type, NULL);
+    if (e == ERR_OK && span != NULL)
+        *span = (struct bytes){start, (size_t)(reader->at - start)};
+    return e;
+}
+
 enum err xdr_search(
     struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count)
 {
@@ -232,4 +304,9 @@ const char *xdr_result_name(struct bytes result)
         step = arm->step;
     }
     return name;
+}
+
+const char *xdr_type_name(enum xdr_type type)
+{
+    return xdr_types[type].name;
 }
