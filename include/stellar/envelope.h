@@ -30,10 +30,12 @@ struct decorated_signature {
     struct bytes signature; /* at most 64 bytes */
 };
 
-/* A view: its spans point into the decoded bytes. For a fee bump, all fields are those of the inner
- * transaction. */
+/* A view: its spans point into the decoded bytes. For a fee bump, all fields but its own are those of the
+ * inner transaction. */
 struct envelope {
     enum envelope_form form;
+    struct bytes fee_bump;        /* XDR FeeBumpTransaction; empty unless it is one */
+    struct public_key fee_source; /* of it */
     struct public_key source;
     bool source_muxed;
     uint32_t fee_stroops;
@@ -55,6 +57,9 @@ struct envelope {
 
 /* The only error is ERR_INVALID_TRANSACTION_XDR, with detail. */
 MUST_CHECK enum err envelope_decode(struct bytes xdr, struct envelope *out, struct detail *detail);
+
+/* The same for a TransactionEnvelope that has been validated. Errors: those of xdr.h. */
+MUST_CHECK enum err envelope_read(struct bytes xdr, struct envelope *out);
 
 /* The same for an XDR Transaction without an envelope: form V1, no signatures. */
 MUST_CHECK enum err transaction_decode(struct bytes xdr, struct envelope *out, struct detail *detail);

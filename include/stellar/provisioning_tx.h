@@ -7,9 +7,8 @@
 
 #include "stellar/ids.h"
 
-#define PROVISIONING_ACCOUNTS_MAX                                                                            \
-    18 /* each signs, the source, and the distribution account: 20 signatures                                \
-        */
+/* Each signs, the source, and the distribution account: 20 signatures. */
+#define PROVISIONING_ACCOUNTS_MAX 18
 
 enum provisioning_kind {
     PROVISIONING_CREATION, /* per account: BeginSponsoring and CreateAccount with a balance of 0, whose source

@@ -139,7 +139,7 @@ static enum err add_source(const struct operation *operation, void *context)
 size_t authority_sources(const struct envelope *envelope, struct public_key out[static OPERATIONS_MAX])
 {
     struct sources sources = {out, 0};
-    return operation_each(envelope, add_source, &sources) == ERR_OK ? sources.count : 0;
+    return operation_each(envelope->operations, add_source, &sources) == ERR_OK ? sources.count : 0;
 }
 
 bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry,

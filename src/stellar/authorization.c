@@ -68,7 +68,7 @@ static enum err read_entries(const struct operation *operation, void *context)
 enum err authorization_read(const struct envelope *envelope, struct authorization *out)
 {
     *out = (struct authorization){.expires_ledger = UINT32_MAX};
-    return operation_each(envelope, read_entries, out);
+    return operation_each(envelope->operations, read_entries, out);
 }
 
 void authorization_address(struct bytes address, char out[static AUTHORIZATION_ADDRESS_SIZE])
@@ -123,7 +123,7 @@ bool authorization_natural_key(
 {
     struct buf call CLEANUP(buf_free) = {0};
     if (envelope->operation_count != 1 || !policy_invokes_for_entries(envelope) ||
-        operation_each(envelope, add_call, &call) != ERR_OK)
+        operation_each(envelope->operations, add_call, &call) != ERR_OK)
         return false;
     const struct bytes parts[] = {BYTES_OF(network->bytes), buf_bytes(&call)};
     *out = sha256_parts(parts, 2);

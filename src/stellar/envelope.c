@@ -35,12 +35,9 @@ static enum err read_optional_ledger_bounds(struct xdr_reader *in, struct precon
 
 static enum err read_extra_signers(struct xdr_reader *in, struct preconditions *out)
 {
-    const uint8_t *start = in->at;
-    enum err e = xdr_u32(in, &out->extra_signer_count);
-    for (uint32_t i = 0; e == ERR_OK && i < out->extra_signer_count; i++)
-        e = xdr_take(in, XDR_SignerKey, NULL);
-    if (e == ERR_OK && out->extra_signer_count != 0)
-        out->extra_signers = span_from(start, in);
+    enum err e = xdr_take_array(in, XDR_SignerKey, UINT32_MAX, &out->extra_signer_count, &out->extra_signers);
+    if (out->extra_signer_count == 0)
+        out->extra_signers = (struct bytes){0};
     return e;
 }
 
@@ -75,23 +72,11 @@ static enum err read_preconditions(struct xdr_reader *in, struct preconditions *
     }
 }
 
-static enum err read_operations(struct xdr_reader *in, struct envelope *out)
-{
-    const uint8_t *start = in->at;
-    enum err e = xdr_count(in, OPERATIONS_MAX, &out->operation_count);
-    for (uint32_t i = 0; e == ERR_OK && i < out->operation_count; i++)
-        e = xdr_take(in, XDR_Operation, NULL);
-    out->operations = span_from(start, in);
-    return e;
-}
-
 /* The LedgerFootprint that SorobanResources begins with. */
 static enum err read_footprint(struct bytes resources, struct envelope *out)
 {
     struct xdr_reader in = xdr_reader(resources);
-    enum err e = xdr_count(&in, UINT32_MAX, &out->read_only_count);
-    for (uint32_t i = 0; e == ERR_OK && i < out->read_only_count; i++)
-        e = xdr_take(&in, XDR_LedgerKey, NULL);
+    enum err e = xdr_take_array(&in, XDR_LedgerKey, UINT32_MAX, &out->read_only_count, NULL);
     return e != ERR_OK ? e : xdr_count(&in, UINT32_MAX, &out->read_write_count);
 }
 
@@ -114,7 +99,9 @@ static enum err read_tail(struct xdr_reader *in, struct envelope *out)
     const uint8_t *start = in->at;
     struct bytes memo;
     enum err e;
-    if ((e = xdr_take(in, XDR_Memo, &memo)) != ERR_OK || (e = read_operations(in, out)) != ERR_OK ||
+    if ((e = xdr_take(in, XDR_Memo, &memo)) != ERR_OK ||
+        (e = xdr_take_array(in, XDR_Operation, OPERATIONS_MAX, &out->operation_count, &out->operations)) !=
+            ERR_OK ||
         (e = read_ext(in, out)) != ERR_OK)
         return e;
     out->has_memo = be32_get(memo.data) != 0; /* 0: MEMO_NONE */
@@ -158,18 +145,26 @@ static enum err read_signatures(struct xdr_reader *in, struct envelope *out)
     return e;
 }
 
-/* Skips to the inner transaction. The whole fee bump was validated before. */
-static enum err read_fee_bump_head(struct xdr_reader *in)
+static enum err read_signed(struct xdr_reader *in, struct envelope *out)
 {
-    struct public_key fee_source;
+    enum err e = read_transaction(in, out);
+    return e != ERR_OK ? e : read_signatures(in, out);
+}
+
+/* The schema has one kind of inner transaction, and of ext. */
+static enum err read_fee_bump(struct xdr_reader *in, struct envelope *out)
+{
+    const uint8_t *start = in->at;
     bool muxed;
     int64_t fee_stroops;
-    uint32_t inner_type;
+    uint32_t inner_type, ext;
     enum err e;
-    if ((e = account_muxed_read(in, &fee_source, &muxed)) != ERR_OK ||
-        (e = xdr_i64(in, &fee_stroops)) != ERR_OK)
+    if ((e = account_muxed_read(in, &out->fee_source, &muxed)) != ERR_OK ||
+        (e = xdr_i64(in, &fee_stroops)) != ERR_OK || (e = xdr_u32(in, &inner_type)) != ERR_OK ||
+        (e = read_signed(in, out)) != ERR_OK || (e = xdr_u32(in, &ext)) != ERR_OK)
         return e;
-    return xdr_u32(in, &inner_type);
+    out->fee_bump = span_from(start, in);
+    return ERR_OK;
 }
 
 static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
@@ -181,21 +176,23 @@ static enum err read_envelope(struct xdr_reader *in, struct envelope *out)
     switch (type) {
     case ENVELOPE_TYPE_TX_V0:
         out->form = ENVELOPE_V0;
-        break;
+        return read_signed(in, out);
     case ENVELOPE_TYPE_TX:
         out->form = ENVELOPE_V1;
-        break;
+        return read_signed(in, out);
     case ENVELOPE_TYPE_TX_FEE_BUMP:
         out->form = ENVELOPE_FEE_BUMP;
-        if ((e = read_fee_bump_head(in)) != ERR_OK)
-            return e;
-        break;
+        return read_fee_bump(in, out);
     default:
         return ERR_XDR_UNKNOWN_ARM;
     }
-    if ((e = read_transaction(in, out)) != ERR_OK)
-        return e;
-    return read_signatures(in, out);
+}
+
+enum err envelope_read(struct bytes xdr, struct envelope *out)
+{
+    struct xdr_reader in = xdr_reader(xdr);
+    *out = (struct envelope){0};
+    return read_envelope(&in, out);
 }
 
 /* Validates the whole value before it is read, so that no read fails on malformed bytes and detail names the

@@ -8,10 +8,11 @@
 struct set_transaction {
     struct hash hash; /* of the envelope as submitted; first: see hash_compare */
     bool fee_bump;
-    struct public_key fee_source; /* of a fee bump */
+    struct public_key fee_source; /* of a fee bump; else source */
     struct public_key source;     /* of the inner transaction, as sequence and operations */
     int64_t sequence;
-    size_t first_operation, operation_count;
+    struct bytes operations; /* with their count */
+    uint32_t operation_count;
     bool has_result;
 };
 
@@ -19,8 +20,7 @@ struct set_transaction {
 struct ledger_set {
     struct set_transaction *list;
     size_t count, cap;
-    struct bytes *operations; /* of all transactions */
-    size_t operation_count, operation_cap;
+    size_t operation_count;    /* of all */
     struct hash hash;          /* what the header must name */
     struct hash previous_hash; /* the ledger on which the set was made */
     const struct network_id *network;

@@ -3,41 +3,12 @@
 
 #include "stellar/account.h"
 
+/* tests/unit/stellar/test_policy_property compares it with the schema. */
 enum operation_family operation_family(uint32_t kind)
 {
-    switch (kind) {
-    case CREATE_ACCOUNT:
-    case PAYMENT:
-    case PATH_PAYMENT_STRICT_RECEIVE:
-    case MANAGE_SELL_OFFER:
-    case CREATE_PASSIVE_SELL_OFFER:
-    case SET_OPTIONS:
-    case CHANGE_TRUST:
-    case ALLOW_TRUST:
-    case ACCOUNT_MERGE:
-    case INFLATION:
-    case MANAGE_DATA:
-    case BUMP_SEQUENCE:
-    case MANAGE_BUY_OFFER:
-    case PATH_PAYMENT_STRICT_SEND:
-    case CREATE_CLAIMABLE_BALANCE:
-    case CLAIM_CLAIMABLE_BALANCE:
-    case BEGIN_SPONSORING_FUTURE_RESERVES:
-    case END_SPONSORING_FUTURE_RESERVES:
-    case REVOKE_SPONSORSHIP:
-    case CLAWBACK:
-    case CLAWBACK_CLAIMABLE_BALANCE:
-    case SET_TRUST_LINE_FLAGS:
-    case LIQUIDITY_POOL_DEPOSIT:
-    case LIQUIDITY_POOL_WITHDRAW:
-        return OPERATION_CLASSIC;
-    case INVOKE_HOST_FUNCTION:
-    case EXTEND_FOOTPRINT_TTL:
-    case RESTORE_FOOTPRINT:
-        return OPERATION_SOROBAN;
-    default:
-        return OPERATION_UNKNOWN;
-    }
+    return kind < INVOKE_HOST_FUNCTION ? OPERATION_CLASSIC
+           : kind <= RESTORE_FOOTPRINT ? OPERATION_SOROBAN
+                                       : OPERATION_UNKNOWN;
 }
 
 enum err operation_head_read(struct xdr_reader *in, struct operation *out)
@@ -58,9 +29,9 @@ static enum err read_operation(struct xdr_reader *in, struct operation *out)
     return operation_head_read(&inside, out);
 }
 
-enum err operation_each(const struct envelope *envelope, operation_visit visit, void *context)
+enum err operation_each(struct bytes operations, operation_visit visit, void *context)
 {
-    struct xdr_reader in = xdr_reader(envelope->operations);
+    struct xdr_reader in = xdr_reader(operations);
     uint32_t count;
     enum err e = xdr_count(&in, OPERATIONS_MAX, &count);
     for (uint32_t i = 0; e == ERR_OK && i < count; i++) {

@@ -90,7 +90,7 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     /* More than 100 do not decode. */
     if (envelope->operation_count == 0)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
-    if ((e = operation_each(envelope, check_operation, &check)) != ERR_OK ||
+    if ((e = operation_each(envelope->operations, check_operation, &check)) != ERR_OK ||
         (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK ||
         (e = check_size(envelope, detail)) != ERR_OK)
         return e;
@@ -109,14 +109,15 @@ static enum err read_first(const struct operation *operation, void *context)
 bool policy_invokes(const struct envelope *envelope)
 {
     struct operation first = {0};
-    return operation_each(envelope, read_first, &first) == ERR_OK && first.kind == INVOKE_HOST_FUNCTION;
+    return operation_each(envelope->operations, read_first, &first) == ERR_OK &&
+           first.kind == INVOKE_HOST_FUNCTION;
 }
 
 bool policy_invokes_for_entries(const struct envelope *envelope)
 {
     struct operation first = {0};
-    return operation_each(envelope, read_first, &first) == ERR_OK && first.kind == INVOKE_HOST_FUNCTION &&
-           !first.has_source;
+    return operation_each(envelope->operations, read_first, &first) == ERR_OK &&
+           first.kind == INVOKE_HOST_FUNCTION && !first.has_source;
 }
 
 void policy_invoked_contract(const struct envelope *envelope, char out[static ADDRESS_SIZE])
@@ -125,7 +126,8 @@ void policy_invoked_contract(const struct envelope *envelope, char out[static AD
     struct public_key contract;
     uint32_t function, address;
     out[0] = '\0';
-    if (envelope->operation_count != 1 || operation_each(envelope, read_first, &first) != ERR_OK ||
+    if (envelope->operation_count != 1 ||
+        operation_each(envelope->operations, read_first, &first) != ERR_OK ||
         first.kind != INVOKE_HOST_FUNCTION)
         return;
     struct xdr_reader in = xdr_reader(first.span);
@@ -160,7 +162,7 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
     const char *role = public_key_equal(account, &limits->distribution) ? "the distribution" : "a channel";
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    if (operation_each(envelope, find_use, &use) == ERR_FORBIDDEN_SIGNER)
+    if (operation_each(envelope->operations, find_use, &use) == ERR_FORBIDDEN_SIGNER)
         return detail_set(detail, ERR_FORBIDDEN_SIGNER,
             "operations[%" PRIu32 "] needs, or gives, the authority of %s account (%s). Use another account.",
             use.operation, role, address);

@@ -81,7 +81,7 @@ static void every_operation_has_an_explicit_source(void **state)
         size_t count = 0;
         provisioning_tx_build(&provisioning, &transaction);
         assert_int_equal(transaction_decode(buf_bytes(&transaction), &view, NULL), ERR_OK);
-        assert_int_equal(operation_each(&view, expect_source, &count), ERR_OK);
+        assert_int_equal(operation_each(view.operations, expect_source, &count), ERR_OK);
         assert_int_equal(count, operations[kind]);
     }
 }
