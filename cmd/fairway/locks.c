@@ -33,70 +33,66 @@ static void print_ms(const char *before, int64_t ms, const char *after)
         printf("%s%" PRId64 ".%" PRId64 " s%s", before, ms / 1000, ms % 1000 / 100, after);
 }
 
-static void print_session(const struct lock_session *session)
+static void print_session(const struct db_rows *rows, size_t row, int column)
 {
-    if (session->pid == 0) {
+    const char *wait = db_text(rows, row, column + LOCKS_WAIT);
+    if (db_i32(rows, row, column + LOCKS_PID) == 0) {
         fputs("a prepared transaction", stdout);
         return;
     }
-    printf("%" PRId32 " \"%s\" (%s, %s): %s", session->pid, session->name, session->user, session->client,
-        session->state);
-    if (session->wait[0] != '\0')
-        printf(", waits for %s", session->wait);
-    print_ms(", in a transaction for ", session->transaction_ms, "");
-    printf("\n      %s", session->query);
+    printf("%" PRId32 " \"%s\" (%s, %s): %s", db_i32(rows, row, column + LOCKS_PID),
+        db_text(rows, row, column + LOCKS_NAME), db_text(rows, row, column + LOCKS_USER),
+        db_text(rows, row, column + LOCKS_CLIENT), db_text(rows, row, column + LOCKS_STATE));
+    if (wait[0] != '\0')
+        printf(", waits for %s", wait);
+    print_ms(", in a transaction for ", db_i64(rows, row, column + LOCKS_TRANSACTION_MS), "");
+    printf("\n      %s", db_text(rows, row, column + LOCKS_QUERY));
 }
 
 /* Returns whether any wait is longer than the lock_timeout of fairway's sessions. */
-static bool print_waits(const struct locks_report *report)
+static bool print_waits(const struct db_rows *waits)
 {
     bool too_long = false;
-    if (report->wait_count == 0)
-        puts("Blocked: no session waits for a lock.");
-    else
-        puts("Blocked:");
-    for (size_t i = 0; i < report->wait_count; i++) {
-        const struct lock_wait *wait = &report->waits[i];
-        print_ms("  for ", wait->waited_ms, ": ");
-        printf("%s\n    waiter:  ", wait->lock);
-        print_session(&wait->waiter);
+    puts(db_count(waits) == 0 ? "Blocked: no session waits for a lock." : "Blocked:");
+    for (size_t i = 0; i < db_count_at_most(waits, LOCKS_MAX); i++) {
+        const int64_t waited_ms = db_i64(waits, i, 2 * LOCKS_SESSION);
+        print_ms("  for ", waited_ms, ": ");
+        printf("%s\n    waiter:  ", db_text(waits, i, 2 * LOCKS_SESSION + 1));
+        print_session(waits, i, 0);
         printf("\n    blocker: ");
-        print_session(&wait->blocker);
+        print_session(waits, i, LOCKS_SESSION);
         putchar('\n');
-        too_long |= wait->waited_ms > DB_LOCK_MS;
+        too_long |= waited_ms > DB_LOCK_MS;
     }
     return too_long;
 }
 
-static void print_holders(const struct locks_report *report)
+static void print_holders(const struct db_rows *holders)
 {
-    if (report->holder_count == 0)
-        puts("Advisory locks of fairway: none is held.");
-    else
-        puts("Advisory locks of fairway:");
-    for (size_t i = 0; i < report->holder_count; i++) {
-        const struct lock_holder *holder = &report->holders[i];
-        printf("  %s (%s): ", holder->lock, holder->mode);
-        print_session(&holder->session);
+    puts(db_count(holders) == 0 ? "Advisory locks of fairway: none is held." : "Advisory locks of fairway:");
+    for (size_t i = 0; i < db_count_at_most(holders, LOCKS_MAX); i++) {
+        printf("  %s (%s): ", db_text(holders, i, 0), db_text(holders, i, 1));
+        print_session(holders, i, 2);
         putchar('\n');
     }
 }
 
-static void print_pins(const struct locks_report *report)
+static void print_pins(const struct db_rows *pins)
 {
     size_t old = 0;
-    for (size_t i = 0; i < report->pin_count; i++) {
-        const struct lock_pin *pin = &report->pins[i];
-        if (pin->age_ms >= 0 && pin->age_ms < PIN_OLD_MS)
+    for (size_t i = 0; i < db_count_at_most(pins, LOCKS_MAX); i++) {
+        const char *name = db_text(pins, i, 1);
+        const int64_t age_ms = db_i64(pins, i, 2);
+        if (age_ms >= 0 && age_ms < PIN_OLD_MS)
             continue;
         if (old++ == 0)
             puts("Old snapshots, which prevent vacuum from removing dead rows:");
-        printf("  %s%s%s", pin->what, pin->name[0] != '\0' ? " " : "", pin->name);
-        print_ms(" for ", pin->age_ms, "");
-        printf(", %" PRId64 " transactions begun since", pin->age_transactions);
-        if (pin->session.pid != 0) {
+        printf("  %s%s%s", db_text(pins, i, 0), name[0] != '\0' ? " " : "", name);
+        print_ms(" for ", age_ms, "");
+        printf(", %" PRId64 " transactions begun since", db_i64(pins, i, 3));
+        if (db_i32(pins, i, 4 + LOCKS_PID) != 0) {
             fputs(": ", stdout);
-            print_session(&pin->session);
+            print_session(pins, i, 4);
         }
         putchar('\n');
     }
@@ -107,18 +103,17 @@ static void print_pins(const struct locks_report *report)
 static enum err show(struct db *db, int *code, struct detail *detail)
 {
     struct lock_name names[LOCK_NAMES_MAX];
-    struct locks_report *report AUTO_FREE = NEW(struct locks_report);
-    size_t named = name_locks(db, names);
-    enum err e = locks_read(db, names, named, report, detail);
+    struct locks_report report CLEANUP(locks_report_free) = {0};
+    enum err e = locks_read(db, names, name_locks(db, names), &report, detail);
     if (e != ERR_OK)
         return e;
-    *code = print_waits(report) ? 1 : EX_OK;
-    print_holders(report);
-    print_pins(report);
-    if (report->hidden > 0)
+    *code = print_waits(report.waits) ? 1 : EX_OK;
+    print_holders(report.holders);
+    print_pins(report.pins);
+    if (db_i64(report.hidden, 0, 0) > 0)
         printf("Hidden: the statements of %" PRId64
                " sessions of other roles (GRANT pg_read_all_stats to see them).\n",
-            report->hidden);
+            db_i64(report.hidden, 0, 0));
     return ERR_OK;
 }
 

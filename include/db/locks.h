@@ -10,43 +10,26 @@
 
 #define LOCKS_MAX 100
 
-struct lock_session {
-    int32_t pid; /* 0: a prepared transaction */
-    char name[64], user[64], client[64];
-    char state[40];  /* "active", "idle in transaction", ...; "hidden" without the privilege to see it */
-    char wait[64];   /* "Lock:transactionid"; "" when it does not wait */
-    char query[100]; /* the current or last one, cut to fit */
-    int64_t transaction_ms; /* how long its transaction has been open; -1: none, or hidden */
-};
-
-/* A session that waits for a lock; one entry for each session that blocks it. */
-struct lock_wait {
-    struct lock_session waiter, blocker;
-    int64_t waited_ms;
-    char lock[128]; /* "row of fairway.cursor (ShareLock)" */
-};
-
-struct lock_holder {
-    char lock[32]; /* name of a struct lock_name */
-    char mode[32];
-    struct lock_session session;
-};
-
-/* What keeps vacuum from removing dead rows. */
-struct lock_pin {
-    char what[32]; /* "session", "standby", "prepared transaction", "replication slot" */
-    char name[64]; /* of the last two */
-    struct lock_session session;
-    int64_t age_ms;           /* of its transaction; -1: unknown, or hidden */
-    int64_t age_transactions; /* transactions begun since */
+/* The columns of a session: text, but for the first and the last one. */
+enum {
+    LOCKS_PID, /* int4; 0: a prepared transaction */
+    LOCKS_NAME,
+    LOCKS_USER,
+    LOCKS_CLIENT,
+    LOCKS_STATE,          /* "active", "idle in transaction", ...; "hidden" without the privilege to see it */
+    LOCKS_WAIT,           /* "Lock:transactionid"; "" when it does not wait */
+    LOCKS_QUERY,          /* the current or last one, cut to fit */
+    LOCKS_TRANSACTION_MS, /* int8: how long its transaction has been open; -1: none, or hidden */
+    LOCKS_SESSION         /* how many columns */
 };
 
 /*
  * A subquery of SQL: what keeps vacuum from removing dead rows of this database, without this session.
- * Columns: what, name and pid as in struct lock_pin; begun, when its transaction began (NULL: unknown or
- * hidden); age, in transactions; is_writer: it has a transaction id of that age, which other snapshots also
- * have to consider. backend_xmin and backend_xid are shown to every role; VACUUM's own snapshot keeps
- * nothing. A standby without a replication slot is shown by its sender, which belongs to no database.
+ * Columns: what ("session", "standby", "prepared transaction", "replication slot"); name, of the last two;
+ * pid; begun, when its transaction began (NULL: unknown or hidden); age, in transactions; is_writer: it has a
+ * transaction id of that age, which other snapshots also have to consider. backend_xmin and backend_xid are
+ * shown to every role; VACUUM's own snapshot keeps nothing. A standby without a replication slot is shown by
+ * its sender, which belongs to no database.
  */
 #define LOCKS_PINS_SQL                                                                                       \
     "(SELECT CASE WHEN a.datid IS NULL THEN 'standby' ELSE 'session' END AS what, '' AS name, a.pid,"        \
@@ -62,14 +45,19 @@ struct lock_pin {
     "   FROM pg_replication_slots r WHERE r.xmin IS NOT NULL)"
 
 struct locks_report {
-    struct lock_wait waits[LOCKS_MAX];
-    size_t wait_count;
-    struct lock_holder holders[LOCKS_MAX];
-    size_t holder_count;
-    struct lock_pin pins[LOCKS_MAX]; /* the oldest first */
-    size_t pin_count;
-    int64_t hidden; /* how many sessions of other roles show only their process id */
+    /* Sessions that wait for a lock, a row for each that blocks one: the columns of both; int8, ms of
+     * waiting; the lock, "row of fairway.cursor (ShareLock)". */
+    struct db_rows *waits;
+    /* Name and mode of each lock; the session that holds it. */
+    struct db_rows *holders;
+    /* What keeps vacuum from removing dead rows, the oldest first: what it is, and its name, as in
+     * LOCKS_PINS_SQL; int8, ms of its transaction, -1: unknown, or hidden; int8, transactions begun since;
+     * the session. */
+    struct db_rows *pins;
+    /* int8: how many sessions of other roles show only their process id. */
+    struct db_rows *hidden;
 };
+void locks_report_free(struct locks_report *report);
 
 /* An advisory lock, and its name in the report. */
 struct lock_name {
@@ -78,8 +66,8 @@ struct lock_name {
     int64_t number;
 };
 
-/* Reads at most LOCKS_MAX entries of each kind; of advisory locks, those in names. Needs only the privilege
- * CONNECT; hidden counts the sessions that it may not see. */
+/* Reads at most LOCKS_MAX rows of each kind; of advisory locks, those in names. Needs only the privilege
+ * CONNECT. The caller frees *out, also after an error. */
 MUST_CHECK enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
     struct locks_report *out, struct detail *detail);
 

@@ -1,12 +1,10 @@
 /* What `fairway locks` shows. It reads views, and never takes a lock or ends a session. */
 #include "db/locks.h"
 
-#include <stdio.h>
-
 #include "base/mem.h"
 
-/* The columns of a session, in the order of read_session. In the views they are NULL for sessions of
- * other roles, unless this role has pg_read_all_stats. */
+/* The columns of a session, in the order of LOCKS_PID and what follows. In the views they are NULL for
+ * sessions of other roles, unless this role has pg_read_all_stats. */
 #define SESSION(s)                                                                                           \
     " coalesce(" s ".pid, 0), coalesce(nullif(" s ".application_name, ''), " s ".backend_type, ''),"         \
     " coalesce(" s ".usename::text, ''),"                                                                    \
@@ -14,7 +12,6 @@
     " coalesce(" s ".state, 'hidden'), coalesce(" s ".wait_event_type || ':' || " s ".wait_event, ''),"      \
     " left(regexp_replace(coalesce(" s ".query, ''), '\\s+', ' ', 'g'), 90),"                                \
     " coalesce(floor(1000 * extract(epoch FROM clock_timestamp() - " s ".xact_start)), -1)::int8"
-#define SESSION_COLUMNS 8
 
 /*
  * pg_locks shows a wait for a row as a wait for the transaction that has changed the row. The tuple lock that
@@ -57,50 +54,13 @@ static const char sql_pins[] =
 static const char sql_hidden[] =
     "SELECT count(*) FROM pg_stat_activity a WHERE a.query = '<insufficient privilege>'";
 
-static void copy(char *out, size_t size, const struct db_rows *rows, size_t row, int column)
+void locks_report_free(struct locks_report *report)
 {
-    const char *text = db_text(rows, row, column);
-    snprintf(out, size, "%s", text != NULL ? text : "");
-}
-#define COPY(field, rows, row, column) copy((field), sizeof(field), (rows), (row), (column))
-
-static void read_session(const struct db_rows *rows, size_t row, int column, struct lock_session *out)
-{
-    out->pid = db_i32(rows, row, column);
-    COPY(out->name, rows, row, column + 1);
-    COPY(out->user, rows, row, column + 2);
-    COPY(out->client, rows, row, column + 3);
-    COPY(out->state, rows, row, column + 4);
-    COPY(out->wait, rows, row, column + 5);
-    COPY(out->query, rows, row, column + 6);
-    out->transaction_ms = db_i64(rows, row, column + 7);
-}
-
-static void read_report(struct db_rows *const rows[], struct locks_report *out)
-{
-    const struct db_rows *waits = rows[0], *holders = rows[1], *pins = rows[2];
-    for (size_t i = 0; i < db_count_at_most(waits, LOCKS_MAX); i++) {
-        struct lock_wait *wait = &out->waits[out->wait_count++];
-        read_session(waits, i, 0, &wait->waiter);
-        read_session(waits, i, SESSION_COLUMNS, &wait->blocker);
-        wait->waited_ms = db_i64(waits, i, 2 * SESSION_COLUMNS);
-        COPY(wait->lock, waits, i, 2 * SESSION_COLUMNS + 1);
-    }
-    for (size_t i = 0; i < db_count_at_most(holders, LOCKS_MAX); i++) {
-        struct lock_holder *holder = &out->holders[out->holder_count++];
-        COPY(holder->lock, holders, i, 0);
-        COPY(holder->mode, holders, i, 1);
-        read_session(holders, i, 2, &holder->session);
-    }
-    for (size_t i = 0; i < db_count_at_most(pins, LOCKS_MAX); i++) {
-        struct lock_pin *pin = &out->pins[out->pin_count++];
-        COPY(pin->what, pins, i, 0);
-        COPY(pin->name, pins, i, 1);
-        pin->age_ms = db_i64(pins, i, 2);
-        pin->age_transactions = db_i64(pins, i, 3);
-        read_session(pins, i, 4, &pin->session);
-    }
-    out->hidden = db_i64(rows[3], 0, 0);
+    db_rows_free(report->waits);
+    db_rows_free(report->holders);
+    db_rows_free(report->pins);
+    db_rows_free(report->hidden);
+    *report = (struct locks_report){0};
 }
 
 enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
@@ -121,10 +81,8 @@ enum err locks_read(struct db *db, const struct lock_name names[], size_t name_c
         DB_SQL(sql_pins, DB_I64(LOCKS_MAX)),
         DB_SQL0(sql_hidden),
     };
-    AUTO_ROWS_OF(rows, statements);
-    *out = (struct locks_report){0};
+    struct db_rows *rows[ARRAY_LEN(statements)];
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    if (e == ERR_OK)
-        read_report(rows, out);
+    *out = (struct locks_report){rows[0], rows[1], rows[2], rows[3]};
     return e;
 }

@@ -17,6 +17,10 @@ static struct db *db;
 static struct detail detail;
 static struct locks_report report;
 
+#define BLOCKER LOCKS_SESSION /* columns of a wait */
+#define WAITED_MS (2 * LOCKS_SESSION)
+#define LOCK (WAITED_MS + 1)
+
 static int open_database(void **state)
 {
     database = test_db_new(TEST_DB_MIGRATED);
@@ -28,6 +32,7 @@ static int open_database(void **state)
 
 static int close_database(void **state)
 {
+    locks_report_free(&report);
     db_free(db);
     test_db_drop(&database);
     return 0;
@@ -66,9 +71,15 @@ static void *wait_for_row(void *context)
     return NULL;
 }
 
+static void read_names(struct db *reader, const struct lock_name names[], size_t count)
+{
+    locks_report_free(&report);
+    assert_int_equal(locks_read(reader, names, count, &report, &detail), ERR_OK);
+}
+
 static void read_with(struct db *reader)
 {
-    assert_int_equal(locks_read(reader, NULL, 0, &report, &detail), ERR_OK);
+    read_names(reader, NULL, 0);
 }
 
 /* Waits, for at most 10 s, until this many sessions wait for a lock. */
@@ -77,16 +88,16 @@ static void await_waits(struct db *reader, size_t count)
     int64_t deadline_ms = clock_ms() + slower(10000);
     do
         read_with(reader);
-    while (report.wait_count < count && clock_ms() < deadline_ms);
-    assert_int_equal(report.wait_count, count);
+    while (db_count(report.waits) < count && clock_ms() < deadline_ms);
+    assert_int_equal(db_count(report.waits), count);
 }
 
 static void an_idle_database_has_an_empty_report(void **state)
 {
     read_with(db);
-    assert_int_equal(report.wait_count, 0);
-    assert_int_equal(report.holder_count, 0);
-    assert_int_equal(report.hidden, 0);
+    assert_int_equal(db_count(report.waits), 0);
+    assert_int_equal(db_count(report.holders), 0);
+    assert_int_equal(db_i64(report.hidden, 0, 0), 0);
 }
 
 static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
@@ -99,21 +110,21 @@ static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
     await_waits(db, 1);
     clock_sleep_ms(300);
     read_with(db);
-    const struct lock_wait *wait = &report.waits[0];
-    assert_string_equal(wait->waiter.name, "waiter");
-    assert_string_equal(wait->waiter.state, "active");
-    assert_string_equal(wait->waiter.wait, "Lock:transactionid");
-    assert_string_equal(wait->waiter.query, sql_row);
-    assert_string_equal(wait->blocker.name, "holder");
-    assert_string_equal(wait->blocker.state, "idle in transaction");
-    assert_string_equal(wait->lock, "row of fairway.cursor (ShareLock)");
-    assert_in_range(wait->waited_ms, 300, 20000);
-    assert_in_range(wait->blocker.transaction_ms, 300, 20000);
+    const struct db_rows *waits = report.waits;
+    assert_string_equal(db_text(waits, 0, LOCKS_NAME), "waiter");
+    assert_string_equal(db_text(waits, 0, LOCKS_STATE), "active");
+    assert_string_equal(db_text(waits, 0, LOCKS_WAIT), "Lock:transactionid");
+    assert_string_equal(db_text(waits, 0, LOCKS_QUERY), sql_row);
+    assert_string_equal(db_text(waits, 0, BLOCKER + LOCKS_NAME), "holder");
+    assert_string_equal(db_text(waits, 0, BLOCKER + LOCKS_STATE), "idle in transaction");
+    assert_string_equal(db_text(waits, 0, LOCK), "row of fairway.cursor (ShareLock)");
+    assert_in_range(db_i64(waits, 0, WAITED_MS), 300, 20000);
+    assert_in_range(db_i64(waits, 0, BLOCKER + LOCKS_TRANSACTION_MS), 300, 20000);
     db_rollback(holder);
     pthread_join(thread, &failed);
     assert_null(failed);
     read_with(db);
-    assert_int_equal(report.wait_count, 0);
+    assert_int_equal(db_count(report.waits), 0);
     db_free(holder);
     db_free(waiter);
 }
@@ -128,8 +139,8 @@ static void a_table_lock_shows_its_table_and_each_waiter(void **state)
         await_waits(db, i + 1);
     }
     for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(report.waits[i].lock, "relation fairway.cursor (RowShareLock)");
-        assert_string_equal(report.waits[i].blocker.name, "holder");
+        assert_string_equal(db_text(report.waits, i, LOCK), "relation fairway.cursor (RowShareLock)");
+        assert_string_equal(db_text(report.waits, i, BLOCKER + LOCKS_NAME), "holder");
     }
     db_rollback(holder);
     for (size_t i = 0; i < 2; i++) {
@@ -152,30 +163,32 @@ static void holders_of_advisory_locks_are_shown_with_the_lock_names(void **state
     run(leader, DB_SQL("SELECT pg_try_advisory_lock($1)", DB_I64(names[0].number)));
     run(leader, DB_SQL0("SELECT pg_try_advisory_lock(7)")); /* a lock without a name */
     begin(grant, DB_SQL0("SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))"));
-    assert_int_equal(locks_read(db, names, ARRAY_LEN(names), &report, &detail), ERR_OK);
-    assert_int_equal(report.holder_count, 2);
-    assert_string_equal(report.holders[0].lock, "grants");
-    assert_string_equal(report.holders[0].mode, "ShareLock");
-    assert_string_equal(report.holders[0].session.name, "fairway grant");
-    assert_string_equal(report.holders[1].lock, "leader");
-    assert_string_equal(report.holders[1].session.name, "fairway ingest");
+    read_names(db, names, ARRAY_LEN(names));
+    assert_int_equal(db_count(report.holders), 2);
+    assert_string_equal(db_text(report.holders, 0, 0), "grants");
+    assert_string_equal(db_text(report.holders, 0, 1), "ShareLock");
+    assert_string_equal(db_text(report.holders, 0, 2 + LOCKS_NAME), "fairway grant");
+    assert_string_equal(db_text(report.holders, 1, 0), "leader");
+    assert_string_equal(db_text(report.holders, 1, 2 + LOCKS_NAME), "fairway ingest");
     db_free(leader);
     db_free(grant);
 }
 
-static const struct lock_pin *pin_of(const char *name)
+/* The row of report.pins; as many as it has: none. */
+static size_t pin_of(const char *name)
 {
-    for (size_t i = 0; i < report.pin_count; i++)
-        if (strcmp(report.pins[i].session.name, name) == 0 || strcmp(report.pins[i].name, name) == 0)
-            return &report.pins[i];
-    return NULL;
+    size_t i = 0;
+    while (i < db_count(report.pins) && strcmp(db_text(report.pins, i, 4 + LOCKS_NAME), name) != 0 &&
+           strcmp(db_text(report.pins, i, 1), name) != 0)
+        i++;
+    return i;
 }
 
 static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
 {
     struct db *old = session("report that runs all night");
     read_with(db);
-    assert_null(pin_of("report that runs all night"));
+    assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
     test_db_execf(&database, "SELECT 1");
     begin(old, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
     run(old, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"));
@@ -183,14 +196,14 @@ static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
         test_db_exec(&database, "UPDATE fairway.cursor SET term = term + 1");
     clock_sleep_ms(200);
     read_with(db);
-    const struct lock_pin *pin = pin_of("report that runs all night");
-    assert_non_null(pin);
-    assert_string_equal(pin->what, "session");
-    assert_in_range(pin->age_ms, 200, 20000);
-    assert_true(pin->age_transactions >= 3);
+    const size_t pin = pin_of("report that runs all night");
+    assert_true(pin < db_count(report.pins));
+    assert_string_equal(db_text(report.pins, pin, 0), "session");
+    assert_in_range(db_i64(report.pins, pin, 2), 200, 20000);
+    assert_true(db_i64(report.pins, pin, 3) >= 3);
     db_rollback(old);
     read_with(db);
-    assert_null(pin_of("report that runs all night"));
+    assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
     db_free(old);
 }
 
@@ -206,9 +219,9 @@ static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **s
     begin(holder, DB_SQL0(sql_row));
     assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
     await_waits(little, 1);
-    assert_string_equal(report.waits[0].blocker.name, "holder");
-    assert_string_equal(report.waits[0].blocker.state, "hidden");
-    assert_true(report.hidden >= 2);
+    assert_string_equal(db_text(report.waits, 0, BLOCKER + LOCKS_NAME), "holder");
+    assert_string_equal(db_text(report.waits, 0, BLOCKER + LOCKS_STATE), "hidden");
+    assert_true(db_i64(report.hidden, 0, 0) >= 2);
     db_rollback(holder);
     pthread_join(thread, NULL);
     db_free(holder);
@@ -228,11 +241,11 @@ static void a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot(void
     db_free(holder);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
     await_waits(db, 1);
-    assert_int_equal(report.waits[0].blocker.pid, 0);
-    assert_string_equal(report.waits[0].waiter.name, "waiter");
-    const struct lock_pin *pin = pin_of("forgotten");
-    assert_non_null(pin);
-    assert_string_equal(pin->what, "prepared transaction");
+    assert_int_equal(db_i32(report.waits, 0, BLOCKER + LOCKS_PID), 0);
+    assert_string_equal(db_text(report.waits, 0, LOCKS_NAME), "waiter");
+    const size_t pin = pin_of("forgotten");
+    assert_true(pin < db_count(report.pins));
+    assert_string_equal(db_text(report.pins, pin, 0), "prepared transaction");
     run(db, DB_SQL0("ROLLBACK PREPARED 'forgotten'"));
     void *failed;
     pthread_join(thread, &failed);
@@ -298,7 +311,7 @@ static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void 
     assert_string_equal(found.user, "superuser");
     assert_true(found.pid > 0);
     read_with(role); /* fairway locks shows it too */
-    assert_non_null(pin_of("a long report"));
+    assert_true(pin_of("a long report") < db_count(report.pins));
     db_rollback(old);
     assert_in_range(oldest(role).age_s, 300, 320);
     db_rollback(later);
