@@ -2,33 +2,28 @@
  */
 #include "db/server.h"
 
-#include <ctype.h>
 #include <libpq-fe.h>
 #include <string.h>
 
-#define STATE_LEN 5
+#include "base/mem.h"
 
-/* Returns the last word of a line such as "FATAL:  28P01" when it has the form of an SQLSTATE, else NULL. */
-static const char *line_state(const char *line, size_t len)
-{
-    if (len <= STATE_LEN || line[len - STATE_LEN - 1] != ' ')
-        return NULL;
-    const char *state = line + len - STATE_LEN;
-    for (size_t i = 0; i < STATE_LEN; i++)
-        if (!isupper((unsigned char)state[i]) && !isdigit((unsigned char)state[i]))
-            return NULL;
-    return state;
-}
+static const struct {
+    const char *state, *reason; /* of the SQLSTATE, in words for the operator */
+} refusals[] = {
+    {"28P01", "the server refuses the password (SQLSTATE 28P01)"},
+    {"28000", "the server does not admit this user (SQLSTATE 28000: role or pg_hba.conf)"},
+    {"3D000", "the server has no such database (SQLSTATE 3D000): CREATE DATABASE first"},
+};
 
-/* The reason, in words for the operator; NULL when the SQLSTATE is another. */
-static const char *refusal(const char *state)
+/* Of a line such as "FATAL:  28P01"; NULL: it does not end with such a state. */
+static const char *refusal(const char *line, size_t len)
 {
-    if (strncmp(state, "28P01", STATE_LEN) == 0)
-        return "the server refuses the password (SQLSTATE 28P01)";
-    if (strncmp(state, "28", 2) == 0)
-        return "the server does not admit this user (SQLSTATE 28000: role or pg_hba.conf)";
-    if (strncmp(state, "3D000", STATE_LEN) == 0)
-        return "the server has no such database (SQLSTATE 3D000): CREATE DATABASE first";
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        const size_t state = strlen(refusals[i].state);
+        if (len > state && line[len - state - 1] == ' ' &&
+            memcmp(line + len - state, refusals[i].state, state) == 0)
+            return refusals[i].reason;
+    }
     return NULL;
 }
 
@@ -37,14 +32,10 @@ static const char *refusal(const char *state)
 static const char *common_refusal(const char *message)
 {
     const char *common = NULL;
-    while (*message != '\0') {
-        size_t len = strcspn(message, "\n");
-        const char *state = line_state(message, len);
-        const char *reason = state != NULL ? refusal(state) : NULL;
-        if (reason == NULL)
+    for (size_t len; *message != '\0'; message += len + (message[len] == '\n')) {
+        len = strcspn(message, "\n");
+        if ((common = refusal(message, len)) == NULL)
             return NULL;
-        common = reason;
-        message += len + (message[len] == '\n');
     }
     return common;
 }
