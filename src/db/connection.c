@@ -64,9 +64,9 @@ enum err connection_error(struct db *db, const PGresult *result, struct detail *
 {
     const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    db->role_refused = sqlstate_is_privilege(state);
+    db->role_refused = text_equal(state, SQLSTATE_PRIVILEGE);
     db->spoiled |= sqlstate_spoils_session(state);
-    db->lock_refused = sqlstate_is_lock_timeout(state);
+    db->lock_refused = text_equal(state, SQLSTATE_LOCK_TIMEOUT);
     if (state == NULL) /* an error of libpq, such as no memory: the server may have done what it was asked */
         return connection_lost(db, NULL, detail);
     return detail_set(detail, sqlstate_err(state), "%s %s", state, message == NULL ? "" : message);

@@ -1,9 +1,6 @@
 /* What an error of the server means for us. No message is read, only the code. */
 #include "sqlstate.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -25,9 +22,9 @@ static const struct {
     {"28", ERR_DATABASE_UNAVAILABLE},    /* invalid authorization */
     {"3D000", ERR_DATABASE_UNAVAILABLE}, /* invalid_catalog_name: the database does not exist */
     {"53", ERR_DATABASE_UNAVAILABLE},    /* insufficient resources: disk full, too many connections */
-    {"55P03", ERR_DATABASE_UNAVAILABLE}, /* lock_not_available: lock_timeout */
-    {"57", ERR_DATABASE_UNAVAILABLE},    /* operator intervention: cancelled, shutting down, crashed */
-    {"58", ERR_DATABASE_UNAVAILABLE},    /* system errors */
+    {SQLSTATE_LOCK_TIMEOUT, ERR_DATABASE_UNAVAILABLE}, /* lock_not_available */
+    {"57", ERR_DATABASE_UNAVAILABLE}, /* operator intervention: cancelled, shutting down, crashed */
+    {"58", ERR_DATABASE_UNAVAILABLE}, /* system errors */
 };
 
 enum err sqlstate_err(const char *state)
@@ -40,18 +37,7 @@ enum err sqlstate_err(const char *state)
     return ERR_INTERNAL;
 }
 
-bool sqlstate_is_lock_timeout(const char *state)
-{
-    return state != NULL && strcmp(state, "55P03") == 0;
-}
-
-bool sqlstate_is_privilege(const char *state)
-{
-    return state != NULL && strcmp(state, "42501") == 0;
-}
-
 bool sqlstate_spoils_session(const char *state)
 {
-    return state != NULL &&
-           (strcmp(state, "25006") == 0 || strcmp(state, "0A000") == 0 || strcmp(state, "26000") == 0);
+    return text_equal(state, "25006") || text_equal(state, "0A000") || text_equal(state, "26000");
 }

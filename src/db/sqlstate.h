@@ -14,10 +14,8 @@ enum err sqlstate_err(const char *state);
  * read-only, or its prepared statements are missing or outdated. */
 bool sqlstate_spoils_session(const char *state);
 
-/* Whether lock_timeout ended the statement. */
-bool sqlstate_is_lock_timeout(const char *state);
-
-/* Whether the role lacks a privilege. */
-bool sqlstate_is_privilege(const char *state);
+/* lock_timeout ended the statement; the role lacks a privilege. */
+#define SQLSTATE_LOCK_TIMEOUT "55P03"
+#define SQLSTATE_PRIVILEGE "42501"
 
 #endif

@@ -56,26 +56,10 @@ static void only_errors_that_outlive_the_statement_spoil_the_session(void **stat
     assert_false(sqlstate_spoils_session(NULL));
 }
 
-static void a_lock_timeout_differs_from_a_cancelled_statement(void **state)
-{
-    assert_true(sqlstate_is_lock_timeout("55P03"));
-    assert_false(sqlstate_is_lock_timeout("57014"));
-    assert_false(sqlstate_is_lock_timeout(NULL));
-}
-
-static void a_missing_privilege_is_told_apart(void **state)
-{
-    assert_true(sqlstate_is_privilege("42501"));
-    assert_false(sqlstate_is_privilege("42P01"));
-    assert_false(sqlstate_is_privilege(NULL));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_SQLSTATE_maps_to_its_error),
-        cmocka_unit_test(a_lock_timeout_differs_from_a_cancelled_statement),
-        cmocka_unit_test(a_missing_privilege_is_told_apart),
         cmocka_unit_test(only_errors_that_outlive_the_statement_spoil_the_session),
     };
     return cmocka_run_group_tests_name("db/sqlstate", tests, NULL, NULL);
