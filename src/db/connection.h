@@ -21,8 +21,7 @@ struct db {
     int64_t deadline_ms; /* clock_ms; 0: none */
     char limits[DB_LIMITS][DB_LIMIT_SIZE];
     struct db_param session_params[DB_LIMITS + 2];
-    char **listens; /* "LISTEN x", run again in each new session */
-    size_t listen_count;
+    char *listen; /* "LISTEN x", run again in each new session; NULL: none */
 
     PGconn *conn;            /* NULL: none */
     struct attempt *attempt; /* to connect: left running by a call that reached its deadline; NULL: none */

@@ -47,9 +47,7 @@ void db_free(struct db *db)
         return;
     db_disconnect(db);
     attempt_abandon(db->attempt);
-    for (size_t i = 0; i < db->listen_count; i++)
-        free(db->listens[i]);
-    free(db->listens);
+    free(db->listen);
     free(db->url);
     free(db);
 }

@@ -5,6 +5,7 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "connection.h"
@@ -15,12 +16,10 @@ enum err db_listen(struct db *db, const char *channel, struct detail *detail)
     if (channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
         log_fatal(EX_SOFTWARE, "no name of a channel", "channel=%s", channel);
     enum err e = db_connect(db, detail);
-    db->listens = mem_grow(db->listens, db->listen_count + 1, sizeof db->listens[0]);
-    db->listens[db->listen_count++] = mem_format("LISTEN %s", channel);
-    if (e != ERR_OK)
-        return e; /* the next session listens */
-    const struct db_statement listen = DB_SQL0(db->listens[db->listen_count - 1]);
-    return pipeline_run(db, &listen, 1, &(struct pipeline_results){0}, detail);
+    INVARIANT(db->listen == NULL);
+    db->listen = mem_format("LISTEN %s", channel);
+    return e != ERR_OK ? e /* the next session listens */
+                       : pipeline_run(db, &DB_SQL0(db->listen), 1, &(struct pipeline_results){0}, detail);
 }
 
 static bool drain(PGconn *conn)

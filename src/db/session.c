@@ -43,53 +43,30 @@ static const char sql_session[] =
 
 /* ---- the URL, before libpq connects to it */
 
-static bool is_parameter(const char *name, size_t len)
-{
-    PQconninfoOption *defaults = PQconndefaults();
-    bool found = len == 3 && memcmp(name, "ssl", 3) == 0; /* libpq accepts ssl=true as JDBC does */
-    for (const PQconninfoOption *option = defaults; option != NULL && option->keyword != NULL; option++)
-        found |= strlen(option->keyword) == len && memcmp(option->keyword, name, len) == 0;
-    PQconninfoFree(defaults);
-    return found;
-}
-
-/* Returns the name of the first parameter of a URI that libpq does not know, or NULL. NULL also when an '@'
- * follows the '?': the name may then be a part of the password. */
-static const char *unknown_parameter(const char *url, size_t *len)
-{
-    const char *name = strchr(url, '?');
-    if ((!text_starts(url, "postgresql://") && !text_starts(url, "postgres://")) || name == NULL ||
-        strchr(name, '@') != NULL)
-        return NULL;
-    for (; name != NULL; name = strchr(name, '&')) {
-        *len = strcspn(++name, "=&");
-        if (!is_parameter(name, *len))
-            return name;
-    }
-    return NULL;
-}
-
-/* ERR_CONFIG: libpq cannot read it. Its own message quotes the URL, so it is not used. */
+/* ERR_CONFIG: libpq cannot read it. Its own message may quote a part of the password, so it is used only when
+ * it names an unknown parameter, and no '@' follows the '?'. */
 static enum err check_url(const char *url, struct detail *detail)
 {
+    static const char unknown[] = "invalid URI query parameter: ";
     char *message = NULL;
     PQconninfoOption *options = PQconninfoParse(url, &message);
-    const bool ok = options != NULL;
-    size_t len = 0;
+    const char *query = strchr(url, '?'), *name = NULL;
+    enum err e = ERR_OK;
+    if (message != NULL && text_starts(message, unknown) && query != NULL && strchr(query, '@') == NULL)
+        name = message + sizeof unknown - 1;
+    if (name != NULL)
+        e = detail_set(detail, ERR_CONFIG,
+            "the database URL has the parameter %.*s, which libpq does not know: remove it%s",
+            (int)strcspn(name, "\n"), name,
+            text_starts(name, "\"search_path\"") ? " (fairway's tables are always in the schema fairway)"
+                                                 : "");
+    else if (options == NULL)
+        e = detail_set(detail, ERR_CONFIG,
+            "the database URL is malformed (reserved characters in user and password must be "
+            "percent-encoded)");
     PQfreemem(message);
     PQconninfoFree(options);
-    if (ok)
-        return ERR_OK;
-    const char *name = unknown_parameter(url, &len);
-    if (name != NULL)
-        return detail_set(detail, ERR_CONFIG,
-            "the database URL has the parameter \"%.*s\", which libpq does not know: remove it%s",
-            (int)(len < 40 ? len : 40), name,
-            len == strlen("search_path") && memcmp(name, "search_path", len) == 0
-                ? " (fairway's tables are always in the schema fairway)"
-                : "");
-    return detail_set(detail, ERR_CONFIG,
-        "the database URL is malformed (reserved characters in user and password must be percent-encoded)");
+    return e;
 }
 
 /* ---- the session */
@@ -146,13 +123,9 @@ static enum err refuse_pooler(struct db *db, struct detail *detail)
 
 static enum err set_up_session(struct db *db, struct detail *detail)
 {
-    AUTO_FREE struct db_statement *statements = NEW_ARRAY(1 + db->listen_count, struct db_statement);
-    size_t count = 0;
-    statements[count++] =
-        (struct db_statement){sql_session, db->session_params, ARRAY_LEN(db->session_params)};
-    for (size_t i = 0; i < db->listen_count; i++)
-        statements[count++] = DB_SQL0(db->listens[i]);
-    return pipeline_run(db, statements, count, &(struct pipeline_results){0}, detail);
+    const struct db_statement statements[] = {
+        {sql_session, db->session_params, ARRAY_LEN(db->session_params)}, DB_SQL0(db->listen)};
+    return pipeline_run(db, statements, db->listen != NULL ? 2 : 1, &(struct pipeline_results){0}, detail);
 }
 
 static enum err open_session(struct db *db, struct detail *detail)
