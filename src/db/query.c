@@ -1,5 +1,4 @@
 /* Statements and transactions of db.h, on top of the pipeline. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/backoff.h"
@@ -24,17 +23,23 @@ static const char sql_rollback[] = "ROLLBACK";
  * although the rows that the transaction has read may not be there yet. */
 static const char sql_durable[] = "SELECT pg_logical_emit_message(true, 'fairway', '')";
 
+/* begins: the statements begin a transaction. */
+static enum err connect_for(struct db *db, bool begins, struct detail *detail)
+{
+    enum err e = db_connect(db, detail);
+    INVARIANT(!begins || !db->in_transaction);
+    db->in_transaction |= begins && e == ERR_OK;
+    return e;
+}
+
 enum err db_run(struct db *db, const struct db_statement statements[], size_t count, struct db_rows *rows[],
     struct detail *detail)
 {
     for (size_t i = 0; i < count && rows != NULL; i++)
         rows[i] = NULL;
-    enum err e = db_connect(db, detail);
+    enum err e = connect_for(db, count > 0 && statements[0].sql == db_sql_begin, detail);
     if (e != ERR_OK || count == 0)
         return e;
-    const bool begins = statements[0].sql == db_sql_begin;
-    INVARIANT(!begins || !db->in_transaction);
-    db->in_transaction |= begins;
     return pipeline_run(db, statements, count, &(struct pipeline_results){.rows = rows}, detail);
 }
 
@@ -76,9 +81,10 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
 {
     for (size_t i = 0; i < count && rows != NULL; i++)
         rows[i] = NULL;
-    if (!db->in_transaction)
+    const bool begins = count > 0 && statements[0].sql == db_sql_begin;
+    if (!db->in_transaction && !begins)
         return detail_set(detail, ERR_INTERNAL, "COMMIT without a transaction");
-    enum err e = db_connect(db, detail);
+    enum err e = connect_for(db, begins, detail);
     if (e != ERR_OK)
         return e;
     /* Closed before COMMIT was sent: the transaction cannot be committed. */
@@ -119,24 +125,15 @@ enum err db_commit_durably(struct db *db, struct detail *detail)
 enum err db_execute(
     struct db *db, struct db_statement statement, struct db_rows **rows, struct detail *detail)
 {
-    const struct db_statement all[] = {DB_BEGIN, statement, DB_SQL0(sql_commit)};
-    struct db_rows *all_rows[ARRAY_LEN(all)] = {0};
+    struct db_rows *all[2];
+    enum err e = db_run_commit(db, (const struct db_statement[]){DB_BEGIN, statement}, 2, all, detail);
+    db_rows_free(all[0]);
+    *rows = all[1];
+    if (e == ERR_OK)
+        return ERR_OK;
+    db_rows_free(*rows);
     *rows = NULL;
-    enum err e = db_connect(db, detail);
-    if (e != ERR_OK)
-        return e;
-    INVARIANT(!db->in_transaction);
-    db->in_transaction = true;
-    struct pipeline_results results = {.rows = all_rows};
-    e = pipeline_run(db, all, ARRAY_LEN(all), &results, detail);
-    e = commit_outcome(db, e, results.incomplete, all_rows[2], detail);
-    for (size_t i = 0; i < ARRAY_LEN(all_rows); i++)
-        if (i == 1 && e == ERR_OK)
-            *rows = all_rows[i];
-        else
-            db_rows_free(all_rows[i]);
-    if (e != ERR_OK)
-        db_rollback(db);
+    db_rollback(db);
     return e;
 }
 
