@@ -10,12 +10,7 @@
 #include "pool/grants_allowed.h"
 #include "stellar/result.h"
 
-/* ---- the database */
-
-/*
- * The part of the database that a recovery from a gap compares with the network: the accounts, their open
- * leases, and the provisioning transactions.
- */
+/* An account that is not retired, as the database has it. */
 struct gap_account {
     struct public_key key;
     bool active;
@@ -25,11 +20,31 @@ struct gap_account {
     int64_t lease_sequence;
 };
 
-struct gap_snapshot {
-    struct gap_account *accounts; /* all that are not retired */
+/* What is compared: the database, then the network. */
+struct reading {
+    struct feed feed;
+    struct follow *follow;
+    const struct lead *lead;
+    uint32_t above; /* what is read must be as of a later ledger: the last committed one; 0: that has a false
+                       number */
+    struct gap_account *accounts;
     size_t count;
-    struct provisioning_list provisioning;
+    struct account_snapshot *sources; /* of the provisioning transactions */
+    uint32_t oldest;                  /* ledger as of which something was read; 0: nothing yet */
+    struct gap_evidence evidence;
 };
+
+static void reading_free(struct reading *reading)
+{
+    free(reading->accounts);
+    free(reading->sources);
+    free(reading->evidence.reads.accounts);
+    free(reading->evidence.reads.fates);
+    provisioning_pending_free(&reading->evidence.provisioning);
+    frozen_accounts_free(&reading->evidence.reads.frozen);
+}
+
+/* ---- the database */
 
 static const char sql_snapshot[] = "SELECT a.public_key, a.state = 'active', coalesce(" PROVISIONING_ID
                                    ", 0), a.lease_hash, a.lease_sequence"
@@ -38,68 +53,37 @@ static const char sql_snapshot[] = "SELECT a.public_key, a.state = 'active', coa
 static enum err read_row(
     const struct db_rows *rows, size_t row, struct gap_account *out, struct detail *detail)
 {
-    struct bytes lease = db_bytea(rows, row, 3);
-    *out = (struct gap_account){
-        .active = db_bool(rows, row, 1), .provisioning = db_i64(rows, row, 2), .leased = lease.data != NULL};
-    if (address_decode(db_text(rows, row, 0), &out->key) != ERR_OK ||
-        (out->leased && lease.len != sizeof out->lease.bytes))
-        return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
+    *out = (struct gap_account){.active = db_bool(rows, row, 1),
+        .provisioning = db_i64(rows, row, 2),
+        .leased = !db_is_null(rows, row, 3)};
     if (out->leased) {
-        memcpy(out->lease.bytes, lease.data, lease.len);
+        db_copy(rows, row, 3, out->lease.bytes, sizeof out->lease.bytes);
         out->lease_sequence = db_i64(rows, row, 4);
     }
-    return ERR_OK;
+    return address_decode(db_text(rows, row, 0), &out->key) == ERR_OK
+               ? ERR_OK
+               : detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, row, 0));
 }
 
-/* Before the call, the caller stops grants and waits for those in flight, so that none commits afterwards.
- * Free the snapshot also after an error. */
-static enum err gap_snapshot_read(struct db *db, struct gap_snapshot *out, struct detail *detail)
+/* Accounts, their open leases, and the provisioning transactions. */
+static enum err read_database(struct reading *reading, struct detail *detail)
 {
     const struct db_statement statements[] = {provisioning_statement(), DB_SQL0(sql_snapshot)};
     AUTO_ROWS_OF(rows, statements);
-    *out = (struct gap_snapshot){0};
-    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    if (e == ERR_OK)
-        e = provisioning_read_pending(rows[0], &out->provisioning, detail);
-    if (e == ERR_OK)
-        out->accounts = NEW_ARRAY(db_count(rows[1]), struct gap_account);
+    enum err e = db_run(reading->lead->db, statements, ARRAY_LEN(statements), rows, detail);
+    if (e != ERR_OK)
+        return e;
+    reading->accounts = NEW_ARRAY(db_count(rows[1]), struct gap_account);
+    e = provisioning_read_pending(rows[0], &reading->evidence.provisioning, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count(rows[1]); row++)
-        e = read_row(rows[1], row, &out->accounts[out->count++], detail);
+        e = read_row(rows[1], row, &reading->accounts[reading->count++], detail);
     return e;
-}
-
-static void gap_snapshot_free(struct gap_snapshot *snapshot)
-{
-    free(snapshot->accounts);
-    provisioning_pending_free(&snapshot->provisioning);
 }
 
 /* ---- the network */
 
 /* Between two looks for the ledger that proves the new cursor. */
 #define PROOF_POLL_MS 50
-
-/* The evidence while it is read. */
-struct reading {
-    struct feed feed;
-    struct follow *follow;
-    const struct network_id *network;
-    const struct cursor *cursor;
-    uint32_t above; /* what is read must be as of a later ledger: the last committed one; 0: that has a false
-                       number */
-    struct gap_snapshot *snapshot;
-    struct gap_evidence *out;
-    uint32_t oldest;                  /* ledger as of which something was read; 0: nothing yet */
-    struct account_snapshot *sources; /* of the provisioning transactions */
-};
-
-static void gap_evidence_free(struct gap_evidence *evidence)
-{
-    free(evidence->reads.accounts);
-    free(evidence->reads.fates);
-    provisioning_pending_free(&evidence->provisioning);
-    frozen_accounts_free(&evidence->reads.frozen);
-}
 
 /* With no link to the last committed ledger, the passphrase alone identifies the network. */
 static enum err check_network(struct reading *reading, struct detail *detail)
@@ -109,7 +93,7 @@ static enum err check_network(struct reading *reading, struct detail *detail)
     if (e != ERR_OK)
         return e;
     struct network_id id = network_id_of(served.passphrase);
-    if (memcmp(id.bytes, reading->network->bytes, sizeof id.bytes) != 0)
+    if (memcmp(id.bytes, reading->lead->network.bytes, sizeof id.bytes) != 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
             "Stellar RPC serves another network, \"%.60s\": set RPC_URL to one of this database's network",
             served.passphrase);
@@ -143,29 +127,28 @@ static enum err read_some(struct reading *reading, const struct public_key keys[
 
 static enum err read_accounts(struct reading *reading, struct detail *detail)
 {
-    const struct gap_snapshot *snapshot = reading->snapshot;
-    struct gap_reads *reads = &reading->out->reads;
+    const struct provisioning_list *provisioning = &reading->evidence.provisioning;
+    struct gap_reads *reads = &reading->evidence.reads;
     struct public_key keys[RPC_ENTRIES_MAX];
     enum err e = ERR_OK;
-    reads->accounts = NEW_ARRAY(snapshot->count, struct account_snapshot);
-    while (e == ERR_OK && reads->account_count < snapshot->count) {
+    reads->accounts = NEW_ARRAY(reading->count, struct account_snapshot);
+    reading->sources = NEW_ARRAY(provisioning->count, struct account_snapshot);
+    while (e == ERR_OK && reads->account_count < reading->count) {
         size_t begin = reads->account_count, count = 0;
-        while (count < RPC_ENTRIES_MAX && begin + count < snapshot->count) {
-            keys[count] = snapshot->accounts[begin + count].key;
-            count++;
-        }
+        for (; count < RPC_ENTRIES_MAX && begin + count < reading->count; count++)
+            keys[count] = reading->accounts[begin + count].key;
         e = read_some(reading, keys, count, &reads->accounts[begin], detail);
         reads->account_count += count;
     }
-    for (size_t i = 0; e == ERR_OK && i < snapshot->provisioning.count; i++)
-        e = read_some(reading, &snapshot->provisioning.items[i].source, 1, &reading->sources[i], detail);
+    for (size_t i = 0; e == ERR_OK && i < provisioning->count; i++)
+        e = read_some(reading, &provisioning->items[i].source, 1, &reading->sources[i], detail);
     return e;
 }
 
 static enum err read_frozen(struct reading *reading, struct detail *detail)
 {
     uint32_t ledger;
-    enum err e = reading->feed.frozen(reading->feed.source, &reading->out->reads.frozen, &ledger, detail);
+    enum err e = reading->feed.frozen(reading->feed.source, &reading->evidence.reads.frozen, &ledger, detail);
     return e != ERR_OK ? e : read_as_of(reading, ledger, detail);
 }
 
@@ -173,10 +156,10 @@ static enum err read_frozen(struct reading *reading, struct detail *detail)
 static enum err check_not_reset(const struct reading *reading, struct detail *detail)
 {
     size_t active = 0, found = 0;
-    for (size_t i = 0; i < reading->snapshot->count; i++) {
-        bool counts = reading->snapshot->accounts[i].active;
+    for (size_t i = 0; i < reading->count; i++) {
+        bool counts = reading->accounts[i].active;
         active += counts;
-        found += counts && !reading->out->reads.accounts[i].account.removed;
+        found += counts && !reading->evidence.reads.accounts[i].account.removed;
     }
     if (active > 0 && found == 0)
         return detail_set(detail, ERR_LEDGER_MISMATCH,
@@ -202,8 +185,8 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
             reading->oldest);
     if (e != ERR_OK)
         return e;
-    reading->out->ledger = found.ledger;
-    if (found.ledger->close_time_s >= reading->cursor->close_time_s)
+    reading->evidence.ledger = found.ledger;
+    if (found.ledger->close_time_s >= reading->lead->cursor.close_time_s)
         return ERR_OK;
     return detail_set(detail, ERR_LEDGER_MISMATCH,
         "ledger %u closed before the last committed one. " CURSOR_RESET, reading->oldest);
@@ -212,9 +195,9 @@ static enum err read_ledger(struct reading *reading, struct detail *detail)
 /* Whether each account of the provisioning transaction is as its success would leave it. */
 static bool is_done(const struct reading *reading, const struct provisioning_pending *pending)
 {
-    for (size_t i = 0; i < reading->snapshot->count; i++) {
-        const bool exists = !reading->out->reads.accounts[i].account.removed;
-        if (reading->snapshot->accounts[i].provisioning == pending->id &&
+    for (size_t i = 0; i < reading->count; i++) {
+        const bool exists = !reading->evidence.reads.accounts[i].account.removed;
+        if (reading->accounts[i].provisioning == pending->id &&
             exists != (pending->kind == PROVISIONING_CREATION))
             return false;
     }
@@ -246,7 +229,7 @@ static enum err check_found(const struct reading *reading, const struct provisio
 
 static enum err judge_provisioning(struct reading *reading, struct detail *detail)
 {
-    struct provisioning_list *provisioning = &reading->snapshot->provisioning;
+    struct provisioning_list *provisioning = &reading->evidence.provisioning;
     enum err e = ERR_OK;
     for (size_t i = 0; e == ERR_OK && i < provisioning->count; i++) {
         struct provisioning_pending *pending = &provisioning->items[i];
@@ -260,10 +243,8 @@ static enum err judge_provisioning(struct reading *reading, struct detail *detai
             .code = found.code,
             .source = &source->account,
             .done = is_done(reading, pending)};
-        pending->fate = provisioning_judge_after_gap(pending, &snapshot, reading->out->ledger);
+        pending->fate = provisioning_judge_after_gap(pending, &snapshot, reading->evidence.ledger);
     }
-    reading->out->provisioning = *provisioning;
-    *provisioning = (struct provisioning_list){0};
     return e;
 }
 
@@ -272,7 +253,7 @@ static enum err judge_provisioning(struct reading *reading, struct detail *detai
 static enum err read_fate(
     struct reading *reading, const struct gap_account *account, uint32_t as_of, struct detail *detail)
 {
-    struct gap_reads *reads = &reading->out->reads;
+    struct gap_reads *reads = &reading->evidence.reads;
     struct rpc_transaction found;
     enum err e = reading->feed.transaction(reading->feed.source, &account->lease, &found, detail);
     if (e == ERR_RPC_REFUSED || e == ERR_RPC_UNAVAILABLE)
@@ -289,15 +270,16 @@ static enum err read_fate(
     return ERR_OK;
 }
 
-/* Asks about each lease whose sequence number is consumed. */
+/* Asks about each lease whose sequence number is consumed. The last read: an RPC that limits rates may refuse
+ * everything after it. */
 static enum err read_fates(struct reading *reading, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + GAP_LEASES_MS;
     enum err e = ERR_OK;
-    reading->out->reads.fates = NEW_ARRAY(reading->snapshot->count, struct lease_fate);
-    for (size_t i = 0; e == ERR_OK && i < reading->snapshot->count; i++) {
-        const struct gap_account *account = &reading->snapshot->accounts[i];
-        const struct account_snapshot *read = &reading->out->reads.accounts[i];
+    reading->evidence.reads.fates = NEW_ARRAY(reading->count, struct lease_fate);
+    for (size_t i = 0; e == ERR_OK && i < reading->count; i++) {
+        const struct gap_account *account = &reading->accounts[i];
+        const struct account_snapshot *read = &reading->evidence.reads.accounts[i];
         bool consumed = read->account.removed || read->account.sequence >= account->lease_sequence;
         if (account->leased && consumed && clock_left_ms(deadline_ms) > 0)
             e = read_fate(reading, account, read->ledger, detail);
@@ -305,47 +287,25 @@ static enum err read_fates(struct reading *reading, struct detail *detail)
     return e;
 }
 
-/* No transaction may be open. Everything read is as of ledgers above the cursor. Free the evidence also after
- * an error. */
-static enum err gap_evidence_read(struct follow *follow, const struct lead *lead, bool renumbered,
-    struct gap_snapshot *snapshot, struct gap_evidence *out, struct detail *detail)
-{
-    struct account_snapshot *sources AUTO_FREE =
-        NEW_ARRAY(snapshot->provisioning.count, struct account_snapshot);
-    struct reading reading = {.feed = rpcs_feed(follow->rpcs),
-        .follow = follow,
-        .network = &lead->network,
-        .cursor = &lead->cursor,
-        .above = renumbered ? 0 : lead->cursor.sequence,
-        .snapshot = snapshot,
-        .out = out,
-        .sources = sources};
-    enum err e;
-    *out = (struct gap_evidence){0};
-    if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
-        (e = read_frozen(&reading, detail)) != ERR_OK || (e = check_not_reset(&reading, detail)) != ERR_OK ||
-        (e = read_ledger(&reading, detail)) != ERR_OK || (e = judge_provisioning(&reading, detail)) != ERR_OK)
-        return e;
-    return read_fates(&reading, detail); /* last: an RPC that limits rates may refuse everything after it */
-}
-
 /* ---- the recovery */
 
 enum err gap_recover(struct lead *lead, struct follow *follow, bool renumbered, struct ledger_committed *out,
     struct detail *detail)
 {
-    struct gap_snapshot snapshot CLEANUP(gap_snapshot_free) = {0};
-    struct gap_evidence evidence CLEANUP(gap_evidence_free) = {0};
+    struct reading reading CLEANUP(reading_free) = {.feed = rpcs_feed(follow->rpcs),
+        .follow = follow,
+        .lead = lead,
+        .above = renumbered ? 0 : lead->cursor.sequence};
+    enum err e;
     *out = (struct ledger_committed){0};
-    enum err e = grants_stop_for_gap(lead->db, lead->term, detail);
-    /* A grant that is committed after the snapshot would be missing in it. */
-    if (e == ERR_OK)
-        e = grants_wait_out(lead->db, detail);
-    if (e == ERR_OK)
-        e = gap_snapshot_read(lead->db, &snapshot, detail);
-    if (e == ERR_OK)
-        e = gap_evidence_read(follow, lead, renumbered, &snapshot, &evidence, detail);
-    if (e == ERR_OK)
-        e = ledger_commit_after_gap(lead, &evidence, out, detail);
-    return e;
+    /* A grant that is committed after the database was read would be missing. */
+    if ((e = grants_stop_for_gap(lead->db, lead->term, detail)) != ERR_OK ||
+        (e = grants_wait_out(lead->db, detail)) != ERR_OK || (e = read_database(&reading, detail)) != ERR_OK)
+        return e;
+    if ((e = check_network(&reading, detail)) != ERR_OK || (e = read_accounts(&reading, detail)) != ERR_OK ||
+        (e = read_frozen(&reading, detail)) != ERR_OK || (e = check_not_reset(&reading, detail)) != ERR_OK ||
+        (e = read_ledger(&reading, detail)) != ERR_OK ||
+        (e = judge_provisioning(&reading, detail)) != ERR_OK || (e = read_fates(&reading, detail)) != ERR_OK)
+        return e;
+    return ledger_commit_after_gap(lead, &reading.evidence, out, detail);
 }

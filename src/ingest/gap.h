@@ -17,8 +17,8 @@
  * provisioning transactions, and the ledger after which ingestion continues.
  */
 struct gap_evidence {
-    struct gap_reads reads;                /* accounts[i] is the same account as snapshot->accounts[i] */
-    struct provisioning_list provisioning; /* those of the snapshot, with their fates */
+    struct gap_reads reads;                /* of all accounts that are not retired */
+    struct provisioning_list provisioning; /* with their fates */
     /* The new cursor: the oldest ledger as of which something was read. It has no link to the last committed
      * one, so a signed one after it proves it (follow.h). */
     const struct ledger *ledger;
