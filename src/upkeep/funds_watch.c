@@ -23,16 +23,6 @@ static void note_protocol(const struct feed *feed)
         protocol_note(network.node_protocol, "the node behind RPC_URL");
 }
 
-static enum err read_account(const struct feed *feed, const struct public_key *key,
-    struct account_snapshot *out, struct detail *detail)
-{
-    enum err e = feed->accounts(feed->source, key, 1, &out->account, &out->ledger, detail);
-    if (e != ERR_OK)
-        return e;
-    note_protocol(feed);
-    return ERR_OK;
-}
-
 static void log_failure(int64_t *next_ms, enum err e, const struct detail *detail)
 {
     if (clock_left_ms(*next_ms) > 0 || e == ERR_CANCELLED)
@@ -65,8 +55,11 @@ static void *run(void *context)
         struct account_snapshot snapshot;
         struct detail detail = {0};
         pthread_mutex_unlock(&watch->mutex);
-        enum err e = read_account(&watch->feed, &account, &snapshot, &detail);
-        if (e != ERR_OK)
+        enum err e = watch->feed.accounts(
+            watch->feed.source, &account, 1, &snapshot.account, &snapshot.ledger, &detail);
+        if (e == ERR_OK)
+            note_protocol(&watch->feed);
+        else
             log_failure(&log_again_ms, e, &detail);
         pthread_mutex_lock(&watch->mutex);
         if (e != ERR_OK) {
