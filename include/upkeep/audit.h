@@ -11,10 +11,12 @@
 #ifndef FAIRWAY_UPKEEP_AUDIT_H
 #define FAIRWAY_UPKEEP_AUDIT_H
 
+#include <stdatomic.h>
+
+#include "base/stop.h"
 #include "pool/account_state.h"
 #include "pool/settle_evidence.h"
 #include "rpc/feed.h"
-#include "base/stop.h"
 
 struct audit;
 
@@ -25,6 +27,7 @@ struct audit_settings {
     struct feed feed;         /* the audit's thread alone calls it; its requests end when stop is told */
     unsigned every_ms;        /* between two passes over all accounts; 0: none, only the frozen keys */
     unsigned pause_ms;        /* between two requests to the RPC; 0: 15 s */
+    const atomic_bool *leads; /* borrowed: whether this replica leads */
     const struct stop *stop;  /* borrowed; ends the thread */
 };
 
@@ -33,9 +36,6 @@ struct audit *audit_start(const struct audit_settings *settings);
 
 /* Waits for the thread. NULL is allowed. */
 void audit_join(struct audit *audit);
-
-/* Whether this replica leads. Any thread; does not block. */
-void audit_lead(struct audit *audit, bool leads);
 
 /* Reads the frozen keys at once: this ledger has an upgrade that may have frozen accounts. Any thread; does
  * not block. */

@@ -6,8 +6,9 @@
 #ifndef FAIRWAY_UPKEEP_JANITOR_H
 #define FAIRWAY_UPKEEP_JANITOR_H
 
-#include "base/bytes.h"
-#include "base/err.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
 #include "base/stop.h"
 
 struct janitor;
@@ -15,6 +16,7 @@ struct janitor;
 struct janitor_settings {
     const char *database_url; /* copied */
     int64_t retention_s;      /* of settled leases and of ledgers */
+    const atomic_bool *leads; /* borrowed: whether this replica leads */
     const struct stop *stop;  /* borrowed; ends the thread */
 };
 
@@ -23,8 +25,5 @@ struct janitor *janitor_start(const struct janitor_settings *settings);
 
 /* Waits for the thread, which ends after its current statement once stop_tell was called. NULL is allowed. */
 void janitor_join(struct janitor *janitor);
-
-/* Tells the thread whether this replica leads. Any thread; does not block. */
-void janitor_lead(struct janitor *janitor, bool leads);
 
 #endif

@@ -27,7 +27,7 @@ struct ingest {
     struct retry retry;
     struct stop stop;
     struct ingest_check check; /* before the first step */
-    atomic_bool checked;
+    atomic_bool checked, leads;
     pthread_t thread;
 };
 
@@ -76,8 +76,7 @@ static void *run(void *context)
         if (lead->leads && !retry_keeps_lead(e, db_is_open(lead->db)))
             lead_drop(lead);
         metric_set(METRIC_LEADS, 0, lead->leads);
-        janitor_lead(ingest->janitor, lead->leads);
-        audit_lead(ingest->audit, lead->leads);
+        atomic_store(&ingest->leads, lead->leads);
     }
     return NULL;
 }
@@ -96,14 +95,16 @@ static void ingest_free(struct ingest *ingest)
 
 static void start_threads(struct ingest *ingest, const struct ingest_settings *settings)
 {
-    const struct janitor_settings janitor = {
-        .database_url = settings->database_url, .retention_s = settings->retention_s, .stop = &ingest->stop};
     const struct feed funds = rpcs_feed(ingest->funds_rpcs != NULL ? ingest->funds_rpcs : ingest->rpcs);
-    ingest->janitor = janitor_start(&janitor);
+    ingest->janitor = janitor_start(&(struct janitor_settings){.database_url = settings->database_url,
+        .retention_s = settings->retention_s,
+        .leads = &ingest->leads,
+        .stop = &ingest->stop});
     ingest->ingester.audit = ingest->audit =
         audit_start(&(struct audit_settings){.database_url = settings->database_url,
             .feed = rpcs_feed(ingest->audit_rpcs != NULL ? ingest->audit_rpcs : ingest->rpcs),
             .every_ms = trust_is_on(&ingest->ingester.follow.trust) ? 0 : AUDIT_EVERY_MS,
+            .leads = &ingest->leads,
             .stop = &ingest->stop});
     funds_watch_start(&ingest->funds, &funds, &settings->funds);
     thread_start(&ingest->thread, "ingest", run, ingest);

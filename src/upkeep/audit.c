@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,13 +43,10 @@ static const char *judge_frozen(const struct account_row *row, const struct acco
 /* ---- the rows */
 
 struct audit {
+    struct audit_settings settings; /* but for the URL */
     struct db *db;
-    struct feed feed;
-    unsigned every_ms, pause_ms;
-    atomic_bool leads;         /* as audit_lead has set it */
     _Atomic uint32_t upgraded; /* as audit_upgraded has set it */
     int64_t log_again_ms;
-    const struct stop *stop;
     pthread_t thread;
 };
 
@@ -109,19 +104,14 @@ static enum err check(struct audit *audit, const struct account_snapshot reads[]
 
 /* ---- a pass */
 
-static bool leads(struct audit *audit)
-{
-    return atomic_load(&audit->leads);
-}
-
 /* Waits. Returns false when the pass is over: at the stop, without the lead, and after an upgrade. */
 static bool wait_in_pass(struct audit *audit, unsigned ms)
 {
     const int64_t end_ms = clock_ms() + ms;
     bool goes_on = true;
     while (goes_on && clock_left_ms(end_ms) > 0)
-        goes_on = stop_wait(audit->stop, ms < TICK_MS ? ms : TICK_MS) && leads(audit) &&
-                  atomic_load(&audit->upgraded) == 0;
+        goes_on = stop_wait(audit->settings.stop, ms < TICK_MS ? ms : TICK_MS) &&
+                  atomic_load(audit->settings.leads) && atomic_load(&audit->upgraded) == 0;
     return goes_on;
 }
 
@@ -130,7 +120,8 @@ static enum err check_frozen(struct audit *audit, uint32_t since, struct detail 
 {
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
     uint32_t ledger;
-    enum err e = audit->feed.frozen(audit->feed.source, &frozen, &ledger, detail);
+    const struct feed *feed = &audit->settings.feed;
+    enum err e = feed->frozen(feed->source, &frozen, &ledger, detail);
     if (e != ERR_OK)
         return e;
     if (ledger < since)
@@ -168,9 +159,10 @@ static enum err check_page(
     struct account_snapshot reads[RPC_ENTRIES_MAX];
     size_t count;
     uint32_t ledger = 0;
+    const struct feed *feed = &audit->settings.feed;
     enum err e = read_page(audit, after, keys, &count, detail);
     if (e == ERR_OK && count > 0)
-        e = audit->feed.accounts(audit->feed.source, keys, count, answers, &ledger, detail);
+        e = feed->accounts(feed->source, keys, count, answers, &ledger, detail);
     if (e != ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
@@ -206,9 +198,9 @@ static bool pass(struct audit *audit, uint32_t since)
         const enum err e = frozen_checked ? check_page(audit, after, &complete, &detail)
                                           : check_frozen(audit, since, &detail);
         frozen_checked |= e == ERR_OK;
-        complete |= frozen_checked && audit->every_ms == 0;
+        complete |= frozen_checked && audit->settings.every_ms == 0;
         log_failure(audit, e, &detail);
-    } while (!complete && wait_in_pass(audit, audit->pause_ms));
+    } while (!complete && wait_in_pass(audit, audit->settings.pause_ms));
     return complete;
 }
 
@@ -217,14 +209,15 @@ static void *run(void *context)
 {
     struct audit *audit = context;
     int64_t due_ms = 0;
-    while (stop_wait(audit->stop, audit->pause_ms < TICK_MS ? audit->pause_ms : TICK_MS)) {
+    while (stop_wait(
+        audit->settings.stop, audit->settings.pause_ms < TICK_MS ? audit->settings.pause_ms : TICK_MS)) {
         const uint32_t upgraded = atomic_exchange(&audit->upgraded, 0);
-        if (!leads(audit)) {
+        if (!atomic_load(audit->settings.leads)) {
             db_disconnect(audit->db);
-            due_ms = clock_ms() + audit->pause_ms;
+            due_ms = clock_ms() + audit->settings.pause_ms;
         } else if (upgraded != 0 || clock_left_ms(due_ms) == 0) {
-            const unsigned again_ms =
-                pass(audit, upgraded != 0 ? upgraded : 1) ? audit->every_ms : audit->pause_ms;
+            const unsigned again_ms = pass(audit, upgraded != 0 ? upgraded : 1) ? audit->settings.every_ms
+                                                                                : audit->settings.pause_ms;
             due_ms = again_ms != 0 ? clock_ms() + again_ms : INT64_MAX;
         }
     }
@@ -234,12 +227,10 @@ static void *run(void *context)
 struct audit *audit_start(const struct audit_settings *settings)
 {
     struct audit *audit = NEW(struct audit);
-    *audit = (struct audit){
-        .db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway audit"}),
-        .feed = settings->feed,
-        .every_ms = settings->every_ms,
-        .pause_ms = settings->pause_ms != 0 ? settings->pause_ms : PAUSE_MS,
-        .stop = settings->stop};
+    audit->settings = *settings;
+    if (settings->pause_ms == 0)
+        audit->settings.pause_ms = PAUSE_MS;
+    audit->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway audit"});
     thread_start(&audit->thread, "audit", run, audit);
     return audit;
 }
@@ -251,11 +242,6 @@ void audit_join(struct audit *audit)
     pthread_join(audit->thread, NULL);
     db_free(audit->db);
     free(audit);
-}
-
-void audit_lead(struct audit *audit, bool leads)
-{
-    atomic_store(&audit->leads, leads);
 }
 
 void audit_upgraded(struct audit *audit, uint32_t ledger)

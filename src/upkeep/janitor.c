@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +95,7 @@ struct janitor {
     struct backoff retry;
     struct detail problem; /* the error of the last round; empty: it succeeded */
     struct snapshot_watch snapshots;
-    _Atomic bool leads;
+    const atomic_bool *leads;
     const struct stop *stop;
     pthread_t thread;
 };
@@ -155,7 +154,7 @@ static unsigned work(struct janitor *janitor)
 {
     struct detail detail = {0};
     bool more = false;
-    if (!atomic_load(&janitor->leads)) {
+    if (!atomic_load(janitor->leads)) {
         db_disconnect(janitor->db);
         return LEAD_EVERY_MS;
     }
@@ -195,6 +194,7 @@ struct janitor *janitor_start(const struct janitor_settings *settings)
             {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
             {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
             {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
+        .leads = settings->leads,
         .stop = settings->stop,
     };
     thread_start(&janitor->thread, "housekeeping", run, janitor);
@@ -208,9 +208,4 @@ void janitor_join(struct janitor *janitor)
     pthread_join(janitor->thread, NULL);
     db_free(janitor->db);
     free(janitor);
-}
-
-void janitor_lead(struct janitor *janitor, bool leads)
-{
-    atomic_store(&janitor->leads, leads);
 }

@@ -23,6 +23,7 @@ enum {
 
 static struct audit *audit;
 static struct stop stop;
+static atomic_bool leads = true;
 
 /* The network's accounts: each as its row says, but those that are named above. */
 static void put_accounts(struct ingest_world *world)
@@ -62,8 +63,8 @@ static void start(struct ingest_world *world, unsigned every_ms)
         .feed = world->source,
         .every_ms = every_ms,
         .pause_ms = 1,
+        .leads = &leads,
         .stop = &stop});
-    audit_lead(audit, true);
 }
 
 static void commit_up_to(struct ingest_world *world, unsigned ledger)
