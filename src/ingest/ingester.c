@@ -48,7 +48,7 @@ static void note_commit(struct ingester *ingester, const struct ledger_committed
                             .lag_s = committed->lag_s,
                             .hash = lead->cursor.hash,
                             .term = lead->term});
-    status_committed(ingester->status, &ingester->seen);
+    status_cursor(ingester->status, &ingester->seen, true);
     if (committed->may_freeze)
         audit_upgraded(ingester->audit, lead->cursor.sequence);
     funds_watch_ledger(ingester->funds, &committed->funds);
@@ -237,7 +237,7 @@ static enum err begin_lead(struct ingester *ingester, struct detail *detail)
     enum err read = cursor_snapshot_read(ingester->lead.db, &cursor, detail);
     if (read != ERR_OK)
         return read;
-    status_cursor(ingester->status, &cursor);
+    status_cursor(ingester->status, &cursor, false);
     commit_log_unsure(&ingester->lead, cursor.sequence);
     if ((read = check_not_set_back(ingester, &cursor, detail)) != ERR_OK)
         return read;

@@ -30,11 +30,11 @@ static bool is_down(const struct status *status)
     return status->stopped || status->failures > FAILURES_TOLERATED;
 }
 
-/* moved: a ledger was committed since the cursor was noted last. */
-static void note_cursor(struct status *status, const struct cursor_snapshot *cursor, bool moved)
+void status_cursor(struct status *status, const struct cursor_snapshot *cursor, bool committed)
 {
     pthread_mutex_lock(&status->mutex);
-    moved |= status->cursor.known && cursor->known && cursor->sequence > status->cursor.sequence;
+    const bool moved =
+        committed || (status->cursor.known && cursor->known && cursor->sequence > status->cursor.sequence);
     status->cursor = *cursor;
     status->read_ms = clock_ms();
     const bool recovered = moved && is_down(status);
@@ -48,16 +48,6 @@ static void note_cursor(struct status *status, const struct cursor_snapshot *cur
     pthread_mutex_unlock(&status->mutex);
     if (recovered)
         log_info("ingestion recovered", "ledger=%" PRIu32, cursor->sequence);
-}
-
-void status_cursor(struct status *status, const struct cursor_snapshot *cursor)
-{
-    note_cursor(status, cursor, false);
-}
-
-void status_committed(struct status *status, const struct cursor_snapshot *cursor)
-{
-    note_cursor(status, cursor, true);
 }
 
 /* What is down stays down: an RPC that answers, or a lead that was lost, has committed nothing. */

@@ -26,11 +26,10 @@ struct status {
 void status_init(struct status *status, unsigned ledger_ms);
 void status_wipe(struct status *status);
 
-/* Notes the cursor as it was read. When it has moved, ledgers are committed, by whichever replica. */
-void status_cursor(struct status *status, const struct cursor_snapshot *cursor);
-/* Notes a ledger that this replica has committed. Both log the recovery if ingestion was not ready: nothing
- * but a committed ledger shows one. */
-void status_committed(struct status *status, const struct cursor_snapshot *cursor);
+/* Notes the cursor as it was read, or as this replica has committed it. When it has moved, ledgers are
+ * committed, by whichever replica: logs the recovery then, if ingestion was not ready, because nothing but a
+ * committed ledger shows one. */
+void status_cursor(struct status *status, const struct cursor_snapshot *cursor, bool committed);
 /* Notes a step without a failure that had nothing to commit: ERR_LEDGER_AHEAD, with what is waited for if it
  * is not the network, or ERR_NOT_LEADER. */
 void status_idle(struct status *status, enum err e, const struct detail *detail);

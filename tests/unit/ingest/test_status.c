@@ -20,7 +20,7 @@ static struct status status_at(int64_t lag_s)
 {
     struct status status;
     status_init(&status, LEDGER_MS);
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = lag_s});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = lag_s}, false);
     return status;
 }
 
@@ -32,9 +32,9 @@ static void it_is_not_ready_before_the_first_ledger(void **state)
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
     assert_not_ready(&status, "connection refused");
     status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
-    status_cursor(&status, &(struct cursor_snapshot){.known = false, .sequence = 0, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = false}, false);
     assert_not_ready(&status, "no ledger");
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7}, false);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -66,7 +66,7 @@ static void a_cursor_that_moves_is_ready_however_old_its_ledger_is(void **state)
 {
     struct status status = status_at(300);
     assert_not_ready(&status, "7, closed 300 s ago");
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 300});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 300}, false);
     assert_true(status_ready(&status, NULL));
     status.moved_ms -= 36000; /* as if so much time had passed */
     assert_not_ready(&status, "8, closed 300 s ago");
@@ -87,7 +87,7 @@ static void it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger(v
     assert_true(status_ready(&status, NULL));
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
     assert_not_ready(&status, "connection refused");
-    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8}, true);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -100,11 +100,9 @@ static void nothing_but_a_ledger_makes_it_ready_again(void **state)
         status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
     status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
     status_idle(&status, ERR_LEDGER_AHEAD, &(struct detail){""});
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7}, false);
     assert_not_ready(&status, "disk full");
-    status_cursor(
-        &status, &(struct cursor_snapshot){
-                     .known = true, .sequence = 8, .lag_s = 0}); /* another replica has committed it */
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8}, false); /* by another */
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -115,12 +113,11 @@ static void the_first_look_at_the_cursor_ends_no_outage(void **state)
     status_init(&status, LEDGER_MS);
     for (int i = 0; i < 3; i++)
         status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7}, false);
     assert_not_ready(&status, "disk full");
-    status_cursor(&status,
-        &(struct cursor_snapshot){.known = true, .sequence = 6, .lag_s = 0}); /* of a restored database */
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 6}, false); /* restored */
     assert_not_ready(&status, "disk full");
-    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 7}, false);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -130,7 +127,7 @@ static void it_is_not_ready_as_soon_as_it_is_stopped(void **state)
     struct status status = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
     assert_not_ready(&status, "stopped: ledger 8 is due");
-    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8}, true);
     assert_true(status_ready(&status, NULL));
     status_wipe(&status);
 }
@@ -161,7 +158,7 @@ static void the_same_problem_with_other_numbers_is_not_logged_again(void **state
     status.log_again_ms = 0; /* as if a minute had passed */
     status_failed(&status, ERR_RPC_REFUSED, true, &(struct detail){"timeout after 0 ms"});
     assert_true(status.log_again_ms != 0);
-    status_committed(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 0});
+    status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8}, true);
     assert_true(is_logged(&status, ERR_RPC_REFUSED, false, "timeout after 12 ms"));
     status_wipe(&status);
 }
