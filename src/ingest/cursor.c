@@ -1,8 +1,6 @@
 /* Whether a ledger is the next one and proves itself by its hashes. What does not is never committed. */
 #include "cursor.h"
 
-#include <string.h>
-
 /* How far the nodes of one address may be apart: less than ten minutes of ledgers. */
 #define LEDGERS_APART 100
 
@@ -85,14 +83,11 @@ enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *out, struct
     enum err e = db_query(db, DB_SQL0(sql_snapshot), &rows, detail);
     if (e != ERR_OK || db_count(rows) == 0)
         return e;
-    const struct bytes hash = db_bytea(rows, 0, 2);
     *out = (struct cursor_snapshot){.known = true,
         .sequence = (uint32_t)db_i64(rows, 0, 0),
         .lag_s = db_i64(rows, 0, 1),
         .term = db_i64(rows, 0, 3)};
-    if (hash.len != sizeof out->hash.bytes)
-        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
-    memcpy(out->hash.bytes, hash.data, hash.len);
+    db_copy(rows, 0, 2, out->hash.bytes, sizeof out->hash.bytes);
     return ERR_OK;
 }
 

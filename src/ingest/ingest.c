@@ -33,20 +33,11 @@ struct ingest {
 
 static void note_result(struct ingest *ingest, enum err e, const struct detail *detail)
 {
-    switch (retry_class(e)) {
-    case RETRY_DONE: /* noted with each commit */
-    case RETRY_CANCELLED:
-        return;
-    case RETRY_IDLE:
+    const enum retry_class class = retry_class(e); /* RETRY_DONE is noted with each commit */
+    if (class == RETRY_IDLE)
         status_idle(&ingest->status, e, detail);
-        return;
-    case RETRY_UNAVAILABLE:
-        status_failed(&ingest->status, e, false, detail);
-        return;
-    case RETRY_STOPPED:
-        status_failed(&ingest->status, e, true, detail);
-        return;
-    }
+    else if (class == RETRY_UNAVAILABLE || class == RETRY_STOPPED)
+        status_failed(&ingest->status, e, class == RETRY_STOPPED, detail);
 }
 
 /* Until the check has passed, nothing is read from the RPC, and the lead is left to others. */
@@ -155,8 +146,7 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
         .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
         .funds = &ingest->funds,
         .status = &ingest->status,
-        .seen_ledger = settings->seen_ledger,
-        .log = {.synchronous = settings->synchronous_failover}};
+        .seen_ledger = settings->seen_ledger};
     start_rpcs(ingest, settings);
     *follow = (struct follow){
         .rpcs = ingest->rpcs, .trust = trust, .network = settings->network, .ledger_ms = settings->ledger_ms};

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/metric.h"
 #include "pool/grants_allowed.h"
 #include "gap.h"
@@ -59,7 +58,7 @@ static enum err commit(struct ingester *ingester, const struct follow_ledger *fo
 {
     struct ledger_committed committed;
     struct account_snapshot distribution;
-    const bool first = !ingester->lead.cursor.known, read = funds_watch_take(ingester->funds, &distribution);
+    const bool read = funds_watch_take(ingester->funds, &distribution);
     pace_note(&ingester->pace, ingester->follow.latest, found->asked_ms);
     enum err e =
         ledger_commit(&ingester->lead, found->ledger, read ? &distribution : NULL, &committed, detail);
@@ -68,7 +67,6 @@ static enum err commit(struct ingester *ingester, const struct follow_ledger *fo
     metric_observe(METRIC_LEDGER_ANSWER, 0, 0, committed.told_us - found->got_us);
     follow_committed(&ingester->follow, &ingester->lead.cursor);
     note_commit(ingester, &committed);
-    commit_log_ledger(&ingester->log, &ingester->lead, first, &committed);
     return e;
 }
 
@@ -115,7 +113,6 @@ static enum err recover(struct ingester *ingester, bool renumbered, struct detai
         return e;
     follow_committed(&ingester->follow, &ingester->lead.cursor);
     note_commit(ingester, &committed);
-    commit_log_gap(&ingester->log, &ingester->lead, after, &committed);
     return e;
 }
 

@@ -16,10 +16,9 @@ struct ingester {
     struct follow follow;
     struct lead lead;
     struct leader_watch watch;
-    struct funds_watch *funds; /* borrowed */
-    struct audit *audit;       /* borrowed */
-    struct status *status;     /* borrowed */
-    struct commit_log log;
+    struct funds_watch *funds;     /* borrowed */
+    struct audit *audit;           /* borrowed */
+    struct status *status;         /* borrowed */
     struct cursor_snapshot seen;   /* the last that this replica has read from the database, or committed */
     _Atomic uint32_t *seen_ledger; /* see ingest/ingest.h */
     struct pace pace;

@@ -3,12 +3,10 @@
 #include "lead.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "pool/grants_allowed.h"
 
 #define LOCK_POLL_MS 20
@@ -26,23 +24,19 @@ static enum err try_lock(struct lead *lead, struct detail *detail)
     return ERR_OK;
 }
 
-static enum err read_taken(struct lead *lead, const struct db_rows *rows, struct detail *detail)
+static void read_taken(struct lead *lead, const struct db_rows *rows)
 {
     lead->cursor = (struct cursor){0};
     settle_search_free(&lead->search);
     lead->term = 0;
     lead->leads = true;
     if (db_count(rows) == 0)
-        return ERR_OK;
-    struct bytes hash = db_bytea(rows, 0, 1);
-    if (hash.len != sizeof lead->cursor.hash.bytes)
-        return detail_set(detail, ERR_INTERNAL, "the cursor's hash has %zu bytes", hash.len);
+        return;
     lead->cursor.known = true;
     lead->cursor.sequence = (uint32_t)db_i64(rows, 0, 0);
-    memcpy(lead->cursor.hash.bytes, hash.data, hash.len);
+    db_copy(rows, 0, 1, lead->cursor.hash.bytes, sizeof lead->cursor.hash.bytes);
     lead->cursor.close_time_s = (uint64_t)db_i64(rows, 0, 2);
     lead->term = db_i64(rows, 0, 3);
-    return ERR_OK;
 }
 
 /* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
@@ -64,9 +58,10 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
     /* The term shuts out earlier leaders of this server. A standby without it has another identity when it is
      * promoted, and its leader takes a new term. So an operator who cancels waits for the standby does not
      * stop ingestion. */
-    if (e == ERR_NOT_REPLICATED)
-        e = ERR_OK;
-    return e != ERR_OK ? e : read_taken(lead, taken, detail);
+    if (e != ERR_OK && e != ERR_NOT_REPLICATED)
+        return e;
+    read_taken(lead, taken);
+    return ERR_OK;
 }
 
 static enum err take_anew(struct lead *lead, bool without_lock, struct detail *detail)
@@ -148,14 +143,6 @@ enum err lead_take_over(struct lead *lead, struct detail *detail)
         lead_drop(lead);
     }
     return e;
-}
-
-void lead_keep_notes(struct lead *lead, uint32_t ledger, struct settle_notes *notes)
-{
-    settle_notes_free(&lead->unsure);
-    lead->unsure = *notes;
-    lead->unsure_ledger = ledger;
-    *notes = (struct settle_notes){0};
 }
 
 void lead_drop(struct lead *lead)

@@ -17,6 +17,7 @@ struct lead {
     struct network_id network;
     struct lock_numbers locks;
     bool synchronous;                    /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
+    bool standby_missing;                /* as of the last commit; false before the first */
     unsigned ledger_ms;                  /* expected between two ledgers */
     struct lease_ends_listener listener; /* of this process; not told after a gap */
     struct settle_notes unsure; /* not logged yet: the outcome of the COMMIT of unsure_ledger is unknown */
@@ -43,9 +44,6 @@ MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
  * cursor has stood still for long enough again.
  */
 MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
-
-/* Keeps the notes of a ledger whose COMMIT had no answer, for commit_log_unsure. *notes is {0} then. */
-void lead_keep_notes(struct lead *lead, uint32_t ledger, struct settle_notes *notes);
 
 /* Gives up the lead by ending the session. */
 void lead_drop(struct lead *lead);

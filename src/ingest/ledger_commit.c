@@ -12,14 +12,6 @@
 #include "stellar/protocol.h"
 #include "gap.h"
 
-/* Logs what a committed ledger did to accounts. */
-static void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes)
-{
-    for (size_t i = 0; i < notes->count; i++)
-        log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"",
-            notes->items[i].address, ledger, notes->items[i].reason);
-}
-
 struct ledger_tx {
     struct lead *lead;
     const struct ledger *ledger;
@@ -29,6 +21,7 @@ struct ledger_tx {
     struct funds funds;                          /* before this ledger */
     bool on_hold;         /* before this ledger, which may therefore have transactions of forgotten leases */
     int64_t hold_until_s; /* after this ledger; 0: not on hold */
+    int64_t set_back_until_s; /* this ledger shows that the database was set back: a hold has begun; else 0 */
     struct settle_notes notes;
     struct lease_ends ends;
     struct ledger_committed *out;
@@ -67,7 +60,6 @@ static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
         return;
     tx->hold_until_s = grants_hold_after(
         db_i64(cursor, 0, 2), (int64_t)tx->ledger->close_time_s, db_i64(cursor, 0, 3), tx->lead->ledger_ms);
-    tx->out->hold_ended = tx->hold_until_s == 0;
 }
 
 static enum err begin(struct ledger_tx *tx, struct detail *detail)
@@ -175,7 +167,7 @@ static enum err hold(struct ledger_tx *tx, struct detail *detail)
 {
     if (tx->on_hold || tx->out->settled.forgotten == 0)
         return ERR_OK;
-    return grants_hold_set_back(tx->lead->db, tx->lead->ledger_ms, &tx->out->held_until_s, detail);
+    return grants_hold_set_back(tx->lead->db, tx->lead->ledger_ms, &tx->set_back_until_s, detail);
 }
 
 /* After a gap the evidence has the fates. */
@@ -185,15 +177,80 @@ static void judge_provisioning(struct ledger_tx *tx)
         tx->provisioning.items[i].fate = provisioning_judge(&tx->provisioning.items[i], tx->ledger);
 }
 
+/* ---- the log */
+
+/* Logs what a committed ledger did to accounts. */
+static void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes)
+{
+    for (size_t i = 0; i < notes->count; i++)
+        log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"",
+            notes->items[i].address, ledger, notes->items[i].reason);
+}
+
 /* Until COMMIT has been answered, it is not known whether any of the notes is true. */
 static void log_notes(struct ledger_tx *tx, enum err e)
 {
+    struct lead *lead = tx->lead;
     if (e == ERR_OK || e == ERR_NOT_REPLICATED)
         commit_log_accounts(tx->ledger->sequence, &tx->notes);
-    else if (e == ERR_OUTCOME_UNKNOWN)
-        lead_keep_notes(tx->lead, tx->ledger->sequence, &tx->notes);
-    settle_notes_free(&tx->notes);
+    if (e == ERR_OUTCOME_UNKNOWN) {
+        settle_notes_free(&lead->unsure);
+        lead->unsure = tx->notes;
+        lead->unsure_ledger = tx->ledger->sequence;
+    } else {
+        settle_notes_free(&tx->notes);
+    }
 }
+
+/* A leader logs a missing standby with its first ledger, even when the start of this process has logged it
+ * (cmd/fairway/database.c): the standby may have been removed between the two. After that, it logs
+ * changes. */
+static void log_standby(struct lead *lead, bool missing)
+{
+    if (lead->synchronous && missing != lead->standby_missing)
+        log_line(missing ? LOG_WARN : LOG_INFO,
+            missing
+                ? "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
+                  "lose leases"
+                : "a synchronous standby is configured again",
+            "synchronous_standby_names=%s", missing ? "empty" : "set");
+    lead->standby_missing = missing;
+}
+
+#define SETTLED_FORMAT                                                                                       \
+    " confirmed=%zu failed=%zu superseded=%zu expired=%zu consumed=%zu created=%zu retired=%zu"              \
+    " quarantined=%zu"
+#define SETTLED_VALUES(settled)                                                                              \
+    (settled)->confirmed, (settled)->failed, (settled)->superseded, (settled)->expired, (settled)->consumed, \
+        (settled)->created, (settled)->retired, (settled)->quarantined
+
+/* The cursor has not moved yet. */
+static void log_committed(struct ledger_tx *tx)
+{
+    const struct settled *settled = &tx->out->settled;
+    const struct cursor *before = &tx->lead->cursor;
+    const uint32_t sequence = tx->ledger->sequence;
+    const bool changed = settled->released + settled->created + settled->retired + settled->quarantined != 0;
+    if (tx->out->standby_known)
+        log_standby(tx->lead, !tx->out->synchronous_standby);
+    if (tx->set_back_until_s != 0)
+        log_error("the database was set back: the network has transactions of leases that it does not have; "
+                  "grants are on hold",
+            "ledger=%" PRIu32 " transactions=%zu held_until=%" PRId64, sequence, settled->forgotten,
+            tx->set_back_until_s);
+    if (tx->on_hold && tx->hold_until_s == 0)
+        log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, sequence);
+    if (tx->gap != NULL)
+        log_warn("gap recovered", "after_ledger=%" PRIu32 " ledger=%" PRIu32 SETTLED_FORMAT, before->sequence,
+            sequence, SETTLED_VALUES(settled));
+    else
+        log_line(!before->known || changed ? LOG_INFO : LOG_DEBUG,
+            before->known ? "ledger committed" : "ingestion begins with this ledger",
+            "ledger=%" PRIu32 " lag_s=%" PRId64 SETTLED_FORMAT, sequence, tx->out->lag_s,
+            SETTLED_VALUES(settled));
+}
+
+/* ---- the whole */
 
 static enum err run(struct ledger_tx *tx, struct detail *detail)
 {
@@ -220,6 +277,7 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
         db_rollback(tx->lead->db);
     if (e != ERR_OK && e != ERR_NOT_REPLICATED)
         return e;
+    log_committed(tx);
     tx->lead->cursor = cursor_after(tx->ledger);
     tx->out->may_freeze = tx->ledger->value.upgrades_config;
     if (tx->gap != NULL)
@@ -251,64 +309,6 @@ enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *e
     *out = (struct ledger_committed){0};
     return run(
         &(struct ledger_tx){.lead = lead, .ledger = evidence->ledger, .gap = evidence, .out = out}, detail);
-}
-
-/* ---- the log */
-
-/* A leader logs a missing standby with its first ledger, even when the start of this process has logged it
- * (cmd/fairway/database.c): the standby may have been removed between the two. After that, it logs
- * changes. */
-static void log_standby(struct commit_log *log, bool missing)
-{
-    if (log->synchronous && missing != log->standby_missing)
-        log_line(missing ? LOG_WARN : LOG_INFO,
-            missing
-                ? "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
-                  "lose leases"
-                : "a synchronous standby is configured again",
-            "synchronous_standby_names=%s", missing ? "empty" : "set");
-    log->standby_missing = missing;
-}
-
-static void log_database(
-    struct commit_log *log, const struct lead *lead, const struct ledger_committed *committed)
-{
-    if (committed->standby_known)
-        log_standby(log, !committed->synchronous_standby);
-    if (committed->held_until_s != 0)
-        log_error("the database was set back: the network has transactions of leases that it does not have; "
-                  "grants are on hold",
-            "ledger=%" PRIu32 " transactions=%zu held_until=%" PRId64, lead->cursor.sequence,
-            committed->settled.forgotten, committed->held_until_s);
-    if (committed->hold_ended)
-        log_info("the hold ended; leases are granted again", "ledger=%" PRIu32, lead->cursor.sequence);
-}
-
-#define SETTLED_FORMAT                                                                                       \
-    " confirmed=%zu failed=%zu superseded=%zu expired=%zu consumed=%zu created=%zu retired=%zu"              \
-    " quarantined=%zu"
-#define SETTLED_VALUES(settled)                                                                              \
-    (settled)->confirmed, (settled)->failed, (settled)->superseded, (settled)->expired, (settled)->consumed, \
-        (settled)->created, (settled)->retired, (settled)->quarantined
-
-void commit_log_ledger(
-    struct commit_log *log, const struct lead *lead, bool first, const struct ledger_committed *committed)
-{
-    const struct settled *settled = &committed->settled;
-    const bool changed = settled->released + settled->created + settled->retired + settled->quarantined != 0;
-    log_database(log, lead, committed);
-    log_line(first || changed ? LOG_INFO : LOG_DEBUG,
-        first ? "ingestion begins with this ledger" : "ledger committed",
-        "ledger=%" PRIu32 " lag_s=%" PRId64 SETTLED_FORMAT, lead->cursor.sequence, committed->lag_s,
-        SETTLED_VALUES(settled));
-}
-
-void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
-    const struct ledger_committed *committed)
-{
-    log_database(log, lead, committed);
-    log_warn("gap recovered", "after_ledger=%" PRIu32 " ledger=%" PRIu32 SETTLED_FORMAT, after_ledger,
-        lead->cursor.sequence, SETTLED_VALUES(&committed->settled));
 }
 
 void commit_log_unsure(struct lead *lead, uint32_t cursor)

@@ -16,18 +16,16 @@ struct ledger_committed {
     struct settled settled;
     int64_t lag_s;            /* the database's clock minus the close time */
     int64_t told_us;          /* clock_us() when it was committed and the listener had been told */
-    bool hold_ended;          /* with this ledger */
     bool may_freeze;          /* it has an upgrade that can freeze accounts */
-    int64_t held_until_s;     /* this ledger shows that the database was set back: a hold has begun; else 0 */
     bool standby_known;       /* false: the first ledger of a database does not read what follows */
     bool synchronous_standby; /* synchronous_standby_names is not empty */
     struct funds funds;       /* of the distribution account, after this ledger */
 };
 
 /*
- * Commits the ledger, which the caller has checked (cursor_check), and moves lead->cursor. While the cursor
- * is not known, it is the first one of this database. distribution (NULL: not read) is the distribution
- * account as the RPC returned it.
+ * Commits the ledger, which the caller has checked (cursor_check), moves lead->cursor, and logs it: at debug
+ * level if it changed nothing in the pool. While the cursor is not known, it is the first one of this
+ * database. distribution (NULL: not read) is the distribution account as the RPC returned it.
  *
  * ERR_NOT_LEADER: another replica has taken over; nothing was written. ERR_NOT_REPLICATED: the ledger is
  * committed, but the synchronous standby may lack it; *out is set. ERR_OUTCOME_UNKNOWN: the ledger may be
@@ -40,22 +38,6 @@ MUST_CHECK enum err ledger_commit(struct lead *lead, const struct ledger *ledger
  * account was added or provisioning changed, so the evidence is not complete; nothing was written. */
 MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
     struct ledger_committed *out, struct detail *detail);
-
-/* The log lines about committed ledgers, for the replica that commits them. */
-struct commit_log {
-    bool synchronous;     /* DATABASE_FAILOVER=synchronous: log when the standby's configuration changes */
-    bool standby_missing; /* as of the last commit; false before the first */
-};
-
-/* Logs the commit of the ledger at lead->cursor; first: it is the first one of this database. A ledger that
- * changed nothing in the pool is logged at debug level. */
-void commit_log_ledger(
-    struct commit_log *log, const struct lead *lead, bool first, const struct ledger_committed *committed);
-
-/* Logs the commit of the ledger at lead->cursor after a gap; after_ledger is the last ledger before the gap.
- */
-void commit_log_gap(struct commit_log *log, const struct lead *lead, uint32_t after_ledger,
-    const struct ledger_committed *committed);
 
 /* Logs what a ledger whose COMMIT had no answer did to accounts, once the cursor shows that it is committed.
  * To be called with the cursor after each attempt to take the lead. */
