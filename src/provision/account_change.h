@@ -25,16 +25,9 @@ enum account_change {
     CHANGE_RETIRE,
 };
 
-struct account_change_verdict {
-    enum err e;
-    bool changes; /* whether the row changes, to this state: */
-    enum account_state state;
-    struct detail detail;
-};
-
-/* Pure. Errors as in provision/account_admin.h. */
-struct account_change_verdict account_change_judge(
-    enum account_change change, const struct account_locked *row, const struct account_probe *probe);
+/* Pure. *state is what the row becomes, or stays. Errors as in provision/account_admin.h. */
+enum err account_change_judge(enum account_change change, const struct account_locked *row,
+    const struct account_probe *probe, enum account_state *state, struct detail *detail);
 
 /*
  * One transaction: locks the cursor and the account, judges, writes. ERR_LEDGER_AHEAD: the probe is older
