@@ -4,44 +4,25 @@
 
 #include "base/mem.h"
 #include "pool/account_read.h"
-#include "stellar/account.h"
-
-enum {
-    PRECOND_TIME = 1,   /* PreconditionType */
-    MEMO_NONE = 0,      /* MemoType */
-    BUMP_SEQUENCE = 11, /* OperationType */
-};
+#include "stellar/envelope_build.h"
 
 /* A max time in 1970: no network includes the transaction. */
 #define EXPIRED_S 60
 
-/* The operation needs a source of its own, which is not an account of fairway. This is nobody's key. */
-static const struct public_key nobody = {0};
+/* Memo, operations and ext: a bumpSequence to 0, which does nothing. Its source is nobody's key, because an
+ * operation needs one that is not an account of fairway. */
+static const uint8_t tail[64] = {
+    [7] = 1 /* operation */, [11] = 1 /* with a source */, [51] = 11 /* BUMP_SEQUENCE */};
 
-/* A transaction that the key process signs if the seed opens, and that is never valid: its max time is in
- * 1970, its sequence number is 0, and its operation does nothing. */
-static void build_invalid(const struct public_key *account, struct buf *out)
-{
-    account_id_add(out, account);
-    buf_add_u32(out, 100); /* fee */
-    buf_add_u64(out, 0);   /* sequence */
-    buf_add_u32(out, PRECOND_TIME);
-    buf_add_u64(out, 0);
-    buf_add_u64(out, EXPIRED_S);
-    buf_add_u32(out, MEMO_NONE);
-    buf_add_u32(out, 1); /* operations */
-    buf_add_u32(out, 1); /* with a source */
-    account_id_add(out, &nobody);
-    buf_add_u32(out, BUMP_SEQUENCE);
-    buf_add_u64(out, 0); /* bump to 0: no effect */
-    buf_add_u32(out, 0); /* ext */
-}
-
+/* The key process signs the transaction if the seed opens. It is never valid: its sequence number is 0, too.
+ */
 static enum err probe_seed(const struct account_admin *admin, const struct public_key *account,
     const struct sealed_seed *sealed, bool *opens, struct detail *detail)
 {
     struct buf transaction CLEANUP(buf_free) = {0};
-    build_invalid(account, &transaction);
+    transaction_build(&(struct envelope){.tail = BYTES_OF(tail)},
+        &(struct transaction_head){.source = *account, .fee_stroops = 100, .max_time_s = EXPIRED_S},
+        &transaction);
     struct lease_signing signing = {
         .transaction = buf_bytes(&transaction), .signer = *account, .sealed = *sealed};
     enum err e = keyd_sign_leases(admin->keyd, 0, 0, &signing, 1);
