@@ -3,13 +3,9 @@
 #include "provision/import.h"
 
 #include <stdio.h>
-
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "pool/account_read.h"
 #include "pool/accounts.h"
 #include "session.h"
@@ -119,13 +115,9 @@ static enum err store(struct import *import, const struct generated_key keys[], 
     size_t count, uint32_t ledger, struct detail *detail)
 {
     enum err e = session_begin(&import->session, detail);
-    if (e != ERR_OK)
-        return e;
-    e = accounts_import(import->session.db, keys, sequences, count, ledger, detail);
     if (e == ERR_OK)
-        return db_commit(import->session.db, detail);
-    db_rollback(import->session.db);
-    return e;
+        e = accounts_import(import->session.db, keys, sequences, count, ledger, detail);
+    return session_end(&import->session, e, detail);
 }
 
 static enum err decide_open(struct import *import, struct detail *detail)
@@ -162,21 +154,15 @@ static enum err try_batch(struct import *import, struct detail *detail)
 
 static enum err decide_batch(struct import *import, struct detail *detail)
 {
-    const int64_t timeout_ms = (int64_t)import->settings->timeout_s * 1000;
-    int64_t deadline_ms = clock_ms() + timeout_ms;
-    struct detail logged = {0};
-    for (;;) {
+    struct session_patience patience = {.waiting = "import-accounts is waiting",
+        .timeout_s = import->settings->timeout_s,
+        .poll_ms = import->settings->poll_ms};
+    enum err e;
+    do {
         *detail = (struct detail){0};
-        enum err e = try_batch(import, detail);
-        if (e == ERR_NOT_LEADER)
-            deadline_ms = clock_ms() + timeout_ms;
-        else if (e == ERR_OK || !err_is_transient(e) || clock_left_ms(deadline_ms) == 0)
-            return e;
-        if (!text_equal_but_digits(logged.text, detail->text))
-            log_info("import-accounts is waiting", "error=%s reason=\"%s\"", err_code(e), detail->text);
-        logged = *detail;
-        clock_sleep_ms((int)import->settings->poll_ms);
-    }
+        e = try_batch(import, detail);
+    } while (e != ERR_OK && session_try_again(&patience, e, detail));
+    return e;
 }
 
 enum err import_all(

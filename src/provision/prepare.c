@@ -218,10 +218,7 @@ enum err prepare(
         return e;
     const enum err signing = sign_and_store(provision, kind, &preparation, detail);
     e = signing == ERR_SEAL_BROKEN ? quarantine(provision, &preparation, detail) : signing;
-    if (e == ERR_OK)
-        e = db_commit(provision->session.db, detail);
-    else
-        db_rollback(provision->session.db);
+    e = session_end(&provision->session, e, detail);
     if (e == ERR_OK && signing == ERR_OK)
         note_stored(provision, kind, &preparation);
     if (e == ERR_NOT_FOUND)

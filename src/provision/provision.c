@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "prepare.h"
 #include "pool/provisioning.h"
@@ -35,13 +34,11 @@ static enum err store_keys(struct provision *provision, size_t count, struct det
     enum err e = keyd_generate(provision->settings->keyd, count, keys);
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process generated no keys");
-    if ((e = session_begin(&provision->session, detail)) == ERR_OK &&
-        (e = accounts_store(provision->session.db, keys, count, detail)) == ERR_OK)
-        e = db_commit(provision->session.db, detail);
+    if ((e = session_begin(&provision->session, detail)) == ERR_OK)
+        e = accounts_store(provision->session.db, keys, count, detail);
+    e = session_end(&provision->session, e, detail);
     if (e == ERR_OK)
         provision->counts.creating += (int64_t)count;
-    else
-        db_rollback(provision->session.db);
     return e;
 }
 
@@ -52,10 +49,7 @@ static enum err retire(struct provision *provision, struct detail *detail)
     if (e == ERR_OK)
         e = accounts_retire(
             provision->session.db, provision->counts.active - (int64_t)provision->wanted, detail);
-    if (e == ERR_OK)
-        return db_commit(provision->session.db, detail);
-    db_rollback(provision->session.db);
-    return e;
+    return session_end(&provision->session, e, detail);
 }
 
 static size_t smaller(size_t a, size_t b)

@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "pool/account_read.h"
 #include "pool/master_keys.h"
 #include "session.h"
@@ -83,9 +81,7 @@ static enum err take_lock(struct rotate *rotate, struct detail *detail)
         e = session_begin(&rotate->session, detail);
     if (e == ERR_OK)
         e = store_key(rotate, detail);
-    if (e == ERR_OK)
-        e = db_commit(rotate->session.db, detail);
-    db_rollback(rotate->session.db);
+    e = session_end(&rotate->session, e, detail);
     rotate->ready = e == ERR_OK;
     return e;
 }
@@ -96,10 +92,7 @@ static enum err execute(struct rotate *rotate, struct db_statement statement, st
     enum err e = session_begin(&rotate->session, detail);
     if (e == ERR_OK)
         e = db_query(rotate->session.db, statement, NULL, detail);
-    if (e == ERR_OK)
-        return db_commit(rotate->session.db, detail);
-    db_rollback(rotate->session.db);
-    return e;
+    return session_end(&rotate->session, e, detail);
 }
 
 static const char sql_counts[] =
@@ -153,25 +146,18 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
 
 static enum err run(struct rotate *rotate, struct batch *batch, struct detail *detail)
 {
-    const int64_t timeout_ms = (int64_t)rotate->settings->timeout_s * 1000;
-    int64_t deadline_ms = clock_ms() + timeout_ms;
-    struct detail logged = {0};
-    while (!rotate->done) {
+    struct session_patience patience = {.waiting = "rotate-master-key is waiting",
+        .timeout_s = rotate->settings->timeout_s,
+        .poll_ms = rotate->settings->poll_ms};
+    enum err e = ERR_OK;
+    while (!rotate->done && (e == ERR_OK || session_try_again(&patience, e, detail))) {
         *detail = (struct detail){0};
-        enum err e = step(rotate, batch, detail);
-        if (e == ERR_OK || e == ERR_NOT_LEADER)
-            deadline_ms = clock_ms() + timeout_ms;
+        e = step(rotate, batch, detail);
+        rotate->done &= e == ERR_OK;
         if (e == ERR_OK)
-            continue;
-        rotate->done = false;
-        if (e != ERR_NOT_LEADER && (!err_is_transient(e) || clock_left_ms(deadline_ms) == 0))
-            return e;
-        if (!text_equal_but_digits(logged.text, detail->text))
-            log_info("rotate-master-key is waiting", "error=%s reason=\"%s\"", err_code(e), detail->text);
-        logged = *detail;
-        clock_sleep_ms((int)rotate->settings->poll_ms);
+            patience.deadline_ms = 0;
     }
-    return ERR_OK;
+    return e;
 }
 
 enum err rotate_all(const struct rotate_settings *settings, struct rotate_result *out, struct detail *detail)

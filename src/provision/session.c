@@ -2,6 +2,9 @@
  */
 #include "session.h"
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "pool/lock_numbers.h"
 
 static const char sql_take[] = "SELECT pg_try_advisory_lock($1), pg_backend_pid()";
@@ -51,6 +54,27 @@ enum err session_begin(struct session *session, struct detail *detail)
     return e != ERR_OK
                ? e
                : detail_set(detail, ERR_NOT_YET, "the session that held the provisioning lock was lost");
+}
+
+enum err session_end(struct session *session, enum err e, struct detail *detail)
+{
+    if (e == ERR_OK)
+        return db_commit(session->db, detail);
+    db_rollback(session->db);
+    return e;
+}
+
+bool session_try_again(struct session_patience *patience, enum err e, const struct detail *detail)
+{
+    if (patience->deadline_ms == 0 || e == ERR_NOT_LEADER)
+        patience->deadline_ms = clock_ms() + (int64_t)patience->timeout_s * 1000;
+    if (e != ERR_NOT_LEADER && (!err_is_transient(e) || clock_left_ms(patience->deadline_ms) == 0))
+        return false;
+    if (!text_equal_but_digits(patience->logged.text, detail->text))
+        log_info(patience->waiting, "error=%s reason=\"%s\"", err_code(e), detail->text);
+    patience->logged = *detail;
+    clock_sleep_ms((int)patience->poll_ms);
+    return true;
 }
 
 /* The COMMITs that stored them may not have waited for the standby. A later COMMIT that waits for the standby
