@@ -2,11 +2,8 @@
  * another process leads, so it needs no running serve. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sysexits.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "commands.h"
 #include "start.h"
@@ -24,30 +21,12 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
     return *wanted == 0 ? ERR_MALFORMED : ERR_OK;
 }
 
-#define PROGRESS_LOG_MS 10000
-
-/* next_log_ms: int64_t; 0: not called yet. */
-static void log_progress(void *next_log_ms, const struct pool_counts *counts, size_t wanted)
-{
-    int64_t *next_ms = next_log_ms;
-    if (*next_ms == 0)
-        *next_ms = clock_ms() + PROGRESS_LOG_MS;
-    if (clock_left_ms(*next_ms) > 0 || ((int64_t)wanted == counts->active && counts->retiring == 0))
-        return;
-    *next_ms = clock_ms() + PROGRESS_LOG_MS;
-    log_info("the pool is changing",
-        "active=%" PRId64 " wanted=%zu retiring=%" PRId64 " creations_pending=%" PRId64
-        " merges_pending=%" PRId64,
-        counts->active, wanted, counts->retiring, counts->creations_pending, counts->merges_pending);
-}
-
 /* ---- the command */
 
 static enum err ensure(
     const struct config *config, struct pool_access *access, size_t wanted, struct detail *detail)
 {
     const struct ingest_settings ingest = pool_access_ingestion(config, access);
-    int64_t next_log_ms = 0;
     struct provision_settings settings = {.database_url = access->database_url,
         .rpc_url = access->rpc_url,
         .network = access->network,
@@ -57,9 +36,7 @@ static enum err ensure(
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
         .ledger_ms = ingest.ledger_ms,
         .poll_ms = ingest.poll_ms,
-        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
-        .progress = log_progress,
-        .context = &next_log_ms};
+        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
     enum err e = ingest_start(&ingest, &settings.ingest, detail);
     if (e != ERR_OK)
         return e;

@@ -24,9 +24,6 @@ struct provision_settings {
     unsigned ledger_ms;
     unsigned poll_ms;
     unsigned timeout_s; /* how long database, RPC and ledgers may be unavailable */
-    /* NULL: none. Called when the pool was counted, after each ledger. */
-    void (*progress)(void *context, const struct pool_counts *counts, size_t wanted);
-    void *context;
 };
 
 /*

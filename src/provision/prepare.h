@@ -21,12 +21,13 @@ struct provision {
     uint32_t judged_ledger; /* how later ledgers decided transactions is not read yet; 0: nothing is read */
     int64_t room;           /* operations that others left in the last ledger; 0: not known */
     struct outgoing outgoing;
-    unsigned failures;       /* ledgers in a row in which transactions failed and none succeeded */
-    unsigned raises;         /* the same, with those in which they expired: how often the fee is doubled */
-    uint32_t network_ledger; /* the network's last ledger when the run began; 0: not read yet */
-    struct detail logged;    /* the last reason for waiting that was logged */
-    int64_t next_log_ms;     /* clock_ms(): the same reason is logged again from then on */
-    bool waits_for_ledgers;  /* the last step found that closed ledgers are not ingested yet */
+    unsigned failures;        /* ledgers in a row in which transactions failed and none succeeded */
+    unsigned raises;          /* the same, with those in which they expired: how often the fee is doubled */
+    uint32_t network_ledger;  /* the network's last ledger when the run began; 0: not read yet */
+    struct detail logged;     /* the last reason for waiting that was logged */
+    int64_t next_log_ms;      /* clock_ms(): the same reason is logged again from then on */
+    int64_t next_progress_ms; /* clock_ms(): when the counts are logged */
+    bool waits_for_ledgers;   /* the last step found that closed ledgers are not ingested yet */
     bool done;
     bool out_of_retries; /* in too many ledgers in a row transactions failed */
 };

@@ -164,6 +164,20 @@ static enum err read_outcomes(struct provision *provision, struct detail *detail
         outcomes.text);
 }
 
+static void log_progress(struct provision *provision)
+{
+    const struct pool_counts *counts = &provision->counts;
+    if (clock_left_ms(provision->next_progress_ms) > 0 ||
+        ((int64_t)provision->wanted == counts->active && counts->retiring == 0))
+        return;
+    provision->next_progress_ms = clock_ms() + LOG_EVERY_MS;
+    log_info("the pool is changing",
+        "active=%" PRId64 " wanted=%zu retiring=%" PRId64 " creations_pending=%" PRId64
+        " merges_pending=%" PRId64,
+        counts->active, provision->wanted, counts->retiring, counts->creations_pending,
+        counts->merges_pending);
+}
+
 /* Counts the pool only after a ledger and after what this run has written: that reads each account. */
 static enum err read_pool(struct provision *provision, struct detail *detail)
 {
@@ -187,8 +201,8 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
     e = read_outcomes(provision, detail);
     if (e == ERR_OK)
         e = provisioning_read_room(db, &provision->room, detail);
-    if (e == ERR_OK && provision->settings->progress != NULL)
-        provision->settings->progress(provision->settings->context, counts, provision->wanted);
+    if (e == ERR_OK)
+        log_progress(provision);
     return e;
 }
 
@@ -286,6 +300,7 @@ enum err provision_ensure(const struct provision_settings *settings, size_t want
         .session = session_new(settings->database_url, &settings->network),
         .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = -1}),
         .wanted = wanted,
+        .next_progress_ms = clock_ms() + LOG_EVERY_MS,
     };
     enum err e = run(&provision, detail);
     rpc_free(provision.rpc);
