@@ -8,14 +8,6 @@
 
 #define REFUSED_TRIES 5 /* within the time of a ledger */
 
-size_t outgoing_bumped(const struct outgoing *outgoing)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < outgoing->count; i++)
-        count += outgoing->items[i].bumped;
-    return count;
-}
-
 void outgoing_add(struct outgoing *outgoing, enum provisioning_kind kind, size_t accounts, bool bumped)
 {
     outgoing->changed = true;

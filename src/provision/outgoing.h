@@ -21,9 +21,6 @@ struct outgoing {
     bool changed; /* transactions were stored or decided since they were read */
 };
 
-/* How many have an account of the pool as source. */
-size_t outgoing_bumped(const struct outgoing *outgoing);
-
 /* One that was stored. */
 void outgoing_add(struct outgoing *outgoing, enum provisioning_kind kind, size_t accounts, bool bumped);
 

@@ -105,12 +105,15 @@ static enum err choose_source(
 {
     struct db *db = provision->session.db;
     const struct outgoing *outgoing = &provision->outgoing;
+    bool all_bumped = true;
     enum err e = grants_enter(db, provision->settings->ledger_ms, detail);
     if (e == ERR_OK)
         e = accounts_claim(db, kind, &out->batch, &out->source, &out->bumped, detail);
     if (e != ERR_OK && e != ERR_GRANTS_SUSPENDED)
         return e;
-    return out->bumped || outgoing_bumped(outgoing) == outgoing->count ? ERR_OK : ERR_NOT_FOUND;
+    for (size_t i = 0; i < outgoing->count; i++)
+        all_bumped &= outgoing->items[i].bumped;
+    return out->bumped || all_bumped ? ERR_OK : ERR_NOT_FOUND;
 }
 
 static struct provisioning_tx build_transaction(const struct provision *provision,
