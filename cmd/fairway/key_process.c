@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "keys/secrets.h"
 #include "pool/master_keys.h"
 #include "pool/network.h"
