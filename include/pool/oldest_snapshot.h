@@ -8,7 +8,7 @@ struct oldest_snapshot {
     /* Seconds since the first ledger that was committed after the snapshot was taken; 0: no ledger was, and
      * the rest is empty. */
     int64_t age_s;
-    char what[32]; /* as in struct lock_pin */
+    char what[32]; /* as in LOCKS_PINS_SQL */
     char name[64]; /* of the session's application, of the prepared transaction or of the slot */
     char user[64]; /* "" for the last two */
     int32_t pid;   /* 0 for the last two */
