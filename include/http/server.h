@@ -25,9 +25,9 @@ struct http_server_settings {
 /*
  * Starts the server. ERR_CONFIG with the reason when it cannot listen on the address.
  *
- * Limits: when seven eighths of max_connections are open, a new connection closes the one that has been
- * without a request for longest: idle, or with a head that takes longer than 250 ms, a body that takes longer
- * than 1 s, or a reply that its client has not taken for 5 s. A connection whose request a handler has got is
+ * Limits: while more than seven eighths of max_connections are open, those are closed that have been without
+ * a request for longest: idle, or with a head that takes longer than 250 ms, a body that takes longer than
+ * 1 s, or a reply that its client has not taken for 5 s. A connection whose request a handler has got is
  * never closed, so only requests in progress can make new connections wait. No handler is called for a
  * connection that the server closes.
  *
@@ -40,10 +40,10 @@ struct http_server_settings {
  * connection closed, for a Transfer-Encoding. A request that is refused by its head, also by its route's
  * admit, is replied to before its body is read; if it has one, the connection is closed.
  *
- * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is logged
- * when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a request
- * whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten seconds have the same
- * code. Each is counted by route, code and client, also when it is not logged (base/metric.h).
+ * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is
+ * logged when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a
+ * request whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten seconds have
+ * the same code. Each is counted by route, code and client, also when it is not logged (base/metric.h).
  */
 MUST_CHECK enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail);

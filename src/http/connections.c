@@ -4,6 +4,7 @@
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct connections {
     pthread_mutex_t lock;
     struct connection *newest, *oldest; /* under lock, as is what follows */
     struct linger_list lingering;
+    unsigned made_room; /* connections ended to make room since that was logged; the listener's */
 };
 
 /* ---- the phase of one connection */
@@ -65,37 +67,23 @@ bool connection_enter(struct connection *connection, enum connection_phase phase
 
 static bool is_late(uint64_t state, const struct connection_limits *limits, int64_t now_ms)
 {
-    switch (phase_of(state)) {
-    case CONNECTION_HEAD:
-        return now_ms - since_ms_of(state) >= limits->head_ms;
-    case CONNECTION_IDLE:
-    case CONNECTION_BODY:
-    case CONNECTION_REPLY:
-        return now_ms - since_ms_of(state) >= limits->phase_ms;
-    case CONNECTION_HANDLER:
-    case CONNECTION_ENDED:
-        break;
-    }
-    return false;
+    const enum connection_phase phase = phase_of(state);
+    const int limit_ms = phase == CONNECTION_HEAD ? limits->head_ms : limits->phase_ms;
+    return phase != CONNECTION_HANDLER && phase != CONNECTION_ENDED &&
+           now_ms - since_ms_of(state) >= limit_ms;
 }
 
 static bool is_dispensable(uint64_t state, int64_t now_ms)
 {
-    int64_t age_ms = now_ms - since_ms_of(state);
-    switch (phase_of(state)) {
-    case CONNECTION_IDLE:
-        return true;
-    case CONNECTION_HEAD:
-        return age_ms >= HTTP_HEAD_GRACE_MS;
-    case CONNECTION_BODY:
-        return age_ms >= HTTP_BODY_GRACE_MS;
-    case CONNECTION_REPLY:
-        return age_ms >= HTTP_REPLY_GRACE_MS;
-    case CONNECTION_HANDLER:
-    case CONNECTION_ENDED:
-        break;
-    }
-    return false;
+    static const int64_t grace_ms[] = {
+        [CONNECTION_HEAD] = HTTP_HEAD_GRACE_MS,
+        [CONNECTION_IDLE] = 0,
+        [CONNECTION_BODY] = HTTP_BODY_GRACE_MS,
+        [CONNECTION_HANDLER] = INT64_MAX,
+        [CONNECTION_REPLY] = HTTP_REPLY_GRACE_MS,
+        [CONNECTION_ENDED] = INT64_MAX,
+    };
+    return now_ms - since_ms_of(state) >= grace_ms[phase_of(state)];
 }
 
 /* The library reports a head only when its first line is complete. The kernel counts the bytes before that.
@@ -152,7 +140,7 @@ void connections_free(struct connections *connections)
         next = c->next;
         free(c);
     }
-    linger_expire(&connections->lingering, INT64_MAX);
+    (void)linger_read(&connections->lingering, INT64_MAX);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
 }
@@ -160,11 +148,6 @@ void connections_free(struct connections *connections)
 bool connections_full(const struct connections *connections)
 {
     return atomic_load(&connections->open) >= connections->max;
-}
-
-bool connections_ending(const struct connections *connections)
-{
-    return atomic_load(&connections->ending) > 0;
 }
 
 /* Under lock. */
@@ -264,36 +247,22 @@ static struct connection *most_dispensable(struct connections *connections, uint
     return longest;
 }
 
-bool connections_make_room(struct connections *connections)
-{
-    struct connection *ended;
-    uint64_t state;
-    unsigned before;
-    pthread_mutex_lock(&connections->lock);
-    while ((ended = most_dispensable(connections, &state)) != NULL && !end(connections, ended, state))
-        ; /* its state has changed: its request has come */
-    pthread_mutex_unlock(&connections->lock);
-    if (ended != NULL && rate_limit_allows(&connections->crowded, 1, NOTICE_MS, &before))
-        log_warn("the connection limit is nearly reached; closing the connections that are idle for longest",
-            "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
-            before + 1);
-    return ended != NULL;
-}
-
 void connections_thin_out(struct connections *connections)
 {
-    unsigned busy_max = connections->max - connections->max / SPARE_FRACTION;
-    if (atomic_load(&connections->open) > busy_max + atomic_load(&connections->ending))
-        (void)connections_make_room(connections);
-}
-
-bool connections_can_make_room(struct connections *connections)
-{
+    const unsigned spare = connections->max < SPARE_FRACTION ? 1 : connections->max / SPARE_FRACTION;
+    struct connection *longest;
     uint64_t state;
     pthread_mutex_lock(&connections->lock);
-    bool can = most_dispensable(connections, &state) != NULL;
+    while (atomic_load(&connections->open) > connections->max - spare + atomic_load(&connections->ending) &&
+           (longest = most_dispensable(connections, &state)) != NULL)
+        connections->made_room += end(connections, longest, state); /* unless its request has come */
     pthread_mutex_unlock(&connections->lock);
-    return can;
+    if (connections->made_room == 0 || !rate_limit_allows(&connections->crowded, 1, NOTICE_MS, NULL))
+        return;
+    log_warn("the connection limit is nearly reached; closing the connections that are idle for longest",
+        "open=%u max_connections=%u closed=%u", atomic_load(&connections->open), connections->max,
+        connections->made_room);
+    connections->made_room = 0;
 }
 
 /*
@@ -328,21 +297,13 @@ void connections_check(struct connections *connections)
         if (phase == CONNECTION_IDLE)
             detect_head(c, now);
     }
-    linger_expire(&connections->lingering, now);
     pthread_mutex_unlock(&connections->lock);
 }
 
-nfds_t connections_poll(struct connections *connections, struct pollfd fds[LINGER_MAX])
+bool connections_read(struct connections *connections)
 {
     pthread_mutex_lock(&connections->lock);
-    nfds_t count = linger_poll(&connections->lingering, fds);
+    const bool left = linger_read(&connections->lingering, clock_ms());
     pthread_mutex_unlock(&connections->lock);
-    return count;
-}
-
-void connections_read(struct connections *connections, const struct pollfd *fds, nfds_t count)
-{
-    pthread_mutex_lock(&connections->lock);
-    linger_read(&connections->lingering, fds, count);
-    pthread_mutex_unlock(&connections->lock);
+    return left;
 }

@@ -26,14 +26,11 @@ enum connection_phase {
 struct connection {
     struct connection *next, *previous; /* the listener's list, under its lock */
     int fd;
-    bool
-        started; /* else the library may have closed fd without a word, and it may be another's; under lock */
-    bool linger; /* the reply comes before the whole request has been read: see linger.h */
-    _Atomic uint64_t
-        state; /* phase and when it began, in one word: connection_end fails if it has changed meanwhile */
-
-    /* The listener thread's: the idle phase that it saw last, and the bytes that the client had sent by then.
-     */
+    bool started; /* else the library may have closed fd, which may be another's now; under lock */
+    bool linger;  /* the reply comes before the whole request has been read: see linger.h */
+    /* Phase and when it began, in one word: it is not ended when that has changed meanwhile. */
+    _Atomic uint64_t state;
+    /* The listener thread's: the idle phase that it saw last, and what the client had sent by then. */
     uint64_t idle_state, idle_bytes;
 };
 
@@ -56,8 +53,6 @@ void connections_free(struct connections *connections);
 
 /* Whether the maximum is reached. */
 bool connections_full(const struct connections *connections);
-/* Whether some have been ended to make room and are not closed yet. */
-bool connections_ending(const struct connections *connections);
 
 /* A record for an accepted socket. */
 struct connection *connections_add(struct connections *connections, int fd);
@@ -71,21 +66,14 @@ bool connections_remove(struct connections *connections, struct connection *conn
 /*
  * The rest is for the listener's thread.
  *
- * Makes room for one connection: ends the one that has been without a complete request for longest. So idle
- * or slow clients cannot keep others out; only connections whose request a handler has got are kept. Returns
- * false when there is no connection to end now.
- */
-bool connections_make_room(struct connections *connections);
-/* Whether there is a connection that connections_make_room would end. */
-bool connections_can_make_room(struct connections *connections);
-/* Makes room when seven eighths of the maximum are open, so that new connections rarely have to wait for it.
+ * While more than seven eighths of the maximum are open, ends those that have been without a complete request
+ * for longest. So idle or slow clients cannot keep others out, and new connections rarely have to wait; only
+ * connections whose request a handler has got are kept.
  */
 void connections_thin_out(struct connections *connections);
 /* Ends those that take too long; called several times a second. */
 void connections_check(struct connections *connections);
-
-/* Sockets that were closed while their client was still sending: see linger.h. */
-nfds_t connections_poll(struct connections *connections, struct pollfd fds[LINGER_MAX]);
-void connections_read(struct connections *connections, const struct pollfd *fds, nfds_t count);
+/* As linger_read, of sockets that were closed while their client was still sending. */
+bool connections_read(struct connections *connections);
 
 #endif

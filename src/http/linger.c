@@ -1,28 +1,20 @@
 /* Reads and drops what a refused client still sends. */
 #include "linger.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/invariant.h"
+#include "base/mem.h"
 
 #define LINGER_BYTES (8 << 20)
 
-static void drop(struct linger_list *linger, size_t i)
-{
-    INVARIANT(i < linger->count);
-    close(linger->socket[i].fd);
-    linger->socket[i] = linger->socket[--linger->count];
-}
-
 void linger_add(struct linger_list *linger, int fd)
 {
-    if (linger->count == LINGER_MAX)
-        return;
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    const int copy = linger->count < ARRAY_LEN(linger->socket) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (copy < 0)
         return;
     linger->socket[linger->count].fd = copy;
@@ -30,31 +22,19 @@ void linger_add(struct linger_list *linger, int fd)
     linger->socket[linger->count++].deadline_ms = clock_ms() + HTTP_LINGER_MS;
 }
 
-nfds_t linger_poll(const struct linger_list *linger, struct pollfd *fds)
-{
-    for (size_t i = 0; i < linger->count; i++)
-        fds[i] = (struct pollfd){.fd = linger->socket[i].fd, .events = POLLIN};
-    return (nfds_t)linger->count;
-}
-
-void linger_read(struct linger_list *linger, const struct pollfd *fds, nfds_t count)
+bool linger_read(struct linger_list *linger, int64_t now_ms)
 {
     char scrap[16384];
-    /* Backwards: drop moves the last socket, which has been handled or is new, into the gap. */
-    for (size_t i = (size_t)count; i-- > 0;) {
-        if (fds[i].revents == 0)
-            continue;
-        ssize_t got = recv(linger->socket[i].fd, scrap, sizeof scrap, MSG_DONTWAIT);
-        if (got <= 0 || (size_t)got >= linger->socket[i].left)
-            drop(linger, i);
-        else
+    /* Backwards: the last one, which has been handled, moves into the place of one that is closed. */
+    for (size_t i = linger->count; i-- > 0;) {
+        ssize_t got;
+        while ((got = recv(linger->socket[i].fd, scrap, sizeof scrap, MSG_DONTWAIT)) > 0 &&
+               (size_t)got < linger->socket[i].left)
             linger->socket[i].left -= (size_t)got;
+        if (got < 0 && errno == EAGAIN && linger->socket[i].deadline_ms > now_ms)
+            continue;
+        close(linger->socket[i].fd);
+        linger->socket[i] = linger->socket[--linger->count];
     }
-}
-
-void linger_expire(struct linger_list *linger, int64_t now_ms)
-{
-    for (size_t i = linger->count; i-- > 0;)
-        if (linger->socket[i].deadline_ms <= now_ms)
-            drop(linger, i);
+    return linger->count > 0;
 }

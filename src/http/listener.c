@@ -16,8 +16,9 @@
 #include "base/thread.h"
 
 enum {
-    TICK_MS = 250,     /* between checks of deadlines */
-    FULL_TICK_MS = 50, /* between checks for a connection that may be ended, while the maximum is open */
+    TICK_MS = 250,       /* between checks of deadlines */
+    FULL_TICK_MS = 50,   /* between checks for a connection that may be ended, while the maximum is open */
+    LINGER_TICK_MS = 10, /* between reads of sockets that linger */
 };
 
 struct listener {
@@ -38,15 +39,6 @@ static void wake(struct listener *listener)
         return; /* the counter is full: the thread is being woken already */
 }
 
-static void take(struct listener *listener, int fd, const struct sockaddr *address, socklen_t len)
-{
-    struct connection *connection = connections_add(listener->connections, fd);
-    if (!listener->settings.accepted(listener->settings.context, fd, address, len))
-        connections_remove(listener->connections, connection);
-    else
-        connections_thin_out(listener->connections);
-}
-
 /* Returns false when descriptors or memory are exhausted: an immediate retry would only use the CPU. */
 static bool accept_all(struct listener *listener, int socket)
 {
@@ -65,34 +57,11 @@ static bool accept_all(struct listener *listener, int socket)
             return false;
         }
         listener->accept_failed = false;
-        take(listener, fd, (struct sockaddr *)&address, len);
+        struct connection *connection = connections_add(listener->connections, fd);
+        if (!listener->settings.accepted(listener->settings.context, fd, (struct sockaddr *)&address, len))
+            connections_remove(listener->connections, connection);
     }
     return true;
-}
-
-/* Returns false as accept_all does. */
-static bool accept_ready(struct listener *listener, const struct pollfd *fds)
-{
-    bool can = true;
-    for (size_t i = 0; can && i < listener->sockets.count; i++)
-        if (fds[i].revents != 0 && connections_full(listener->connections))
-            connections_make_room(listener->connections);
-        else if (fds[i].revents != 0)
-            can = accept_all(listener, listener->sockets.fds[i]);
-    return can;
-}
-
-/* Whether to accept: there is room, or it can be made. */
-static bool may_accept(struct listener *listener)
-{
-    bool full = connections_full(listener->connections);
-    atomic_store(&listener->full,
-        full); /* before the checks below: a connection that becomes idle after them wakes us */
-    if (!full)
-        return true;
-    if (connections_ending(listener->connections))
-        return false; /* room is being made; the closing connection wakes us */
-    return connections_can_make_room(listener->connections);
 }
 
 static void refuse(struct listener *listener)
@@ -101,28 +70,30 @@ static void refuse(struct listener *listener)
     atomic_store(&listener->refused, true);
 }
 
-/* The wake-up descriptor, the listening sockets, and the sockets that linger. */
-enum {
-    FD_SOCKETS = 1,
-    FD_LINGERING = FD_SOCKETS + ADDRESSES_MAX,
-    FDS_MAX = FD_LINGERING + LINGER_MAX
-};
-
-/* Waits for something to do. Returns how many lingering sockets are in fds. */
-static nfds_t wait_for_events(
-    struct listener *listener, bool accepting, int64_t next_tick, struct pollfd fds[FDS_MAX])
+/* Waits for something to do. fds: the wake-up descriptor and the listening sockets. */
+static void wait_for_events(
+    const struct listener *listener, bool accepting, int timeout_ms, struct pollfd fds[1 + ADDRESSES_MAX])
 {
-    int timeout_ms = clock_left_ms(next_tick);
-    if (!accepting && timeout_ms > FULL_TICK_MS)
-        timeout_ms = FULL_TICK_MS;
     const struct address_sockets *sockets = &listener->sockets;
     fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
     for (size_t i = 0; i < ADDRESSES_MAX; i++)
-        fds[FD_SOCKETS + i] =
+        fds[1 + i] =
             (struct pollfd){.fd = accepting && i < sockets->count ? sockets->fds[i] : -1, .events = POLLIN};
-    nfds_t lingering = connections_poll(listener->connections, fds + FD_LINGERING);
-    poll(fds, FD_LINGERING + lingering, timeout_ms);
-    return lingering;
+    poll(fds, 1 + ADDRESSES_MAX, timeout_ms);
+}
+
+/* Makes room, and reads the sockets that linger. Returns how long to wait for events at most. */
+static int tidy(struct listener *listener, int64_t next_tick)
+{
+    const int left_ms = clock_left_ms(next_tick);
+    /* Before connections are looked at: one that becomes idle after that wakes us. */
+    const bool full = connections_full(listener->connections);
+    atomic_store(&listener->full, full);
+    connections_thin_out(listener->connections);
+    const int most_ms = connections_read(listener->connections) ? LINGER_TICK_MS
+                        : full                                  ? FULL_TICK_MS
+                                                                : TICK_MS;
+    return left_ms < most_ms ? left_ms : most_ms;
 }
 
 static void *run(void *context)
@@ -131,17 +102,18 @@ static void *run(void *context)
     int64_t next_tick = clock_ms() + TICK_MS;
     bool out_of_descriptors = false;
     while (!atomic_load(&listener->stopping)) {
-        struct pollfd fds[FDS_MAX];
+        struct pollfd fds[1 + ADDRESSES_MAX];
         if (atomic_load(&listener->refusing))
             refuse(listener);
-        nfds_t lingering =
-            wait_for_events(listener, !out_of_descriptors && may_accept(listener), next_tick, fds);
+        const int timeout_ms = tidy(listener, next_tick);
+        wait_for_events(
+            listener, !out_of_descriptors && !connections_full(listener->connections), timeout_ms, fds);
         uint64_t ignored;
         if (fds[0].revents != 0 && read(listener->wake, &ignored, sizeof ignored) < 0)
             continue;
-        if (!atomic_load(&listener->refusing) && !accept_ready(listener, fds + FD_SOCKETS))
-            out_of_descriptors = true;
-        connections_read(listener->connections, fds + FD_LINGERING, lingering);
+        for (size_t i = 0; i < listener->sockets.count && !atomic_load(&listener->refusing); i++)
+            if (fds[1 + i].revents != 0 && !accept_all(listener, listener->sockets.fds[i]))
+                out_of_descriptors = true;
         if (clock_ms() >= next_tick) {
             connections_check(listener->connections);
             out_of_descriptors = false;

@@ -37,7 +37,6 @@ static void check_for_long(struct connections *connections)
     for (const int64_t end_ms = clock_ms() + LONGER_MS; clock_ms() < end_ms; clock_sleep_ms(20)) {
         connections_check(connections);
         connections_thin_out(connections);
-        (void)connections_make_room(connections);
     }
     connections_check(connections);
 }
