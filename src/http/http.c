@@ -78,9 +78,8 @@ void http_on_client_gone(struct http_request *request, void (*callback)(void *co
 {
     /* The library closes the socket on the connection's own thread, after the request has been replied to:
      * until then the descriptor is this client's. */
-    request->hangup = (struct hangup){request->peer->fd, callback, context};
-    request->hangup_watched = true;
-    hangups_watch(request->server->hangups, &request->hangup);
+    request->hangup = (struct hangup){.fd = request->peer->fd, .callback = callback, .context = context};
+    hangups_watch(&request->server->hangups, &request->hangup);
 }
 
 void http_reply_json(struct http_request *request, int status, char *json)

@@ -1,6 +1,7 @@
 /*
- * One thread that accepts connections, ends those that are too slow or must make room, and reads those that
- * linger (linger.h). It checks all deadlines of connections.
+ * One thread that accepts connections, ends those that are too slow or must make room, reads those that
+ * linger (linger.h), and looks for clients that have left (hangups.h). It checks all deadlines of
+ * connections.
  */
 #ifndef FAIRWAY_HTTP_LISTENER_H
 #define FAIRWAY_HTTP_LISTENER_H
@@ -10,6 +11,7 @@
 #include "address.h"
 #include "base/err.h"
 #include "connections.h"
+#include "hangups.h"
 
 struct listener;
 
@@ -23,6 +25,7 @@ struct listener_settings {
     struct connection_limits limits;
     listener_accepted accepted;
     void *context;
+    struct hangups *hangups; /* looked at whenever deadlines are */
 };
 
 /* Takes over the sockets. */

@@ -57,8 +57,7 @@ struct http_request {
 
     void *kept; /* the handler's */
     void (*release)(void *kept);
-    struct hangup hangup;
-    bool hangup_watched;
+    struct hangup hangup; /* callback NULL: not watched */
 };
 
 /* The callbacks of MHD_start_daemon; context is the server. */

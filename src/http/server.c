@@ -43,9 +43,7 @@ static void connection_notify(void *context, struct MHD_Connection *connection, 
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         *closure = listener_opened(server->listener, fd);
     } else if (*closure != NULL) {
-        struct connection *closed = *closure;
-        hangups_forget(server->hangups, closed->fd);
-        listener_closed(server->listener, closed);
+        listener_closed(server->listener, *closure);
     }
 }
 
@@ -135,9 +133,9 @@ enum err http_server_start(
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
     name_routes(server);
-    server->hangups = hangups_start();
+    hangups_init(&server->hangups);
     if (start_workers(server, settings, max_connections) != ERR_OK) {
-        hangups_free(server->hangups);
+        hangups_destroy(&server->hangups);
         address_close(&sockets);
         free(server->route_labels);
         free(server->routes);
@@ -148,6 +146,7 @@ enum err http_server_start(
                                                   .max_connections = max_connections,
                                                   .limits = limits_of(settings),
                                                   .accepted = connection_accepted,
+                                                  .hangups = &server->hangups,
                                                   .context = server});
     listener_start(server->listener);
     *out = server;
@@ -185,7 +184,7 @@ void http_server_free(struct http_server *server)
     wait_for_zero(&server->in_progress, clock_ms() + HTTP_FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
-    hangups_free(server->hangups);
+    hangups_destroy(&server->hangups);
     listener_free(server->listener);
     free(server->route_labels);
     free(server->routes);

@@ -26,7 +26,7 @@ struct http_server {
     struct MHD_Daemon *workers[HTTP_THREADS_MAX];
     unsigned worker_count, next_worker;
     struct listener *listener;
-    struct hangups *hangups;
+    struct hangups hangups;
     unsigned port;
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;
