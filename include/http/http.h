@@ -8,8 +8,26 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* Belongs to the handler from its call until http_reply_*; after that it must not be touched. */
-struct http_request;
+#define HTTP_REQUEST_ID_SIZE 65
+
+/*
+ * A request, of which endpoints read these members. It belongs to the handler from its call until
+ * http_reply_*; after that it must not be touched.
+ */
+struct http_request {
+    const char *target;      /* as sent: path and query, neither split nor decoded. It begins with '/' */
+    char method[16];         /* a longer one is cut off, and has no route */
+    const char *parameter;   /* the path's, percent-decoded; NULL: none */
+    uint64_t content_length; /* 0 without one */
+    struct buf body; /* a handler that has read it may free it: it takes memory while the request waits */
+    /* The X-Request-Id, if that is 1 to 64 characters of A-Z a-z 0-9 . _ -; else 32 hexadecimal digits,
+     * generated, unique over replicas. For logs: a client may use one id for many requests. */
+    char id[HTTP_REQUEST_ID_SIZE];
+    /* The endpoint's, set by admit or the handler: memory that stays with the request (NULL: none), and what
+     * is called with it when the request has ended, after its reply was sent or its client has left. */
+    void *kept;
+    void (*release)(void *kept);
+};
 
 typedef void (*http_handler)(struct http_request *request, void *context);
 
@@ -34,29 +52,9 @@ struct http_route {
 
 /* ---- reading; strings live as long as the request */
 
-const char *http_method(const struct http_request *request);
-/* The request target as sent: path and query, neither split nor decoded. It begins with '/'. */
-const char *http_target(const struct http_request *request);
-struct bytes http_body(const struct http_request *request);
-/* A handler has read the body and does not need it any more: while the request waits it takes no memory. */
-void http_free_body(struct http_request *request);
-uint64_t http_content_length(const struct http_request *request);    /* 0 without one */
-const char *http_path_parameter(const struct http_request *request); /* percent-decoded; NULL: none */
 const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
 /* NULL: absent. The first of several; those that http/server.h lists occur at most once. */
 const char *http_header(const struct http_request *request, const char *name);
-
-/* Keeps memory with the request. release(memory) is called when the request has ended, after its reply was
- * sent or its client has left. At most once a request. */
-void http_keep(struct http_request *request, void *memory, void (*release)(void *memory));
-void *http_kept(const struct http_request *request); /* NULL: nothing */
-
-#define HTTP_REQUEST_ID_SIZE 65
-/*
- * The request's X-Request-Id, if that is 1 to 64 characters of A-Z a-z 0-9 . _ -; else 32 hexadecimal digits,
- * generated, unique over replicas. For logs: a client may use one id for many requests.
- */
-const char *http_request_id(const struct http_request *request);
 
 /*
  * Calls callback(context) once, from another thread, when the client closes its connection before the request

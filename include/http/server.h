@@ -40,7 +40,7 @@ struct http_server_settings {
  * connection closed, for a Transfer-Encoding. A request that is refused by its head, also by its route's
  * admit, is replied to before its body is read; if it has one, the connection is closed.
  *
- * Every reply carries X-Request-Id (see http_request_id) and Cache-Control: no-store. Each request is
+ * Every reply carries X-Request-Id (see struct http_request) and Cache-Control: no-store. Each request is
  * logged when it ends, with the code of its problem: 5xx at level warn, 4xx at info, all else at debug; a
  * request whose client left (ERR_CANCELLED) at debug with status 499. At most 20 lines in ten seconds have
  * the same code. Each is counted by route, code and client, also when it is not logged (base/metric.h).

@@ -38,7 +38,7 @@ struct call *call_of_job(struct worker_job *job)
  */
 static enum err read_key(struct call *call, struct detail *detail)
 {
-    const struct auth_client *client = http_kept(call->http);
+    const struct auth_client *client = call->http->kept;
     const char *key = http_header(call->http, "Idempotency-Key");
     struct lease_request *request = call->lease;
     char token[HASH_HEX_SIZE];
@@ -56,7 +56,7 @@ static enum err read_key(struct call *call, struct detail *detail)
     snprintf(request->idempotency_key, sizeof request->idempotency_key, "%s%s",
         key != NULL ? "" : "token:", key != NULL ? key : token);
     /* The hash of a client's body has been compared with its token, so it is not computed twice. */
-    request->digest = client != NULL ? client->body_hash : sha256(http_body(call->http));
+    request->digest = client != NULL ? client->body_hash : sha256(buf_bytes(&call->http->body));
     return ERR_OK;
 }
 
@@ -117,7 +117,7 @@ static void give_share(struct call *call, enum connection_share share)
 
 static enum err take_client_wait(struct call *call, struct detail *detail)
 {
-    const struct api_sender *sender = http_kept(call->http);
+    const struct api_sender *sender = call->http->kept;
     const struct limits *limits = api_limits(call->http);
     if (sender == NULL) /* AUTH=none */
         return ERR_OK;

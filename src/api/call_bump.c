@@ -48,7 +48,7 @@ static enum err read_signers(struct rpc *rpc, struct call *call, struct detail *
     const size_t count = authority_sources(&request->inner, sources);
     if (count == 0) /* a call without a source, whose extra signers have not signed */
         return ERR_OK;
-    rpc_set_request_id(rpc, http_request_id(call->http));
+    rpc_set_request_id(rpc, call->http->id);
     enum err e = rpc_account_entries(rpc, sources, count, entries, &ledger, detail);
     for (size_t i = 0; i < count; i++) {
         if (e == ERR_OK && authority_proved_by(

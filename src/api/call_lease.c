@@ -57,7 +57,7 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
     policy_invoked_contract(&request->envelope, request->contract);
     request->limits = *api_limits(call->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(call->http));
-    snprintf(request->request_id, sizeof request->request_id, "%s", http_request_id(call->http));
+    snprintf(request->request_id, sizeof request->request_id, "%s", call->http->id);
     if (request->submits) /* the same body may have been sent to the other endpoint */
         request->digest = sha256(BYTES_OF(request->digest.bytes));
     return ERR_OK;

@@ -21,8 +21,8 @@ void api_get_transaction(struct http_request *request, void *api)
     struct detail detail = {0};
     struct hash hash;
     call->watch.done = watched;
-    enum err e = hash_decode(http_path_parameter(request), &hash) == ERR_OK ? call_begin_wait(call, &detail)
-                                                                            : ERR_INVALID_HASH;
+    enum err e =
+        hash_decode(request->parameter, &hash) == ERR_OK ? call_begin_wait(call, &detail) : ERR_INVALID_HASH;
     if (e != ERR_OK) {
         call_refuse(call, e, &detail);
         return;

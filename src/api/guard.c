@@ -31,13 +31,13 @@ static void log_refusal(const struct http_request *request, enum err e, const st
     unsigned not_logged;
     if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &not_logged))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" not_logged=%u", http_request_id(request), client->name,
-            why->text, not_logged);
+            "request_id=%s client=%s reason=\"%s\" not_logged=%u", request->id, client->name, why->text,
+            not_logged);
 }
 
 const char *api_sharer(const struct http_request *request)
 {
-    const struct auth_client *client = http_kept(request);
+    const struct auth_client *client = request->kept;
     return client != NULL && client->others ? client->name : NULL;
 }
 
@@ -56,11 +56,12 @@ static enum err let_in(struct http_request *request, struct api *api, const stru
     struct client_load *load;
     if (client->others) /* it may have half of the connections */
         limits.most[LIMIT_REQUESTS_IN_FLIGHT] = api->shares.connections < 2 ? 1 : api->shares.connections / 2;
-    const enum limit limit = client_loads_begin(&api->loads, client->name, &limits,
-        http_content_length(request), clock_us(), &load, &refusal->retry_after_s);
+    const enum limit limit = client_loads_begin(&api->loads, client->name, &limits, request->content_length,
+        clock_us(), &load, &refusal->retry_after_s);
     if (limit == LIMIT_NONE) {
         const struct api_sender sender = {*client, api, load};
-        http_keep(request, mem_copy(&sender, sizeof sender), sender_free);
+        request->kept = mem_copy(&sender, sizeof sender);
+        request->release = sender_free;
         return ERR_OK;
     }
     snprintf(refusal->extra, sizeof refusal->extra, "{\"limit\":\"%s\"}", limit_name(limit));
@@ -73,8 +74,8 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct http_
     struct auth *auth = route->api->settings.auth;
     if (auth == NULL)
         return ERR_OK;
-    const struct auth_request asked = {.method = http_method(request),
-        .target = http_target(request),
+    const struct auth_request asked = {.method = request->method,
+        .target = request->target,
         .authorization = http_header(request, "Authorization"),
         .idempotency_key = http_header(request, "Idempotency-Key"),
         .audience = route->api->settings.passphrase,
@@ -96,11 +97,11 @@ enum err api_admit(struct http_request *request, void *api_guarded, struct http_
 void api_guard(struct http_request *request, void *api_guarded)
 {
     const struct api_guarded *route = api_guarded;
-    struct auth_client *client = http_kept(request);
+    struct auth_client *client = request->kept;
     struct detail why = {0};
     enum err e = ERR_OK;
     if (route->api->settings.auth != NULL)
-        e = auth_check_body(route->api->settings.auth, client, http_body(request), &why);
+        e = auth_check_body(route->api->settings.auth, client, buf_bytes(&request->body), &why);
     if (e == ERR_OK) {
         route->handler(request, route->api);
         return;

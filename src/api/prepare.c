@@ -189,7 +189,7 @@ enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *det
         envelope->sequence, envelope->preconditions.max_time_s};
     transaction_build(envelope, &head, &transaction); /* as V1, whatever form the client has sent */
     envelope_build(buf_bytes(&transaction), NULL, NULL, 0, &xdr);
-    rpc_set_request_id(rpc, http_request_id(call->http));
+    rpc_set_request_id(rpc, call->http->id);
     enum err e = rpc_simulate(rpc, buf_bytes(&xdr), policy_invokes(envelope), &simulation, detail);
     if (e != ERR_OK)
         return call_no_result(e);

@@ -13,13 +13,13 @@
 
 const char *api_client(const struct http_request *request)
 {
-    const struct auth_client *client = http_kept(request);
+    const struct auth_client *client = request->kept;
     return client == NULL ? "" : client->name;
 }
 
 const struct limits *api_limits(const struct http_request *request)
 {
-    const struct auth_client *client = http_kept(request);
+    const struct auth_client *client = request->kept;
     return client == NULL ? &limits_default : &client->limits;
 }
 
@@ -66,8 +66,8 @@ static void log_failure(const struct http_request *request, enum err e, const st
     unsigned not_logged;
     if (rate_limit_line(&limits[e], &not_logged))
         log_line(err_status(e) == 500 ? LOG_ERROR : LOG_WARN, "request failed",
-            "request_id=%s error=%s detail=\"%s\" not_logged=%u", http_request_id(request), err_code(e),
-            detail->text, not_logged);
+            "request_id=%s error=%s detail=\"%s\" not_logged=%u", request->id, err_code(e), detail->text,
+            not_logged);
 }
 
 static void refuse(
@@ -111,8 +111,8 @@ enum err api_read_limit(const struct http_request *request, size_t max, size_t *
 
 enum err api_read_body(struct http_request *request, json_t **body, struct detail *detail)
 {
-    enum err e = json_read_object(http_body(request), body, detail);
-    http_free_body(request);
+    enum err e = json_read_object(buf_bytes(&request->body), body, detail);
+    buf_free(&request->body);
     return e;
 }
 

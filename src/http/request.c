@@ -17,7 +17,7 @@
 
 /* The only function that changes a phase. Returns the phase before. Does nothing when the phase cannot be
  * followed by `to`. */
-static enum request_phase move(struct http_request *request, enum request_phase to)
+static enum request_phase move(struct request *request, enum request_phase to)
 {
     static const unsigned from_any_of[] = {
         [HANDLED] = 1u << ARRIVING,
@@ -31,7 +31,7 @@ static enum request_phase move(struct http_request *request, enum request_phase 
     return from;
 }
 
-void request_reply(struct http_request *request, int status, struct MHD_Response *response)
+void request_reply(struct request *request, int status, struct MHD_Response *response)
 {
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
@@ -49,7 +49,7 @@ void request_reply(struct http_request *request, int status, struct MHD_Response
         atomic_fetch_sub(&server->awaiting_reply, 1);
 }
 
-static enum MHD_Result queue(struct http_request *request)
+static enum MHD_Result queue(struct request *request)
 {
     if (request->closes || atomic_load(&request->server->stage) != SERVING)
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -60,18 +60,19 @@ static enum MHD_Result queue(struct http_request *request)
 }
 
 /* A refusal by the server itself; no handler has seen the request. */
-static enum MHD_Result refuse(struct http_request *request, enum err e)
+static enum MHD_Result refuse(struct request *request, enum err e)
 {
     const struct http_refusal *refusal = &request->refusal;
     request->error = e;
     request_reply(request, err_status(e),
-        reply_problem(request->id, e, &refusal->detail, e == ERR_SHUTTING_DOWN ? 1 : refusal->retry_after_s,
+        reply_problem(request->http.id, e, &refusal->detail,
+            e == ERR_SHUTTING_DOWN ? 1 : refusal->retry_after_s,
             e == ERR_METHOD_NOT_ALLOWED ? request->match.allow : NULL,
             refusal->extra[0] == '\0' ? NULL : refusal->extra));
     return queue(request);
 }
 
-static enum MHD_Result run_handler(struct http_request *request)
+static enum MHD_Result run_handler(struct request *request)
 {
     struct http_server *server = request->server;
     const struct http_route *route = request->match.route;
@@ -86,7 +87,7 @@ static enum MHD_Result run_handler(struct http_request *request)
     }
     atomic_fetch_add(&server->awaiting_reply, 1);
     INVARIANT(move(request, HANDLED) == ARRIVING);
-    route->handler(request, route->context);
+    route->handler(&request->http, route->context);
     atomic_fetch_sub(&server->in_handlers, 1);
     if (atomic_load(&request->phase) == REPLIED)
         return queue(request);
@@ -105,17 +106,17 @@ static enum MHD_Result run_handler(struct http_request *request)
  * The caller's X-Request-Id, so that its log and ours have the same id. Anything that is not plainly an id is
  * ignored: it would get into log lines.
  */
-static void take_over_id(struct http_request *request)
+static void take_over_id(struct request *request)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    const char *id = http_header(request, "X-Request-Id");
+    const char *id = http_header(&request->http, "X-Request-Id");
     const size_t len = id == NULL ? 0 : strlen(id);
-    if (len > 0 && len < sizeof request->id && strspn(id, allowed) == len)
-        memcpy(request->id, id, len + 1);
+    if (len > 0 && len < sizeof request->http.id && strspn(id, allowed) == len)
+        memcpy(request->http.id, id, len + 1);
 }
 
 /* Has the route judge the head. No route's function is called after http_server_drain. */
-static enum err admit(struct http_request *request)
+static enum err admit(struct request *request)
 {
     struct http_server *server = request->server;
     const struct http_route *route = request->match.route;
@@ -124,13 +125,13 @@ static enum err admit(struct http_request *request)
         return ERR_OK;
     atomic_fetch_add(&server->in_handlers, 1);
     if (atomic_load(&server->stage) != CLOSED)
-        e = route->admit(request, route->context, &request->refusal);
+        e = route->admit(&request->http, route->context, &request->refusal);
     atomic_fetch_sub(&server->in_handlers, 1);
     return e;
 }
 
 /* Checks the head. Returns true when the request must be refused before its body is read. */
-static bool check_head(struct http_request *request, const char *method, const char *version)
+static bool check_head(struct request *request, const char *method, const char *version)
 {
     struct detail *detail = &request->refusal.detail;
     struct head head;
@@ -142,10 +143,11 @@ static bool check_head(struct http_request *request, const char *method, const c
         return true;
     }
     e = request->refused;
-    request->content_length = head.length;
+    request->http.content_length = head.length;
     if (e == ERR_OK)
         e = route_find(request->server->routes, request->server->route_count, method, request->target.path,
             &request->match, detail);
+    request->http.parameter = request->match.parameter;
     const struct http_route *route = request->match.route;
     if (e == ERR_OK && head.length > route->body_cap)
         e = ERR_BODY_TOO_LARGE;
@@ -161,7 +163,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
     const char *method, const char *version, const char *data, size_t *data_len, void **closure)
 {
     (void)context, (void)connection, (void)path;
-    struct http_request *request = *closure;
+    struct request *request = *closure;
     const enum request_phase phase = atomic_load(&request->phase);
     if (phase == REPLIED)
         return queue(request); /* it was suspended and has been resumed */
@@ -169,7 +171,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
         return MHD_NO; /* the library is being stopped and has dropped the reply: close */
     if (!request->head_seen) {
         request->head_seen = true;
-        snprintf(request->method, sizeof request->method, "%s", method);
+        snprintf(request->http.method, sizeof request->http.method, "%s", method);
         if (!listener_phase(request->server->listener, request->peer, CONNECTION_BODY))
             return MHD_NO;
         take_over_id(request);
@@ -181,7 +183,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
     }
     if (*data_len > 0) {
         /* In all no more than Content-Length, which is within the route's cap. */
-        buf_add(&request->body, data, *data_len);
+        buf_add(&request->http.body, data, *data_len);
         *data_len = 0;
         return MHD_YES;
     }
@@ -205,9 +207,10 @@ static void hide_query(const char *target)
 void *request_begin(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct http_server *server = context;
-    struct http_request *request = NEW(struct http_request);
+    struct request *request = NEW(struct request);
     uint64_t number = atomic_fetch_add(&server->id_count, 1) + server->id_base;
-    snprintf(request->id, sizeof request->id, "%016" PRIx64 "%016" PRIx64, server->id_prefix, number);
+    snprintf(
+        request->http.id, sizeof request->http.id, "%016" PRIx64 "%016" PRIx64, server->id_prefix, number);
     request->server = server;
     request->connection = connection;
     request->began_us = clock_us();
@@ -215,6 +218,7 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     request->peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->target_at = target;
     request->refused = target_parse(&request->target, target == NULL ? "" : target, &request->refusal.detail);
+    request->http.target = request->target.raw;
     if (target != NULL)
         hide_query(target);
     atomic_fetch_add(&server->in_progress, 1);
@@ -229,14 +233,14 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
 static struct rate_limit limits[ERR_COUNT];
 
 /* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
-static enum log_level level_of(const struct http_request *request)
+static enum log_level level_of(const struct request *request)
 {
     if (request->error == ERR_CANCELLED)
         return LOG_DEBUG;
     return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
 }
 
-static void count_request(const struct http_request *request)
+static void count_request(const struct request *request)
 {
     const struct http_server *server = request->server;
     const struct http_route *found = request->match.route;
@@ -249,7 +253,7 @@ static void count_request(const struct http_request *request)
 }
 
 /* Logs the request: never its body, its query or a header. sent: the reply was sent whole. */
-static void request_log(const struct http_request *request, bool sent)
+static void request_log(const struct request *request, bool sent)
 {
     const bool client_left = request->error == ERR_CANCELLED;
     const enum log_level level = level_of(request);
@@ -260,9 +264,9 @@ static void request_log(const struct http_request *request, bool sent)
     log_line(level, "request",
         "method=\"%s\" path=\"%.200s\" status=%d code=%s sent=%d client_left=%d ms=%.3f request_id=%s "
         "client=%s hash=%s not_logged=%u",
-        request->method, request->target.path, client_left ? 499 : request->status, err_code(request->error),
-        sent, client_left, (double)(clock_us() - request->began_us) / 1000, request->id, request->client_name,
-        request->transaction, not_logged);
+        request->http.method, request->target.path, client_left ? 499 : request->status,
+        err_code(request->error), sent, client_left, (double)(clock_us() - request->began_us) / 1000,
+        request->http.id, request->client_name, request->transaction, not_logged);
 }
 
 void request_end(
@@ -270,7 +274,7 @@ void request_end(
 {
     (void)connection;
     struct http_server *server = context;
-    struct http_request *request = *closure;
+    struct request *request = *closure;
     if (request == NULL)
         return;
     const enum request_phase phase = atomic_load(&request->phase);
@@ -282,9 +286,9 @@ void request_end(
         MHD_destroy_response(request->response);
     target_wipe(&request->target);
     free(request->match.parameter);
-    buf_free(&request->body);
-    if (request->release != NULL)
-        request->release(request->kept);
+    buf_free(&request->http.body);
+    if (request->http.release != NULL)
+        request->http.release(request->http.kept);
     free(request);
     *closure = NULL;
     atomic_fetch_sub(&server->in_progress, 1);

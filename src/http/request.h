@@ -31,14 +31,14 @@ enum request_phase {
     QUEUED
 };
 
-struct http_request {
+struct request {
+    struct http_request http; /* first: what endpoints read */
     struct http_server *server;
     struct MHD_Connection *connection;
     struct connection *peer;
     _Atomic enum request_phase phase;
     int64_t began_us;
-    char id[HTTP_REQUEST_ID_SIZE], client_name[65], transaction[65]; /* for the log */
-    char method[16];                                                 /* for the log; the rest is cut off */
+    char client_name[65], transaction[65]; /* for the log */
 
     struct target target;
     const char *target_at; /* where the library has it; overwritten when the head is complete */
@@ -46,8 +46,6 @@ struct http_request {
     bool head_seen;
     enum err refused; /* ERR_OK, or why the server itself refuses it */
     struct http_refusal refusal;
-    uint64_t content_length;
-    struct buf body;
     bool closes; /* the connection, after the reply: where the next request begins is uncertain */
 
     int status; /* with response: written before REPLIED, read after */
@@ -55,8 +53,6 @@ struct http_request {
     unsigned client; /* of METRIC_CLIENT */
     enum err error;  /* for the log: it was replied to with this problem; ERR_OK: with none */
 
-    void *kept; /* the handler's */
-    void (*release)(void *kept);
     struct hangup hangup; /* callback NULL: not watched */
 };
 
@@ -69,6 +65,6 @@ void request_end(
 
 /* Replies with the response, which is taken over. The request must not be touched afterwards. Waits for the
  * callback of http_on_client_gone if it runs. */
-void request_reply(struct http_request *request, int status, struct MHD_Response *response);
+void request_reply(struct request *request, int status, struct MHD_Response *response);
 
 #endif

@@ -48,7 +48,7 @@ static void read_transaction(struct http_request *request, void *context)
     AUTO_JSON json_t *body = NULL;
     struct buf xdr CLEANUP(buf_free) = {0};
     struct detail detail = {0};
-    const size_t len = http_body(request).len;
+    const size_t len = request->body.len;
     enum err e = api_read_body(request, &body, &detail);
     if (e == ERR_OK)
         e = api_read_envelope(body, &xdr, &detail);
@@ -56,7 +56,7 @@ static void read_transaction(struct http_request *request, void *context)
     json_write_begin(&object, 64);
     json_write_number(&object, "body", (int64_t)len);
     json_write_number(&object, "transaction", (int64_t)xdr.len);
-    json_write_number(&object, "left", (int64_t)http_body(request).len);
+    json_write_number(&object, "left", (int64_t)request->body.len);
     api_reply(request, err_status(e), &object);
 }
 

@@ -41,7 +41,7 @@ static struct http_request *take(void)
 
 static void answer(struct http_request *request)
 {
-    http_reply_json(request, 200, mem_format("{\"n\":\"%s\"}", http_path_parameter(request)));
+    http_reply_json(request, 200, mem_format("{\"n\":\"%s\"}", request->parameter));
 }
 
 static void at_once(struct http_request *request, void *context)
@@ -97,7 +97,7 @@ static void watched(struct http_request *request, void *context)
     struct job *job = NEW(struct job);
     job->request = request;
     http_on_client_gone(request, client_gone, job);
-    atomic_store(&jobs[http_path_parameter(request)[0] - '0'], job);
+    atomic_store(&jobs[request->parameter[0] - '0'], job);
 }
 
 static struct job *take_job(int n)
@@ -121,7 +121,8 @@ static void hold_thread(void *memory)
 
 static void holds_thread(struct http_request *request, void *context)
 {
-    http_keep(request, context, hold_thread);
+    request->kept = context;
+    request->release = hold_thread;
     answer(request);
 }
 

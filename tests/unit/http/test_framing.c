@@ -16,7 +16,7 @@ static atomic_int handled;
 static void sum(struct http_request *request, void *context)
 {
     (void)context;
-    struct bytes body = http_body(request);
+    struct bytes body = buf_bytes(&request->body);
     unsigned long total = 0;
     for (size_t i = 0; i < body.len; i++)
         total += body.data[i];
@@ -36,16 +36,17 @@ static void release(void *memory)
 static enum err admit(struct http_request *request, void *context, struct http_refusal *refusal)
 {
     (void)context;
-    assert_int_equal(http_body(request).len, 0);
+    assert_int_equal(request->body.len, 0);
     if (http_header(request, "X-Full") != NULL) {
         *refusal = (struct http_refusal){.retry_after_s = 7, .extra = "{\"limit\":\"some\"}"};
         return detail_set(&refusal->detail, ERR_LIMIT_EXCEEDED, "%llu bytes are too many",
-            (unsigned long long)http_content_length(request));
+            (unsigned long long)request->content_length);
     }
     if (http_header(request, "X-Open") == NULL)
         return ERR_UNAUTHORIZED;
     atomic_fetch_add(&kept, 1);
-    http_keep(request, mem_copy_text("kept"), release);
+    request->kept = mem_copy_text("kept");
+    request->release = release;
     return ERR_OK;
 }
 

@@ -9,7 +9,7 @@ static void target(struct http_request *request, void *context)
 {
     (void)context;
     atomic_fetch_add(&handled, 1);
-    http_reply_json(request, 200, mem_format("[\"%s\",\"%s\"]", http_method(request), http_target(request)));
+    http_reply_json(request, 200, mem_format("[\"%s\",\"%s\"]", request->method, request->target));
 }
 
 static const struct http_route routes[] = {

@@ -11,12 +11,12 @@ static void hello(struct http_request *request, void *context)
 static void mirror(struct http_request *request, void *context)
 {
     (void)context;
-    const char *parameter = http_path_parameter(request), *wait = http_query(request, "wait"),
+    const char *parameter = request->parameter, *wait = http_query(request, "wait"),
                *key = http_header(request, "idempotency-key");
     http_reply_json(request, 201,
         mem_format("{\"parameter\":\"%s\",\"wait\":\"%s\",\"key\":\"%s\",\"body\":%zu,\"id\":\"%s\"}",
             parameter == NULL ? "-" : parameter, wait == NULL ? "-" : wait, key == NULL ? "-" : key,
-            http_body(request).len, http_request_id(request)));
+            request->body.len, request->id));
 }
 
 static void unavailable(struct http_request *request, void *context)
