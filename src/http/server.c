@@ -2,8 +2,6 @@
 #include "server_state.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,19 +19,6 @@ enum {
     THREADS_DEFAULT = 2,
     HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
 };
-
-/* Each message of the library is about what one client did. */
-static void log_library(void *context, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-static void log_library(void *context, const char *format, va_list args)
-{
-    (void)context;
-    char text[300];
-    vsnprintf(text, sizeof text, format, args);
-    for (char *at = text; (at = strpbrk(at, "\"\\")) != NULL;)
-        *at = '\'';
-    log_debug("libmicrohttpd", "text=\"%s\"", text);
-}
 
 static void connection_notify(void *context, struct MHD_Connection *connection, void **closure,
     enum MHD_ConnectionNotificationCode what)
@@ -66,15 +51,14 @@ static struct MHD_Daemon *worker_start(struct http_server *server, unsigned max_
     /* Strict, version 0.9.75 sends two heads when it refuses a request without a Host. So head.c refuses it.
      */
     const int strict = MHD_get_version()[0] != '0';
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC |
-                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    const unsigned flags =
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
     /* The listener enforces the limit. The library may still count a connection that is being closed. */
-    return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_EXTERNAL_LOGGER,
-        log_library, NULL, MHD_OPTION_CONNECTION_LIMIT, 2 * max_connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, strict,
-        MHD_OPTION_URI_LOG_CALLBACK, request_begin, server, MHD_OPTION_NOTIFY_COMPLETED, request_end, server,
-        MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped,
-        NULL, MHD_OPTION_END);
+    return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_CONNECTION_LIMIT,
+        2 * max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, strict, MHD_OPTION_URI_LOG_CALLBACK, request_begin, server,
+        MHD_OPTION_NOTIFY_COMPLETED, request_end, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify,
+        server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
 }
 
 static void stop_workers(struct http_server *server)
