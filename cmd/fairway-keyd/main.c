@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
-    if (!arguments_read(argc, argv, &arguments))
+    if (argc != 2 || !arguments_read(argv[1], &arguments))
         log_fatal(EX_USAGE, "fairway-keyd must be started by fairway", NULL);
     if (log_set_format(arguments.json_log ? "json" : "logfmt") != ERR_OK)
         _exit(EX_SOFTWARE);

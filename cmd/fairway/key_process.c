@@ -28,11 +28,11 @@ static char *keyd_path(const struct config *config)
 
 static enum err check_secrets(const struct keyd_secrets *secrets, struct detail *detail)
 {
-    if (secrets->master_key_fd < 0 && secrets->passphrase_fd < 0)
+    if (secrets->fd[SECRET_MASTER_KEY] < 0 && secrets->fd[SECRET_PASSPHRASE] < 0)
         return detail_set(detail, ERR_CONFIG,
             "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), or"
             " set CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
-    if (secrets->distribution_fd < 0)
+    if (secrets->fd[SECRET_DISTRIBUTION] < 0)
         return detail_set(detail, ERR_CONFIG,
             "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret"
             " seed (S...)");
@@ -48,7 +48,7 @@ enum err key_process_start(
     if (e == ERR_OK)
         e = check_secrets(&secrets, detail);
     if (e == ERR_OK && mode == KEYD_IMPORT)
-        e = secrets_take_input(&secrets.seeds_fd, detail);
+        e = secrets_take_input(&secrets.fd[SECRET_SEEDS], detail);
     return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);
 }
 

@@ -16,16 +16,12 @@ struct arguments {
     bool json_log;                 /* it logs JSON, as fairway does */
 };
 
-#define ARGUMENTS_MAX 17
-#define ARGUMENT_SIZE 80
-struct arguments_text {
-    char *argv[ARGUMENTS_MAX + 1]; /* for execve: ends with NULL; points into text */
-    char text[ARGUMENTS_MAX][ARGUMENT_SIZE];
-};
+/* Room for the text of all arguments, which is one word of the command line, as NAME=value with a space
+ * between them. */
+#define ARGUMENTS_SIZE 640
+void arguments_write(const struct arguments *arguments, char out[static ARGUMENTS_SIZE]);
 
-void arguments_write(const struct arguments *arguments, struct arguments_text *out);
-
-/* False unless argv is what arguments_write gives for values in their ranges. */
-bool arguments_read(int argc, char *const argv[], struct arguments *out);
+/* False unless line is what arguments_write gives for values in their ranges. */
+bool arguments_read(const char *line, struct arguments *out);
 
 #endif

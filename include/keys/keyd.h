@@ -36,13 +36,17 @@ enum keyd_mode {
     KEYD_MODES
 };
 
-/* Descriptors to read the secrets from, closed by keyd_start; -1: not given. */
+/* Descriptors to read the secrets from, closed by keyd_start; 0 or less: not given. */
+enum keyd_secret {
+    SECRET_MASTER_KEY,   /* 32 raw bytes, or 64 hexadecimal digits and a newline */
+    SECRET_PASSPHRASE,   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
+    SECRET_DISTRIBUTION, /* S... with an optional newline */
+    SECRET_SEEDS,        /* of KEYD_IMPORT: S... on each line */
+    SECRET_OLD_KEY,      /* as the master key: opens seeds, and never seals one */
+    KEYD_SECRETS
+};
 struct keyd_secrets {
-    int master_key_fd;   /* 32 raw bytes, or 64 hexadecimal digits and a newline */
-    int passphrase_fd;   /* instead of a key file: Argon2id with a stored salt; a final newline is ignored */
-    int distribution_fd; /* S... with an optional newline */
-    int seeds_fd;        /* of KEYD_IMPORT: S... on each line; 0: not given, as -1 */
-    int old_key_fd;      /* as master_key_fd: opens seeds, and never seals one; likewise */
+    int fd[KEYD_SECRETS];
 };
 
 #define KEYD_SIGNATURES_PER_SECOND_MIN 20 /* one creation needs as many */

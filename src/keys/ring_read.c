@@ -91,18 +91,19 @@ static enum err read_passphrase(struct ring *ring, int fd, struct detail *detail
 enum err ring_read(struct ring *ring, const struct keyd_secrets *from, struct detail *detail)
 {
     struct ring_secrets *secrets = ring->secrets;
+    const int *const fd = from->fd;
     enum err e = ERR_OK;
-    if (from->master_key_fd >= 0)
+    if (fd[SECRET_MASTER_KEY] > 0)
+        e = read_file_key(ring, fd[SECRET_MASTER_KEY], "MASTER_KEY_FILE", secrets->file_key,
+            &secrets->has_file_key, detail);
+    if (e == ERR_OK && fd[SECRET_OLD_KEY] > 0)
         e = read_file_key(
-            ring, from->master_key_fd, "MASTER_KEY_FILE", secrets->file_key, &secrets->has_file_key, detail);
-    if (e == ERR_OK && from->old_key_fd > STDERR_FILENO)
-        e = read_file_key(
-            ring, from->old_key_fd, "OLD_MASTER_KEY_FILE", secrets->old_key, &secrets->has_old_key, detail);
-    if (e == ERR_OK && from->distribution_fd >= 0)
-        e = read_distribution(ring, from->distribution_fd, detail);
-    if (e == ERR_OK && from->seeds_fd > STDERR_FILENO)
-        e = ring_read_seeds(ring, from->seeds_fd, detail);
-    if (e == ERR_OK && from->passphrase_fd >= 0) /* last: the others use its memory as scratch */
-        e = read_passphrase(ring, from->passphrase_fd, detail);
+            ring, fd[SECRET_OLD_KEY], "OLD_MASTER_KEY_FILE", secrets->old_key, &secrets->has_old_key, detail);
+    if (e == ERR_OK && fd[SECRET_DISTRIBUTION] > 0)
+        e = read_distribution(ring, fd[SECRET_DISTRIBUTION], detail);
+    if (e == ERR_OK && fd[SECRET_SEEDS] > 0)
+        e = ring_read_seeds(ring, fd[SECRET_SEEDS], detail);
+    if (e == ERR_OK && fd[SECRET_PASSPHRASE] > 0) /* last: the others use its memory as scratch */
+        e = read_passphrase(ring, fd[SECRET_PASSPHRASE], detail);
     return e;
 }

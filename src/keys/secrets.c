@@ -18,20 +18,14 @@
 
 static const struct source {
     const char *value, *file; /* environment variables; value is NULL when only a file is allowed */
-} sources[] = {
-    {NULL, "MASTER_KEY_FILE"},
-    {NULL, "OLD_MASTER_KEY_FILE"},
-    {"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE", "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE"},
-    {"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE"},
+} sources[KEYD_SECRETS] = {
+    [SECRET_MASTER_KEY] = {NULL, "MASTER_KEY_FILE"},
+    [SECRET_OLD_KEY] = {NULL, "OLD_MASTER_KEY_FILE"},
+    [SECRET_PASSPHRASE] = {"CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE",
+        "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE"},
+    [SECRET_DISTRIBUTION] = {"DISTRIBUTION_ACCOUNT_PRIVATE_KEY", "DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE"},
 };
-enum {
-    MASTER_KEY,
-    OLD_MASTER_KEY,
-    PASSPHRASE,
-    DISTRIBUTION,
-    SECRETS
-};
-_Static_assert(SECRETS == SECRET_FILES_MAX, "each secret may be a file");
+_Static_assert(KEYD_SECRETS - 1 == SECRET_FILES_MAX, "each secret but the seeds may be a file");
 
 static const char *given(const char *variable)
 {
@@ -56,9 +50,9 @@ static enum err into_pipe(const char *name, const char *value, int *fd, struct d
 
 enum err secrets_hide(char **argv, struct detail *detail)
 {
-    int pipes[SECRETS] = {-1, -1, -1, -1};
+    int pipes[KEYD_SECRETS] = {[SECRET_PASSPHRASE] = -1, [SECRET_DISTRIBUTION] = -1};
     bool found = false;
-    for (size_t i = 0; i < SECRETS; i++) {
+    for (size_t i = 0; i < KEYD_SECRETS; i++) {
         const char *value = given(sources[i].value);
         if (value == NULL)
             continue;
@@ -73,7 +67,7 @@ enum err secrets_hide(char **argv, struct detail *detail)
     }
     if (!found)
         return ERR_OK;
-    AUTO_FREE char *numbers = mem_format("%d %d", pipes[PASSPHRASE], pipes[DISTRIBUTION]);
+    AUTO_FREE char *numbers = mem_format("%d %d", pipes[SECRET_PASSPHRASE], pipes[SECRET_DISTRIBUTION]);
     setenv(PIPES_VARIABLE, numbers, 1);
     execv("/proc/self/exe", argv);
     return detail_set(detail, ERR_CONFIG, "cannot execute fairway again: %s", strerror(errno));
@@ -82,7 +76,7 @@ enum err secrets_hide(char **argv, struct detail *detail)
 struct secret_files secrets_files(void)
 {
     struct secret_files files = {0};
-    for (size_t i = 0; i < SECRETS; i++)
+    for (size_t i = 0; i < KEYD_SECRETS; i++)
         if (given(sources[i].file) != NULL) {
             files.variables[files.count] = sources[i].file;
             files.paths[files.count++] = given(sources[i].file);
@@ -91,12 +85,12 @@ struct secret_files secrets_files(void)
 }
 
 /* Parses the numbers that secrets_hide has set. False unless all of them are pipes. */
-static bool pipes_given(const char *numbers, int fds[static SECRETS])
+static bool pipes_given(const char *numbers, int fds[static KEYD_SECRETS])
 {
     struct stat status;
-    if (sscanf(numbers, "%d %d", &fds[PASSPHRASE], &fds[DISTRIBUTION]) != 2)
+    if (sscanf(numbers, "%d %d", &fds[SECRET_PASSPHRASE], &fds[SECRET_DISTRIBUTION]) != 2)
         return false;
-    for (size_t i = 0; i < SECRETS; i++)
+    for (size_t i = 0; i < KEYD_SECRETS; i++)
         if (fds[i] >= 0 &&
             (fds[i] <= STDERR_FILENO || fstat(fds[i], &status) != 0 || !S_ISFIFO(status.st_mode)))
             return false;
@@ -105,26 +99,26 @@ static bool pipes_given(const char *numbers, int fds[static SECRETS])
 
 enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
 {
-    int fds[SECRETS] = {-1, -1, -1, -1};
+    int *const fds = out->fd;
     enum err e = ERR_OK;
     const char *numbers = getenv(PIPES_VARIABLE);
+    for (size_t i = 0; i < KEYD_SECRETS; i++)
+        fds[i] = -1;
     if (numbers != NULL) {
         if (!pipes_given(numbers, fds))
             return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is set by fairway only");
         unsetenv(PIPES_VARIABLE);
         prctl(PR_SET_NAME, program_invocation_short_name); /* it became "exe" by execve of /proc/self/exe */
     }
-    for (size_t i = 0; i < SECRETS; i++) {
+    for (size_t i = 0; i < KEYD_SECRETS; i++) {
         if (fds[i] >= 0)
             fcntl(fds[i], F_SETFD, FD_CLOEXEC);
         else if (e == ERR_OK && given(sources[i].file) != NULL)
             e = secret_file_open(sources[i].file, given(sources[i].file), &fds[i], detail);
     }
-    for (size_t i = 0; e != ERR_OK && i < SECRETS; i++)
+    for (size_t i = 0; e != ERR_OK && i < KEYD_SECRETS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    *out =
-        (struct keyd_secrets){fds[MASTER_KEY], fds[PASSPHRASE], fds[DISTRIBUTION], -1, fds[OLD_MASTER_KEY]};
     return e;
 }
 

@@ -2,6 +2,7 @@
 #include "keys/server.h"
 
 #include <sodium.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/log.h"
@@ -124,8 +125,8 @@ static enum err check_distribution(
 static enum err prepare(const struct arguments *arguments, struct ring *ring, struct detail *detail)
 {
     const struct keyd_secrets *secrets = &arguments->secrets;
-    const int keep[] = {arguments->socket_fd, secrets->master_key_fd, secrets->passphrase_fd,
-        secrets->distribution_fd, secrets->seeds_fd, secrets->old_key_fd};
+    int keep[1 + KEYD_SECRETS] = {arguments->socket_fd};
+    memcpy(keep + 1, secrets->fd, sizeof secrets->fd);
     enum err e = sandbox_prepare(keep, ARRAY_LEN(keep), detail);
     if (e != ERR_OK)
         return e;

@@ -15,29 +15,27 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "keys/arguments.h"
 
 /* Runs between fork and exec, where only async-signal-safe calls are allowed. */
 static _Noreturn void become_keyd(
-    const char *program, char *const argv[], const int inherited[], size_t count)
+    const char *program, char *const argv[], int socket_fd, const struct keyd_secrets *secrets)
 {
     static char *const no_environment[] = {NULL};
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* keyd also ends when its socket closes */
-    for (size_t i = 0; i < count; i++)
-        if (inherited[i] > STDERR_FILENO)
-            fcntl(inherited[i], F_SETFD, 0);
+    fcntl(socket_fd, F_SETFD, 0);
+    for (size_t i = 0; i < KEYD_SECRETS; i++)
+        if (secrets->fd[i] > STDERR_FILENO)
+            fcntl(secrets->fd[i], F_SETFD, 0);
     execve(program, argv, no_environment);
     _exit(EX_OSFILE);
 }
 
 static void close_secrets(const struct keyd_secrets *secrets)
 {
-    const int fds[] = {secrets->master_key_fd, secrets->passphrase_fd, secrets->distribution_fd,
-        secrets->seeds_fd, secrets->old_key_fd};
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        if (fds[i] > STDERR_FILENO)
-            close(fds[i]);
+    for (size_t i = 0; i < KEYD_SECRETS; i++)
+        if (secrets->fd[i] > STDERR_FILENO)
+            close(secrets->fd[i]);
 }
 
 enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
@@ -52,13 +50,11 @@ enum err spawn_keyd(const char *program, enum keyd_mode mode, const struct keyd_
         close_secrets(secrets);
         return detail_set(detail, ERR_KEYD_UNAVAILABLE, "socketpair: %s", strerror(errno));
     }
-    const int inherited[] = {pair[1], secrets->master_key_fd, secrets->passphrase_fd,
-        secrets->distribution_fd, secrets->seeds_fd, secrets->old_key_fd};
-    struct arguments_text text;
-    arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings, log_is_json()}, &text);
+    char line[ARGUMENTS_SIZE];
+    arguments_write(&(struct arguments){mode, pair[1], *secrets, *settings, log_is_json()}, line);
     pid_t pid = fork();
     if (pid == 0)
-        become_keyd(program, text.argv, inherited, ARRAY_LEN(inherited));
+        become_keyd(program, (char *[]){"fairway-keyd", line, NULL}, pair[1], secrets);
     close(pair[1]);
     close_secrets(secrets);
     if (pid < 0) {

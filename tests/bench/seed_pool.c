@@ -26,9 +26,9 @@ int main(int argc, char **argv)
     }
     struct detail detail = {0};
     struct keyd *keyd;
-    struct keyd_secrets secrets = {.master_key_fd = open(argv[2], O_RDONLY | O_CLOEXEC),
-        .passphrase_fd = -1,
-        .distribution_fd = open(argv[3], O_RDONLY | O_CLOEXEC)};
+    struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = open(argv[2], O_RDONLY | O_CLOEXEC),
+        .fd[SECRET_PASSPHRASE] = -1,
+        .fd[SECRET_DISTRIBUTION] = open(argv[3], O_RDONLY | O_CLOEXEC)};
     const struct keyd_settings settings = {.budget = {1000000, INT64_MAX},
         .network = network_id_of(argv[5]),
         .limits = {.base_fee_stroops = 100},

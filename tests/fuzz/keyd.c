@@ -70,9 +70,9 @@ static void prepare(void)
     strkey_encode(STRKEY_SEED, master_key, sizeof master_key, seed);
     const struct network_id network = network_id_of("fuzz");
     RULE(ring_open(&ring, &network, &detail) == ERR_OK);
-    const struct keyd_secrets secrets = {.master_key_fd = fd_of(master_key, sizeof master_key),
-        .passphrase_fd = -1,
-        .distribution_fd = fd_of(seed, strlen(seed))};
+    const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master_key, sizeof master_key),
+        .fd[SECRET_PASSPHRASE] = -1,
+        .fd[SECRET_DISTRIBUTION] = fd_of(seed, strlen(seed))};
     if (ring_read(&ring, &secrets, &detail) != ERR_OK ||
         ring_load(&ring, NULL, 0, &is_new, &detail) != ERR_OK) {
         fprintf(stderr, "%s\n", detail.text);

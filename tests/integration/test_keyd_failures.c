@@ -187,9 +187,9 @@ static enum outcome refuse(struct keyd *keyd)
 static struct keyd_secrets with_passphrase(void)
 {
     struct keyd_secrets secrets = keyd_known_secrets();
-    close(secrets.master_key_fd);
-    secrets.master_key_fd = -1;
-    secrets.passphrase_fd = secret_of_text("a passphrase of this test");
+    close(secrets.fd[SECRET_MASTER_KEY]);
+    secrets.fd[SECRET_MASTER_KEY] = -1;
+    secrets.fd[SECRET_PASSPHRASE] = secret_of_text("a passphrase of this test");
     return secrets;
 }
 

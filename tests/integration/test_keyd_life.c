@@ -52,31 +52,31 @@ static void malformed_secrets_are_refused_at_start(void **state)
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n\n",
         "thirty-three bytes are not a key!"};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        refuses_to_start(
-            (struct keyd_secrets){
-                .master_key_fd = secret_of_text(keys[i]), .passphrase_fd = -1, .distribution_fd = -1},
+        refuses_to_start((struct keyd_secrets){.fd[SECRET_MASTER_KEY] = secret_of_text(keys[i]),
+                             .fd[SECRET_PASSPHRASE] = -1,
+                             .fd[SECRET_DISTRIBUTION] = -1},
             "MASTER_KEY_FILE must hold 32 bytes");
     static const char *const seeds[] = {"", "SAFQWCYLBMFQWCYL",
         "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF",
         "SAFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWCYLBMFQWAAA"};
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
-        refuses_to_start(
-            (struct keyd_secrets){
-                .master_key_fd = -1, .passphrase_fd = -1, .distribution_fd = secret_of_text(seeds[i])},
+        refuses_to_start((struct keyd_secrets){.fd[SECRET_MASTER_KEY] = -1,
+                             .fd[SECRET_PASSPHRASE] = -1,
+                             .fd[SECRET_DISTRIBUTION] = secret_of_text(seeds[i])},
             "DISTRIBUTION_ACCOUNT_PRIVATE_KEY must be a secret seed");
-    refuses_to_start(
-        (struct keyd_secrets){
-            .master_key_fd = -1, .passphrase_fd = secret_of_text("\n"), .distribution_fd = -1},
+    refuses_to_start((struct keyd_secrets){.fd[SECRET_MASTER_KEY] = -1,
+                         .fd[SECRET_PASSPHRASE] = secret_of_text("\n"),
+                         .fd[SECRET_DISTRIBUTION] = -1},
         "the passphrase is shorter than 16 bytes");
-    refuses_to_start(
-        (struct keyd_secrets){
-            .master_key_fd = -1, .passphrase_fd = secret_of_text("fifteen bytes..\n"), .distribution_fd = -1},
+    refuses_to_start((struct keyd_secrets){.fd[SECRET_MASTER_KEY] = -1,
+                         .fd[SECRET_PASSPHRASE] = secret_of_text("fifteen bytes..\n"),
+                         .fd[SECRET_DISTRIBUTION] = -1},
         "the passphrase is shorter than 16 bytes");
     char *long_passphrase = NEW_ARRAY(1026, char);
     memset(long_passphrase, 'x', 1025);
-    refuses_to_start(
-        (struct keyd_secrets){
-            .master_key_fd = -1, .passphrase_fd = secret_of_text(long_passphrase), .distribution_fd = -1},
+    refuses_to_start((struct keyd_secrets){.fd[SECRET_MASTER_KEY] = -1,
+                         .fd[SECRET_PASSPHRASE] = secret_of_text(long_passphrase),
+                         .fd[SECRET_DISTRIBUTION] = -1},
         "longer than 1024");
     free(long_passphrase);
 }
@@ -92,7 +92,7 @@ static void another_program_instead_of_the_key_process_is_refused(void **state)
         assert_int_equal(
             keyd_start(programs[i], KEYD_SERVE, &settings, &secrets, &keyd, &detail), ERR_CONFIG);
         assert_non_null(strstr(detail.text, i == 0 ? "/nonexistent" : "exit code"));
-        assert_int_equal(fcntl(secrets.master_key_fd, F_GETFD), -1); /* closed, also after an error */
+        assert_int_equal(fcntl(secrets.fd[SECRET_MASTER_KEY], F_GETFD), -1); /* closed, also after an error */
     }
 }
 
@@ -162,12 +162,12 @@ static void the_configured_distribution_account_must_match_the_secret(void **sta
 static void without_its_secrets_it_does_not_start(void **state)
 {
     struct keyd_secrets without = keyd_known_secrets();
-    close(without.distribution_fd);
-    without.distribution_fd = -1;
+    close(without.fd[SECRET_DISTRIBUTION]);
+    without.fd[SECRET_DISTRIBUTION] = -1;
     refuses_to_start(without, "DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
     without = keyd_known_secrets();
-    close(without.master_key_fd);
-    without.master_key_fd = -1;
+    close(without.fd[SECRET_MASTER_KEY]);
+    without.fd[SECRET_MASTER_KEY] = -1;
     refuses_to_load(without, NULL, 0, "MASTER_KEY_FILE");
 }
 
@@ -190,10 +190,10 @@ static void a_key_file_is_new_until_its_row_is_stored(void **state)
 static struct keyd_secrets with_passphrase(const char *passphrase, bool with_file)
 {
     struct keyd_secrets secrets = keyd_known_secrets();
-    secrets.passphrase_fd = secret_of_text(passphrase);
+    secrets.fd[SECRET_PASSPHRASE] = secret_of_text(passphrase);
     if (!with_file) {
-        close(secrets.master_key_fd);
-        secrets.master_key_fd = -1;
+        close(secrets.fd[SECRET_MASTER_KEY]);
+        secrets.fd[SECRET_MASTER_KEY] = -1;
     }
     return secrets;
 }

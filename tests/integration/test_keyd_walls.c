@@ -175,13 +175,11 @@ static void DS6_environment_and_command_line_hold_no_secret(void **state)
     assert_string_equal(environment, "");
     assert_int_equal(len, 0);
     AUTO_FREE char *line = raw_proc(&child, "cmdline", &len);
-    char *words[ARGUMENTS_MAX + 1];
-    int count = 0;
-    for (char *word = line; word < line + len && count <= ARGUMENTS_MAX; word += strlen(word) + 1)
-        words[count++] = word;
+    const char *word = line + strlen(line) + 1;
+    assert_ptr_equal(word + strlen(word) + 1, line + len); /* the last one */
     struct arguments arguments;
     const struct keyd_settings settings = keyd_test_settings();
-    assert_true(arguments_read(count, words, &arguments)); /* descriptors and settings only */
+    assert_true(arguments_read(word, &arguments)); /* descriptors and settings only */
     assert_int_equal(arguments.settings.max_bump_fee_stroops, settings.max_bump_fee_stroops);
     assert_memory_equal(&arguments.settings.network, &settings.network, sizeof settings.network);
     assert_int_equal(raw_end(&child), EX_OK);

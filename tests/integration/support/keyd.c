@@ -51,9 +51,9 @@ struct keyd_secrets keyd_known_secrets(void)
     char seed[STRKEY_SIZE(32)];
     memset(master, 7, sizeof master);
     distribution_seed(seed);
-    return (struct keyd_secrets){.master_key_fd = secret_of(master, sizeof master),
-        .passphrase_fd = -1,
-        .distribution_fd = secret_of_text(seed)};
+    return (struct keyd_secrets){.fd[SECRET_MASTER_KEY] = secret_of(master, sizeof master),
+        .fd[SECRET_PASSPHRASE] = -1,
+        .fd[SECRET_DISTRIBUTION] = secret_of_text(seed)};
 }
 
 struct keyd_settings keyd_test_settings(void)

@@ -32,9 +32,9 @@ static int set_up(void **state)
     bool is_new;
     strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
     strcat(text, "\n");
-    const struct keyd_secrets secrets = {.master_key_fd = fd_of(master, sizeof master),
-        .passphrase_fd = fd_of("a long passphrase", 17),
-        .distribution_fd = fd_of(text, strlen(text))};
+    const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master, sizeof master),
+        .fd[SECRET_PASSPHRASE] = fd_of("a long passphrase", 17),
+        .fd[SECRET_DISTRIBUTION] = fd_of(text, strlen(text))};
     if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     assert_int_equal(ring.secrets->passphrase_len, 17);
@@ -203,8 +203,9 @@ static void a_master_key_may_be_raw_or_hexadecimal(void **state)
     for (size_t newline = 0; newline < 2; newline++) {
         struct ring other;
         bool is_new;
-        const struct keyd_secrets secrets = {
-            .master_key_fd = fd_of(digits, 64 + newline), .passphrase_fd = -1, .distribution_fd = -1};
+        const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(digits, 64 + newline),
+            .fd[SECRET_PASSPHRASE] = -1,
+            .fd[SECRET_DISTRIBUTION] = -1};
         assert_int_equal(ring_open(&other, &ring.network, NULL), ERR_OK);
         assert_int_equal(ring_read(&other, &secrets, NULL), ERR_OK);
         assert_int_equal(ring_load(&other, NULL, 0, &is_new, NULL), ERR_OK);

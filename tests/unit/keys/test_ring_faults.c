@@ -186,8 +186,9 @@ static int fd_of(const void *data, size_t len)
 static int set_up(void **state)
 {
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
-    const struct keyd_secrets secrets = {
-        .master_key_fd = fd_of(master, sizeof master), .passphrase_fd = -1, .distribution_fd = -1};
+    const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master, sizeof master),
+        .fd[SECRET_PASSPHRASE] = -1,
+        .fd[SECRET_DISTRIBUTION] = -1};
     bool is_new;
     if (ring_open(&ring, &(struct network_id){0}, NULL) != ERR_OK ||
         ring_read(&ring, &secrets, NULL) != ERR_OK || ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)

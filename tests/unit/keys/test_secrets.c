@@ -57,9 +57,9 @@ static int hide(char **argv)
     fclose(comm);
     printf("environment=%s\n", environment_has(SECRET) || getenv(PASSPHRASE) ? "has it" : "clean");
     printf("kept=%s arguments=%s name=%s", getenv("KEPT"), argv[2], name);
-    tell("master", secrets.master_key_fd);
-    tell("passphrase", secrets.passphrase_fd);
-    tell("distribution", secrets.distribution_fd);
+    tell("master", secrets.fd[SECRET_MASTER_KEY]);
+    tell("passphrase", secrets.fd[SECRET_PASSPHRASE]);
+    tell("distribution", secrets.fd[SECRET_DISTRIBUTION]);
     return 0;
 }
 
@@ -148,9 +148,9 @@ static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
     enum err e = secrets_open(&secrets, detail);
     if (e == ERR_OK) {
         char value[8];
-        assert_int_equal(read(secrets.master_key_fd, value, sizeof value), 3);
-        assert_int_equal(secrets.passphrase_fd, -1);
-        close(secrets.master_key_fd);
+        assert_int_equal(read(secrets.fd[SECRET_MASTER_KEY], value, sizeof value), 3);
+        assert_int_equal(secrets.fd[SECRET_PASSPHRASE], -1);
+        close(secrets.fd[SECRET_MASTER_KEY]);
     }
     return e;
 }

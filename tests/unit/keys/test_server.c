@@ -282,8 +282,9 @@ static void DS7_altered_frames_are_answered_or_end_with_a_violation(void **state
 static int set_up(void **state)
 {
     const uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
-    const struct keyd_secrets secrets = {
-        .master_key_fd = fd_of(master, sizeof master), .passphrase_fd = -1, .distribution_fd = -1};
+    const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master, sizeof master),
+        .fd[SECRET_PASSPHRASE] = -1,
+        .fd[SECRET_DISTRIBUTION] = -1};
     const struct network_id network = network_id_of("test");
     bool is_new;
     if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
