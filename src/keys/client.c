@@ -66,15 +66,10 @@ static enum wire_result receive(struct keyd *keyd, int64_t deadline_ms)
     enum wire_result result = wire_receive(keyd->child.fd, answer, WIRE_HEADER_SIZE, deadline_ms);
     if (result != WIRE_DONE)
         return result;
-    const struct wire_header header = wire_get_header(answer->data);
+    const struct wire_header header = wire_get_header(answer);
     if (header.type != keyd->type || header.len > WIRE_PAYLOAD_MAX)
         return WIRE_TORN;
     return wire_receive(keyd->child.fd, answer, WIRE_HEADER_SIZE + (size_t)header.len, deadline_ms);
-}
-
-static struct bytes payload(const struct buf *frame)
-{
-    return (struct bytes){frame->data + WIRE_HEADER_SIZE, frame->len - WIRE_HEADER_SIZE};
 }
 
 /* Sends the rest of the request and receives the rest of its answer. At the deadline (0: none) it returns,
@@ -123,7 +118,7 @@ enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **reque
 
 enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
 {
-    be32_put(keyd->request.data, (uint32_t)payload(&keyd->request).len);
+    be32_put(keyd->request.data, (uint32_t)wire_payload(&keyd->request).len);
     be32_put(keyd->request.data + 4, type);
     buf_clear(&keyd->answer);
     keyd->type = type;
@@ -131,7 +126,7 @@ enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms,
     keyd->answer_by_ms = clock_ms() + timeout_ms;
     keyd->open = !keyd->lost;
     enum err e = keyd->open ? proceed(keyd, keyd->deadline_ms) : ERR_KEYD_UNAVAILABLE;
-    *answer = xdr_reader(e == ERR_OK ? payload(&keyd->answer) : (struct bytes){0});
+    *answer = xdr_reader(e == ERR_OK ? wire_payload(&keyd->answer) : (struct bytes){0});
     return e;
 }
 
@@ -169,7 +164,7 @@ enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *det
     enum err result;
     keyd->type = WIRE_READY;
     if (receive(keyd, clock_ms() + timeout_ms) == WIRE_DONE) {
-        struct xdr_reader answer = xdr_reader(payload(&keyd->answer));
+        struct xdr_reader answer = xdr_reader(wire_payload(&keyd->answer));
         enum err e = wire_get_result(&answer, &result, detail);
         return e == ERR_OK && xdr_end(&answer) == ERR_OK
                    ? result

@@ -2,6 +2,7 @@
 #ifndef FAIRWAY_KEYS_HANDLE_H
 #define FAIRWAY_KEYS_HANDLE_H
 
+#include "base/rate_limit.h"
 #include "budget.h"
 #include "charged.h"
 #include "ring.h"
@@ -12,7 +13,7 @@ struct handle_state {
     struct budget budget;
     struct charged *charged;
     struct keyd_settings settings; /* limits.distribution is the account of the secret */
-    int64_t warned_us;             /* clock_us() of handle_may_warn */
+    struct rate_limit warned;      /* of refusals for clock and budget */
     bool loaded;                   /* WIRE_LOAD has been handled */
 };
 

@@ -76,16 +76,10 @@ static enum err check_and_sign(
     return bids ? sign_bid(state, item, detail) : ERR_OK;
 }
 
-#define WARNING_US 10000000
-
 /* Whether to log a refusal for clock or budget: once in 10 s, because each request is refused then. */
-static bool handle_may_warn(struct handle_state *state)
+static bool may_warn(struct handle_state *state)
 {
-    const int64_t now_us = clock_us();
-    if (state->warned_us != 0 && now_us - state->warned_us < WARNING_US)
-        return false;
-    state->warned_us = now_us;
-    return true;
+    return rate_limit_allows(&state->warned, 1, 10000, NULL);
 }
 
 /* fairway has checked the same rules before, so a refusal here is logged. */
@@ -93,7 +87,7 @@ static void sign_lease(struct handle_state *state, uint64_t now_s, struct lease_
 {
     struct detail detail = {0};
     enum err e = item->result = check_and_sign(state, now_s, item, &detail);
-    if (e != ERR_OK && ((e != ERR_KEYD_CLOCK && e != ERR_KEYD_BUDGET) || handle_may_warn(state))) {
+    if (e != ERR_OK && ((e != ERR_KEYD_CLOCK && e != ERR_KEYD_BUDGET) || may_warn(state))) {
         char address[ADDRESS_SIZE];
         address_encode(&item->signer, address);
         log_warn("lease not signed", "account=%s error=%s detail=\"%s\"", address, err_code(e), detail.text);
@@ -184,7 +178,7 @@ static void log_over_budget(
     struct handle_state *state, const struct hash *inner_hash, const struct detail *detail)
 {
     char hash[HASH_HEX_SIZE];
-    if (!handle_may_warn(state))
+    if (!may_warn(state))
         return;
     hash_encode(inner_hash, hash);
     log_warn("fee bump not signed", "transaction=%s detail=\"%s\"", hash, detail->text);

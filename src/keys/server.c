@@ -64,7 +64,7 @@ static enum server_violation check(const struct wire_header *header, enum keyd_m
 static enum server_violation answer_to(
     struct handle_state *state, uint32_t type, const struct buf *request, struct buf *answer)
 {
-    struct xdr_reader reader = xdr_reader(buf_bytes(request));
+    struct xdr_reader reader = xdr_reader(wire_payload(request));
     buf_clear(answer);
     ring_begin(state->ring);
     enum err e = rules[type].handle(state, &reader, answer);
@@ -77,12 +77,17 @@ static int handle_one(
     int fd, enum keyd_mode mode, struct handle_state *state, struct buf *request, struct buf *answer)
 {
     struct wire_header header = {0};
-    enum wire_result read = wire_read_header(fd, &header, -1);
+    enum server_violation found = VIOLATION_TRUNCATED;
+    buf_clear(request);
+    const enum wire_result read = wire_receive(fd, request, WIRE_HEADER_SIZE, -1);
     if (read == WIRE_CLOSED)
         return EX_OK;
-    enum server_violation found =
-        read == WIRE_DONE ? check(&header, mode, state->loaded) : VIOLATION_TRUNCATED;
-    if (found == VIOLATION_NONE && wire_read_payload(fd, header.len, request, -1) != WIRE_DONE)
+    if (read == WIRE_DONE) {
+        header = wire_get_header(request);
+        found = check(&header, mode, state->loaded);
+    }
+    if (found == VIOLATION_NONE &&
+        wire_receive(fd, request, WIRE_HEADER_SIZE + (size_t)header.len, -1) != WIRE_DONE)
         found = VIOLATION_TRUNCATED;
     if (found == VIOLATION_NONE)
         found = answer_to(state, header.type, request, answer);

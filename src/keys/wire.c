@@ -25,59 +25,38 @@ static bool wait_for(int fd, short events, int64_t deadline_ms)
     return ready > 0;
 }
 
-struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE])
-{
-    return (struct wire_header){be32_get(bytes), be32_get(bytes + 4)};
-}
-
 static int blocking_flag(int64_t deadline_ms)
 {
     return deadline_ms < 0 ? 0 : MSG_DONTWAIT;
 }
 
-/* Reads until *got is len. there: they probably have arrived, so the first try does not poll. WIRE_CLOSED:
- * the peer closed the socket before the first. */
-static enum wire_result read_all(
-    int fd, uint8_t *at, size_t *got, size_t len, bool there, int64_t deadline_ms)
+enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms)
 {
-    for (; *got < len; there = false) {
+    /* The payload probably has arrived with the header, so the first try does not poll. */
+    bool there = frame->len > 0;
+    if (frame->len < len)
+        buf_reserve(frame, len - frame->len);
+    for (; frame->len < len; there = false) {
         if (!there && !wait_for(fd, POLLIN, deadline_ms))
             return WIRE_TIMEOUT;
-        ssize_t n = recv(fd, at + *got, len - *got, blocking_flag(deadline_ms));
+        ssize_t n = recv(fd, frame->data + frame->len, len - frame->len, blocking_flag(deadline_ms));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return *got == 0 ? WIRE_CLOSED : WIRE_TORN;
-        *got += (size_t)n;
+            return frame->len == 0 ? WIRE_CLOSED : WIRE_TORN;
+        frame->len += (size_t)n;
     }
     return WIRE_DONE;
 }
 
-enum wire_result wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms)
+struct wire_header wire_get_header(const struct buf *frame)
 {
-    uint8_t bytes[WIRE_HEADER_SIZE];
-    size_t got = 0;
-    enum wire_result result = read_all(fd, bytes, &got, sizeof bytes, false, deadline_ms);
-    if (result == WIRE_DONE)
-        *header = wire_get_header(bytes);
-    return result;
+    return (struct wire_header){be32_get(frame->data), be32_get(frame->data + 4)};
 }
 
-enum wire_result wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms)
+struct bytes wire_payload(const struct buf *frame)
 {
-    size_t got = 0;
-    buf_clear(payload);
-    buf_reserve(payload, len);
-    enum wire_result result = read_all(fd, payload->data, &got, len, true, deadline_ms);
-    payload->len = result == WIRE_DONE ? len : 0;
-    return result == WIRE_CLOSED ? WIRE_TORN : result;
-}
-
-enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms)
-{
-    if (frame->len < len)
-        buf_reserve(frame, len - frame->len);
-    return read_all(fd, frame->data, &frame->len, len, frame->len > 0, deadline_ms);
+    return (struct bytes){frame->data + WIRE_HEADER_SIZE, frame->len - WIRE_HEADER_SIZE};
 }
 
 /* The sandbox allows no other call that sends than sendmsg. */

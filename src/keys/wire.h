@@ -41,24 +41,19 @@ enum wire_result {
 };
 
 /*
- * A frame is read in two steps, so that a bad header is refused before memory is allocated for its payload.
- * deadline_ms: clock_ms(), or -1 to wait for ever. The payload replaces the contents of the buffer.
+ * wire_receive appends to frame until it has len bytes: first WIRE_HEADER_SIZE, and then the payload, so that
+ * a bad header is refused before memory is allocated for its payload. wire_send sends the bytes of the frame,
+ * header and payload, from *sent on, and counts it on. After WIRE_TIMEOUT the next call continues.
+ * deadline_ms: clock_ms(), or -1 to wait for ever.
  */
-enum wire_result wire_read_header(int fd, struct wire_header *header, int64_t deadline_ms);
-enum wire_result wire_read_payload(int fd, uint32_t len, struct buf *payload, int64_t deadline_ms);
-
-/* Writes one frame. False: the peer closed the socket or the deadline passed. Never raises SIGPIPE. */
+enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms);
+enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms);
+/* Sends one frame. False: the peer closed the socket or the deadline passed. Never raises SIGPIPE. */
 bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms);
 
-/*
- * The same in parts: after WIRE_TIMEOUT the next call continues. wire_send sends the bytes of the frame,
- * header and payload, from *sent on, and counts it on. wire_receive appends to frame until it has len bytes.
- */
-enum wire_result wire_send(int fd, struct bytes frame, size_t *sent, int64_t deadline_ms);
-enum wire_result wire_receive(int fd, struct buf *frame, size_t len, int64_t deadline_ms);
-
-/* The first WIRE_HEADER_SIZE bytes of a frame. */
-struct wire_header wire_get_header(const uint8_t bytes[static WIRE_HEADER_SIZE]);
+/* Of a frame that has been received. */
+struct wire_header wire_get_header(const struct buf *frame);
+struct bytes wire_payload(const struct buf *frame);
 
 /* Variable-length opaque, padded to 4 bytes as in XDR. *out is a view. */
 void wire_put_bytes(struct buf *out, struct bytes bytes);

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "frames.h"
 #include "keyd.h"
 
 #define PATIENCE_MS 10000
@@ -16,15 +17,14 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
 {
     struct spawn_child child;
     struct detail detail = {0};
-    struct wire_header header;
     struct buf ready = {0};
+    uint32_t type;
     struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = keyd_test_settings();
     if (spawn_keyd(keyd_program(), mode, &settings, &secrets, &child, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
-    assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + PATIENCE_MS), WIRE_DONE);
-    assert_int_equal(header.type, WIRE_READY);
-    assert_int_equal(wire_read_payload(child.fd, header.len, &ready, clock_ms() + PATIENCE_MS), WIRE_DONE);
+    assert_int_equal(read_frame(child.fd, &type, &ready, clock_ms() + PATIENCE_MS), WIRE_DONE);
+    assert_int_equal(type, WIRE_READY);
     assert_int_equal(be32_get(ready.data), ERR_OK);
     buf_free(&ready);
     return child;
@@ -50,10 +50,9 @@ void raw_send_header(const struct spawn_child *child, uint32_t type, uint32_t le
 
 void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *answer)
 {
-    struct wire_header header;
-    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_DONE);
-    assert_int_equal(header.type, type);
-    assert_int_equal(wire_read_payload(child->fd, header.len, answer, clock_ms() + PATIENCE_MS), WIRE_DONE);
+    uint32_t got;
+    assert_int_equal(read_frame(child->fd, &got, answer, clock_ms() + PATIENCE_MS), WIRE_DONE);
+    assert_int_equal(got, type);
 }
 
 void raw_load(const struct spawn_child *child)
@@ -69,10 +68,11 @@ void raw_load(const struct spawn_child *child)
 
 int raw_end(struct spawn_child *child)
 {
-    struct wire_header header;
+    struct buf nothing = {0};
     int status;
     shutdown(child->fd, SHUT_WR);
-    assert_int_equal(wire_read_header(child->fd, &header, clock_ms() + PATIENCE_MS), WIRE_CLOSED);
+    assert_int_equal(wire_receive(child->fd, &nothing, 1, clock_ms() + PATIENCE_MS), WIRE_CLOSED);
+    buf_free(&nothing);
     assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
     close(child->fd);
     close(child->pidfd);

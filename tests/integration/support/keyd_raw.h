@@ -15,7 +15,7 @@ void raw_put_load(struct buf *out);
 void raw_send(const struct spawn_child *child, uint32_t type, const struct buf *payload);
 void raw_send_header(const struct spawn_child *child, uint32_t type, uint32_t len);
 
-/* Appends the payload of the next answer, which must be of that type, to the buffer. */
+/* The payload of the next answer, which must be of that type, replaces the contents of the buffer. */
 void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *answer);
 
 /* Sends WIRE_LOAD; the answer must be ERR_OK. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "frames.h"
 #include "base/clock.h"
 #include "base/metric.h"
 #include "base/mem.h"
@@ -211,10 +212,9 @@ static void answer_lease(struct talk *talk, uint8_t first)
 /* Reads one request, which must be there, at the other end; returns whether there is another one. */
 static bool read_request(struct talk *talk)
 {
-    struct wire_header header;
     struct buf payload CLEANUP(buf_free) = {0};
-    assert_int_equal(wire_read_header(talk->other_end, &header, clock_ms()), WIRE_DONE);
-    assert_int_equal(wire_read_payload(talk->other_end, header.len, &payload, clock_ms()), WIRE_DONE);
+    uint32_t type;
+    assert_int_equal(read_frame(talk->other_end, &type, &payload, clock_ms()), WIRE_DONE);
     uint8_t next;
     return recv(talk->other_end, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
@@ -260,11 +260,10 @@ static void an_answer_that_is_cut_by_the_deadline_is_read_on(void **state)
 static void *read_two_requests(void *context)
 {
     struct talk *talk = context;
-    struct wire_header header;
     struct buf payload CLEANUP(buf_free) = {0};
+    uint32_t type;
     for (int i = 0; i < 2; i++)
-        if (wire_read_header(talk->other_end, &header, -1) != WIRE_DONE || header.type != WIRE_LEASES ||
-            wire_read_payload(talk->other_end, header.len, &payload, -1) != WIRE_DONE)
+        if (read_frame(talk->other_end, &type, &payload, -1) != WIRE_DONE || type != WIRE_LEASES)
             return talk;
     return NULL;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "frames.h"
 #include <sodium.h>
 
 #include "base/clock.h"
@@ -208,15 +209,13 @@ static void recorded_frames_are_answered(void **state)
     for (int mode = KEYD_SERVE; mode <= KEYD_PROVISION; mode++) {
         struct spawn_child child = serve((enum keyd_mode)mode);
         for (size_t i = 0; i < 4; i++) {
-            struct wire_header header;
             struct buf answer = {0};
+            uint32_t type;
             const struct buf *frame = &frames[mode == KEYD_SERVE ? serving[i] : provisioning[i]];
             assert_true(say(&child, buf_bytes(frame)));
-            assert_int_equal(wire_read_header(child.fd, &header, clock_ms() + slower(5000)), WIRE_DONE);
-            assert_int_equal(header.type, be32_get(frame->data + 4));
-            assert_int_equal(
-                wire_read_payload(child.fd, header.len, &answer, clock_ms() + slower(5000)), WIRE_DONE);
-            if (header.type != WIRE_GENERATE)
+            assert_int_equal(read_frame(child.fd, &type, &answer, clock_ms() + slower(5000)), WIRE_DONE);
+            assert_int_equal(type, be32_get(frame->data + 4));
+            if (type != WIRE_GENERATE)
                 assert_int_equal(be32_get(answer.data), ERR_OK);
             buf_free(&answer);
         }

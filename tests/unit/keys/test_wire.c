@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "frames.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "wire.h"
@@ -26,17 +27,15 @@ static int close_pair(void **state)
 
 static void a_frame_arrives_as_it_was_sent(void **state)
 {
-    struct wire_header header;
+    uint32_t type;
     struct buf payload = {0}, read = {0};
     for (uint32_t len = 0; len < 5000; len = len * 3 + 1) {
         payload.len = 0;
         for (uint32_t i = 0; i < len; i++)
             buf_add(&payload, &(uint8_t){(uint8_t)(i * 7)}, 1);
         assert_true(wire_write(ends[0], WIRE_LEASES, buf_bytes(&payload), clock_ms() + 1000));
-        assert_int_equal(wire_read_header(ends[1], &header, len % 2 ? -1 : clock_ms() + 1000), WIRE_DONE);
-        assert_int_equal(header.type, WIRE_LEASES);
-        assert_int_equal(header.len, len);
-        assert_int_equal(wire_read_payload(ends[1], len, &read, clock_ms() + 1000), WIRE_DONE);
+        assert_int_equal(read_frame(ends[1], &type, &read, len % 2 ? -1 : clock_ms() + 1000), WIRE_DONE);
+        assert_int_equal(type, WIRE_LEASES);
         assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
     }
     buf_free(&payload);
@@ -47,19 +46,13 @@ static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_close
 {
     const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
     for (size_t len = 0; len < sizeof frame; len++) {
-        struct wire_header header;
         struct buf payload = {0};
+        uint32_t type;
         int pair[2];
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
         assert_int_equal(send(pair[0], frame, len, 0), len);
         close(pair[0]);
-        enum wire_result read = wire_read_header(pair[1], &header, -1);
-        if (len >= WIRE_HEADER_SIZE) {
-            assert_int_equal(read, WIRE_DONE);
-            read = wire_read_payload(pair[1], header.len, &payload, -1);
-            assert_int_equal(payload.len, 0);
-        }
-        assert_int_equal(read, len == 0 ? WIRE_CLOSED : WIRE_TORN);
+        assert_int_equal(read_frame(pair[1], &type, &payload, -1), len == 0 ? WIRE_CLOSED : WIRE_TORN);
         buf_free(&payload);
         close(pair[1]);
     }
@@ -67,11 +60,12 @@ static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_close
 
 static void a_silent_peer_times_out(void **state)
 {
-    struct wire_header header;
+    struct buf frame CLEANUP(buf_free) = {0};
     int64_t begun_ms = clock_ms();
-    assert_int_equal(wire_read_header(ends[1], &header, begun_ms + 50), WIRE_TIMEOUT);
+    assert_int_equal(wire_receive(ends[1], &frame, WIRE_HEADER_SIZE, begun_ms + 50), WIRE_TIMEOUT);
     assert_int_equal(send(ends[0], "abc", 3, 0), 3);
-    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() + 50), WIRE_TIMEOUT);
+    assert_int_equal(wire_receive(ends[1], &frame, WIRE_HEADER_SIZE, clock_ms() + 50), WIRE_TIMEOUT);
+    assert_int_equal(frame.len, 3);
     AUTO_FREE uint8_t *large = NEW_ARRAY(4u << 20, uint8_t);
     assert_false(wire_write(ends[1], WIRE_LEASES, (struct bytes){large, 4u << 20}, clock_ms() + 50));
     assert_in_range(clock_ms() - begun_ms, 150, slower(2000));
@@ -86,10 +80,10 @@ static void *write_soon(void *header)
 
 static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time(void **state)
 {
-    struct wire_header header;
+    struct buf frame CLEANUP(buf_free) = {0};
     pthread_t partner;
     assert_int_equal(pthread_create(&partner, NULL, write_soon, (uint8_t[WIRE_HEADER_SIZE]){0}), 0);
-    assert_int_equal(wire_read_header(ends[1], &header, clock_ms() - 1000), WIRE_DONE);
+    assert_int_equal(wire_receive(ends[1], &frame, WIRE_HEADER_SIZE, clock_ms() - 1000), WIRE_DONE);
     assert_int_equal(pthread_join(partner, NULL), 0);
 }
 
@@ -112,10 +106,9 @@ static void header_and_payload_are_sent_in_one_call(void **state)
 
 static void *read_slowly(void *payload)
 {
-    struct wire_header header;
-    assert_int_equal(wire_read_header(ends[1], &header, -1), WIRE_DONE);
+    uint32_t type;
     clock_sleep_ms(20);
-    assert_int_equal(wire_read_payload(ends[1], header.len, payload, -1), WIRE_DONE);
+    assert_int_equal(read_frame(ends[1], &type, payload, -1), WIRE_DONE);
     return NULL;
 }
 
