@@ -170,7 +170,7 @@ test('with LOG_FORMAT=json every line of the log is an object, that of the key p
   const fds = { socket: 3, 'master-key': 4, 'distribution-seed': 5 };
   const files = ['MASTER_KEY_FILE', 'DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE'].map(name => fs.openSync(world.env[name]));
   const [, ...args] = fs.readFileSync(`/proc/${service.keydPid}/cmdline`, 'utf8').split('\0').slice(0, -1);
-  const same = args.map(arg => arg.replace(/^(socket|master-key|distribution-seed)=.*/, (_, name) => `${name}=${fds[name]}`));
+  const same = args.map(arg => arg.replace(/\b(socket|master-key|distribution-seed)=\d+/g, (_, name) => `${name}=${fds[name]}`));
   const keyd = spawn(`${fairway}-keyd`, same, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', ...files] });
   files.forEach(fd => fs.closeSync(fd));
   let error = '';
