@@ -39,10 +39,10 @@ const struct command commands[] = {
         "Lists the channel accounts, except retired ones, puts quarantined accounts back into use\n"
         "(release), or takes accounts out of the pool (retire).",
         ANY_NUMBER, cmd_accounts},
-    {"hold", FOR_HOLD, {" REASON", " --show"}, "stops granting leases after the database went back in time",
+    {"hold", FOR_HOLD, {" REASON"}, "stops granting leases after the database went back in time",
         "Stops granting leases until every transaction whose lease this database may have lost has\n"
-        "expired: for a database that went back in time, such as a copied volume. --show prints the\n"
-        "current hold.",
+        "expired: for a database that went back in time, such as a copied volume. fairway status shows\n"
+        "the hold.",
         1, cmd_hold},
     {"pause", FOR_PAUSE, {" --reason REASON"}, "stops granting leases until fairway resume",
         "Stops granting leases, in all replicas, until fairway resume: for maintenance, or when something\n"

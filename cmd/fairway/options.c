@@ -141,8 +141,6 @@ const struct option_row option_rows[] = {
     SECTION("Flags of one command"),
     OPTION(
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
-    OPTION(
-        CONFIG_FLAG_SWITCH, "SHOW", NULL, "print whether grants are on hold, why and until when", FOR_HOLD),
     OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in /readyz, too",
         FOR_PAUSE | FOR_RESUME | FOR_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ENSURE_ACCOUNTS |
             FOR_ROTATE_MASTER_KEY),

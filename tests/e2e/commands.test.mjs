@@ -58,9 +58,8 @@ for (const [args, words] of [
   [['keygen', 'one', 'two'], /unexpected argument 2\nusage: fairway keygen FILE\n/],
   [['keygen'], /give the FILE/],
   [['hold', 'the volume', 'was copied'], /unexpected argument 2\n/],
-  [['hold'], /give the reason, in quotes\nusage: fairway hold REASON\n +fairway hold --show\n/],
+  [['hold'], /give the reason, in quotes\nusage: fairway hold REASON\n/],
   [['hold', ''], /give the reason/],
-  [['hold', '--show', 'copied'], /--show takes no reason/],
   [['ensure-accounts', '3', '4'], /unexpected argument 2\n/],
   [['ensure-accounts', '--dry-run=maybe', '3'], /DRY_RUN must be on or off/],
   [['accounts', 'mend', 'G'], /unexpected argument 1\nusage: fairway accounts\n +fairway accounts release ACCOUNT/],
@@ -109,11 +108,11 @@ test('serve has no more options and threads than tests/lint/budgets allows', TIM
 test('the help of a command shows its usage and the options that it reads', TIMEOUT, async () => {
   const { out: all } = await run(['--help']);
   for (const [command, first, has, lacks] of [
-    ['migrate', 'usage: fairway migrate\n', ['DATABASE_URL', 'start-timeout'], ['port', 'RPC_URL', 'MASTER_KEY_FILE', 'state', 'show']],
+    ['migrate', 'usage: fairway migrate\n', ['DATABASE_URL', 'start-timeout'], ['port', 'RPC_URL', 'MASTER_KEY_FILE', 'state']],
     ['accounts', 'usage: fairway accounts\n', ['RPC_URL', 'MASTER_KEY_FILE'], ['port', 'auth', 'dry-run']],
-    ['hold', 'usage: fairway hold REASON\n', ['show', 'ledger-seconds'], ['RPC_URL', 'port']],
-    ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port', 'show']],
-    ['serve', 'usage: fairway serve\n', ['port', 'auth', 'lease-retention-days', 'MASTER_KEY_FILE'], ['dry-run', 'show', 'state']],
+    ['hold', 'usage: fairway hold REASON\n', ['ledger-seconds'], ['RPC_URL', 'port']],
+    ['ensure-accounts', 'usage: fairway ensure-accounts [--dry-run] [N]\n', ['dry-run', 'num-channel-accounts'], ['port']],
+    ['serve', 'usage: fairway serve\n', ['port', 'auth', 'lease-retention-days', 'MASTER_KEY_FILE'], ['dry-run', 'state']],
     ['locks', 'usage: fairway locks\n', ['DATABASE_URL'], ['start-timeout', 'RPC_URL']],
     ['keygen', 'usage: fairway keygen FILE\n', ['log-level'], ['DATABASE_URL']],
   ]) {
@@ -209,16 +208,10 @@ test('ensure-accounts prints what it will do, and --dry-run does nothing', TIMEO
   assert.match(same.out, /3 are wanted: none will be created or retired\n3 channel accounts active\n$/);
 });
 
-test('hold --show prints the reason and the end of the hold', TIMEOUT, async () => {
-  const show = () => run(['hold', '--show']);
-  assert.deepEqual(await show().then(({ code, out }) => [code, out]), [0, 'grants are not on hold\n']);
-  await world.sql('UPDATE fairway.cursor SET timeline = timeline + 1');
-  assert.match((await show()).out, /^grants are on hold: the database was restored, copied or failed over\n/);
-  await world.sql('UPDATE fairway.cursor SET timeline = timeline - 1');
-  assert.equal((await run(['hold', '--ledger-seconds', '600ms', 'the volume was copied'])).code, 0);
-  const { code, out } = await show();
+test('hold prints its end', TIMEOUT, async () => {
+  const { code, out } = await run(['hold', '--ledger-seconds', '600ms', 'the volume was copied']);
   assert.equal(code, 0);
-  assert.match(out, /^grants are on hold: the volume was copied\nthey resume with the first ledger that closes after 20\d\d-\S+Z \(\d+\)\n$/);
+  assert.match(out, /^no lease is granted until a ledger has closed after 20\d\d-\S+Z \(\d+\)\n$/);
   await world.sql('UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL');
 });
 
@@ -228,7 +221,7 @@ test('a login that the server refuses ends the start at once, with the reason', 
   password.password = 'wrong';
   role.username = 'nobody_has_this_name';
   database.pathname = '/not_there';
-  for (const args of [['serve'], ['migrate'], ['accounts'], ['locks'], ['hold', '--show']]) {
+  for (const args of [['serve'], ['migrate'], ['accounts'], ['locks'], ['resume']]) {
     await refused({ DATABASE_URL: password.href }, 78, /DATABASE_URL: the server refuses the password \(SQLSTATE 28P01\)/, args);
     await refused({ DATABASE_URL: database.href }, 78, /DATABASE_URL: the server has no such database \(SQLSTATE 3D000\)/, args);
   }
@@ -316,6 +309,6 @@ for (const mode of ['transaction', 'session'])
     if (url === null)
       return t.skip('no pgbouncer');
     const words = /DATABASE_URL leads through a connection pooler \(PgBouncer\?\): set it to the address of PostgreSQL itself/;
-    for (const args of [['serve'], ['migrate'], ['ensure-accounts'], ['accounts'], ['locks'], ['hold', '--show']])
+    for (const args of [['serve'], ['migrate'], ['ensure-accounts'], ['accounts'], ['locks'], ['resume']])
       await refused({ DATABASE_URL: url }, 78, words, args);
   });
