@@ -12,7 +12,7 @@
 
 #define ANY_NUMBER ((size_t)-1)
 
-const struct command commands[] = {
+static const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
         "Serves the API and ingests ledgers. On SIGTERM or SIGINT it answers open requests and ends.\n"
         "SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
@@ -83,9 +83,7 @@ const struct command commands[] = {
         4, cmd_token},
 };
 
-const size_t command_count = ARRAY_LEN(commands);
-
-const char command_exit_codes[] =
+static const char exit_codes[] =
     "0 done; 1 refused, or a check failed; 64 usage; 66 input cannot be read;\n"
     "69 database or RPC unavailable; 70 internal error; 71 out of memory, threads or descriptors;\n"
     "73 keygen: file not written; 74 output not printed; 75 not now, or outcome unknown: repeat;\n"
@@ -134,7 +132,7 @@ void command_help_all(FILE *to)
         fprintf(to, "      %s\n", commands[i].summary);
     }
     print_options(~0u, to);
-    fprintf(to, "\nExit codes: %s", command_exit_codes);
+    fprintf(to, "\nExit codes: %s", exit_codes);
 }
 
 int command_usage_error(const char *name, const char *format, ...)

@@ -20,11 +20,6 @@ struct command {
     int (*run)(const struct config *config); /* returns the exit code */
 };
 
-extern const struct command commands[];
-extern const size_t command_count;
-/* Lines with the exit codes of all commands. */
-extern const char command_exit_codes[];
-
 /* NULL: there is no such command. */
 const struct command *command_find(const char *name);
 
@@ -54,9 +49,6 @@ int cmd_keygen(const struct config *config);
 int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 int cmd_status(const struct config *config);
-
-/* docker/options.md. */
-void pages_print_markdown(FILE *to);
 
 const char *version_text(void);   /* "0.9.0" */
 const char *version_commit(void); /* as `git describe`; "unknown" outside a repository */

@@ -68,7 +68,7 @@ static int run_loaded(const struct command *command, const struct config *config
         return bad_option(command, config, "LOG_LEVEL", "debug, info, warn or error");
     if (log_set_format(config_text(config, "LOG_FORMAT")) != ERR_OK)
         return bad_option(command, config, "LOG_FORMAT", "logfmt or json");
-    if (config_knows(config, "DATABASE_URL")) { /* not for keygen, token, and the probe health */
+    if (config_knows(config, "DATABASE_URL")) { /* not for keygen, token, status and health */
         warn_of_variables();
         name_actor(command, config);
     }
@@ -99,7 +99,6 @@ static const struct {
 } pages[] = {
     {"--help", command_help_all},
     {"-h", command_help_all},
-    {"--help=markdown", pages_print_markdown},
     {"--version", print_version},
 };
 

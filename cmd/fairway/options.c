@@ -16,8 +16,6 @@ enum {
         WITH_INGESTION | FOR_ACCOUNTS | FOR_ROTATE_MASTER_KEY | FOR_CHECK,
 };
 
-/* A row without a name begins a section. */
-#define SECTION(title) OPTION(CONFIG_TEXT, NULL, NULL, title, 0)
 #define BOUNDED(kind, name, fallback, help, min, max, readers)                                               \
     {                                                                                                        \
         {name, kind, fallback, help, min, max}, readers                                                      \
@@ -26,18 +24,18 @@ enum {
 #define NUMBER(...) BOUNDED(CONFIG_NUMBER, __VA_ARGS__)
 #define DURATION(...) BOUNDED(CONFIG_DURATION, __VA_ARGS__) /* in milliseconds */
 
-/* The comment of a section says why an operator sets its options. What nobody has a reason to set is a
- * constant. */
-const struct option_row option_rows[] = {
+/* The comments say why an operator sets the options. What nobody has a reason to set is a constant. */
+static const struct {
+    struct config_option option;
+    unsigned readers; /* ORed */
+} option_rows[] = {
     /* Which database, and whether its failover may lose commits. */
-    SECTION("Database"),
     OPTION(CONFIG_URL, "DATABASE_URL", NULL, "PostgreSQL itself, not a pooler", WITH_DATABASE),
     OPTION(CONFIG_TEXT, "DATABASE_FAILOVER", "asynchronous",
         "\"synchronous\": every commit waits for the standby that may be promoted, so a failover causes no "
         "hold; or \"asynchronous\"",
         WITH_POOL),
     /* Networks differ in passphrase, validators and pace. */
-    SECTION("Network"),
     OPTION(CONFIG_URL, "RPC_URL", NULL,
         "Stellar RPC, http or https; up to 8, with commas between them, are compared", WITH_POOL),
     OPTION(CONFIG_TEXT, "NETWORK_PASSPHRASE", NULL,
@@ -52,7 +50,6 @@ const struct option_row option_rows[] = {
     DURATION("LEDGER_SECONDS", "6", "expected seconds between two ledgers", 100, 60000, WITH_POOL | FOR_HOLD),
     /* The installation's own secrets; a public key guards against the wrong one, KEYD is for packages. The
      * limits are what a captured process may cost. */
-    SECTION("Keys"),
     OPTION(CONFIG_SECRET, "MASTER_KEY_FILE", NULL,
         "file with the 32-byte master key (fairway keygen makes one)", WITH_POOL),
     OPTION(CONFIG_SECRET, "OLD_MASTER_KEY_FILE", NULL,
@@ -73,7 +70,6 @@ const struct option_row option_rows[] = {
         "MAX_RESOURCE_FEE",
         200, 1000000000000000, WITH_POOL),
     /* The load: leases that are open at a time, and cores of the host. */
-    SECTION("Pool"),
     NUMBER("NUM_CHANNEL_ACCOUNTS", "15",
         "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active", 1,
         100000, FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_CHECK),
@@ -81,7 +77,6 @@ const struct option_row option_rows[] = {
         FOR_SERVE),
     /* What the network's fees are, and what one payment may cost. The margin: state that others change
      * meanwhile needs more, a call near the network's limits less. */
-    SECTION("Fees"),
     NUMBER("FEE_BUMP_BASE_FEE", "10000", "stroops per operation that fee bumps offer", 100, 100000000,
         WITH_POOL),
     NUMBER("MAX_FEE", "2000000",
@@ -93,16 +88,14 @@ const struct option_row option_rows[] = {
         "percent that a contract call prepared by fairway may use, and pay, above what its simulation found",
         0, 100, FOR_SERVE),
     /* How fast the account is funded again. */
-    SECTION("The distribution account's balance, in payments of 2 x FEE_BUMP_BASE_FEE each"),
     NUMBER("LOW_BALANCE_PAYMENTS", "1000",
-        "warn when the distribution account can pay for fewer payments than this; at least "
-        "MIN_BALANCE_PAYMENTS",
+        "warn when the distribution account can pay for fewer payments, of 2 x FEE_BUMP_BASE_FEE each, than\n"
+        "      this; at least MIN_BALANCE_PAYMENTS",
         0, 1000000000, WITH_POOL),
     NUMBER("MIN_BALANCE_PAYMENTS", "100",
-        "grant no lease when it can pay for fewer payments than this; 0: no limit", 0, 1000000000, WITH_POOL),
+        "grant no lease when it can pay for fewer of them than this; 0: no limit", 0, 1000000000, WITH_POOL),
     /* Where clients, probes and proxies reach it, who may send, and the memory and files of the host. A key
      * that is used on two networks needs audiences. */
-    SECTION("HTTP"),
     NUMBER(
         "PORT", "8001", "port of the API; 0: any free port", 0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     OPTION(CONFIG_TEXT, "LISTEN", NULL,
@@ -131,14 +124,12 @@ const struct option_row option_rows[] = {
         "      free port with PORT=0)",
         0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
     /* What the RPC's provider allows, and what the database's disk holds. */
-    SECTION("Ingestion"),
     NUMBER("INGEST_POLL_MS", "500",
         "milliseconds between two requests for the next ledger, while the times of ledgers are not known yet "
         "and\n"
         "      when one is late; at most LEDGER_SECONDS",
         20, 10000, WITH_POOL),
     NUMBER("LEASE_RETENTION_DAYS", "7", "days that settled leases are kept", 1, 90, WITH_INGESTION),
-    SECTION("Flags of one command"),
     OPTION(
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
     OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in /readyz, too",
@@ -149,7 +140,6 @@ const struct option_row option_rows[] = {
     OPTION(CONFIG_FLAG, "AUDIENCE", NULL, "passphrase of the network that the token is for", FOR_TOKEN),
     OPTION(CONFIG_FLAG, "IDEMPOTENCY_KEY", NULL, "the request's Idempotency-Key", FOR_TOKEN),
     /* What starts it, and what reads its log. */
-    SECTION("All commands"),
     NUMBER("START_TIMEOUT", "60",
         "seconds to wait at start for the database, and for the RPC; serve starts without the RPC", 1, 3600,
         WITH_DATABASE & ~(unsigned)FOR_LOCKS),
@@ -159,8 +149,6 @@ const struct option_row option_rows[] = {
         "form of the log's lines: logfmt, or json (one object with the same members)",
         WITH_DATABASE | FOR_KEYGEN | FOR_HEALTH | FOR_STATUS | FOR_TOKEN),
 };
-
-const size_t option_row_count = ARRAY_LEN(option_rows);
 
 struct config_option *options_of(unsigned readers, size_t *count)
 {

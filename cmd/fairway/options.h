@@ -1,4 +1,4 @@
-/* The options of all subcommands in one table: name, kind, default, meaning with unit, and readers. */
+/* The options of all subcommands: name, kind, default, meaning with unit, and which command reads them. */
 #ifndef FAIRWAY_OPTIONS_H
 #define FAIRWAY_OPTIONS_H
 
@@ -22,13 +22,6 @@ enum option_reader {
     FOR_STATUS = 8192,
     FOR_CHECK = 16384
 };
-
-struct option_row {
-    struct config_option option; /* without a name: the title of a section, in help */
-    unsigned readers;
-};
-extern const struct option_row option_rows[];
-extern const size_t option_row_count;
 
 /* Refuses options that contradict each other. ERR_CONFIG: detail names both and what to change. */
 MUST_CHECK enum err options_check(const struct config *config, struct detail *detail);

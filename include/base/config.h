@@ -66,10 +66,6 @@ const char *config_likely(const struct config_option options[], size_t option_co
  * frees the text. */
 char *config_changes(const struct config *config);
 
-bool config_is_flag_only(const struct config_option *option); /* it has no environment variable */
-bool config_has_flag(const struct config_option *option);     /* false: an environment variable only */
-/* Returns the flag of an option without its dashes, database-url of DATABASE_URL; the caller frees it. */
-char *config_flag(const char *name);
 /* Prints the table as --help shows it. */
 void config_print(const struct config_option options[], size_t option_count, FILE *to);
 

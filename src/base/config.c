@@ -2,6 +2,7 @@
 #include "base/config.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +24,8 @@ struct config {
     bool help;
 };
 
-char *config_flag(const char *name)
+/* database-url of DATABASE_URL; the caller frees it. */
+static char *config_flag(const char *name)
 {
     char *flag = mem_copy_text(name);
     for (char *at = flag; *at != '\0'; at++)
@@ -43,7 +45,7 @@ static const char *environment(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-bool config_is_flag_only(const struct config_option *option)
+static bool config_is_flag_only(const struct config_option *option)
 {
     return option->kind == CONFIG_FLAG || option->kind == CONFIG_FLAG_SWITCH;
 }
@@ -77,7 +79,7 @@ static enum err read_environment(struct config *config, struct detail *detail)
     return ERR_OK;
 }
 
-bool config_has_flag(const struct config_option *option)
+static bool config_has_flag(const struct config_option *option)
 {
     return option->kind != CONFIG_SECRET && option->kind != CONFIG_URL;
 }
@@ -342,6 +344,17 @@ const char *config_argument(const struct config *config, size_t i)
     return i < config->argument_count ? config->arguments[i] : NULL;
 }
 
+static void print_bounds(const struct config_option *option, FILE *to)
+{
+    if (option->kind == CONFIG_NUMBER)
+        fprintf(to, "; %" PRIu64 " to %" PRIu64, option->min, option->max);
+    else if (option->kind == CONFIG_DURATION)
+        fprintf(to, "; %g to %g, or as 600ms", (double)option->min / 1000, (double)option->max / 1000);
+    if (option->fallback != NULL)
+        fprintf(to, " [%s]", option->fallback);
+    putc('\n', to);
+}
+
 void config_print(const struct config_option options[], size_t option_count, FILE *to)
 {
     for (size_t i = 0; i < option_count; i++) {
@@ -353,9 +366,9 @@ void config_print(const struct config_option options[], size_t option_count, FIL
                 is_file ? "" : option->name, is_file ? "" : "_FILE", option->help);
         else if (config_is_flag_only(option))
             fprintf(to, "  --%s\n      %s\n", flag, option->help);
-        else
-            fprintf(to, "  --%s, %s\n      %s%s%s%s\n", flag, option->name, option->help,
-                option->fallback ? " [" : "", option->fallback ? option->fallback : "",
-                option->fallback ? "]" : "");
+        else {
+            fprintf(to, "  --%s, %s\n      %s", flag, option->name, option->help);
+            print_bounds(option, to);
+        }
     }
 }

@@ -129,10 +129,11 @@ test('the help of a command shows its usage and the options that it reads', TIME
   }
 });
 
-test('docker/options.md is what --help=markdown prints', TIMEOUT, async () => {
-  const { code, out } = await run(['--help=markdown']);
+test('docker/options.md has what --help prints', TIMEOUT, async () => {
+  const { code, out } = await run(['--help']);
   assert.equal(code, 0);
-  assert.equal(out, fs.readFileSync(new URL('../../docker/options.md', import.meta.url), 'utf8'));
+  const [, options] = /```\n([^]*)```\n$/.exec(fs.readFileSync(new URL('../../docker/options.md', import.meta.url), 'utf8'));
+  assert.ok(out.includes(`overrides the variable.\n\n${options}\nExit codes: `), out);
 });
 
 test('a switch accepts only on and off', TIMEOUT, async () => {
