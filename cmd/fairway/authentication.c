@@ -10,16 +10,11 @@ static bool is_off(const struct config *config)
     return text_equal(config_text(config, "AUTH"), "none");
 }
 
-struct auth_settings authentication_settings(const struct config *config)
-{
-    return (struct auth_settings){.public_keys = config_text(config, "CLIENT_AUTH_PUBLIC_KEYS"),
-        .clients_file = config_text(config, "CLIENTS_FILE"),
-        .audience_required = config_is_on(config, "CLIENT_AUTH_AUDIENCE")};
-}
-
 enum err authentication_open(const struct config *config, struct auth **out, struct detail *detail)
 {
-    const struct auth_settings settings = authentication_settings(config);
+    const struct auth_settings settings = {.public_keys = config_text(config, "CLIENT_AUTH_PUBLIC_KEYS"),
+        .clients_file = config_text(config, "CLIENTS_FILE"),
+        .audience_required = config_is_on(config, "CLIENT_AUTH_AUDIENCE")};
     const bool has_clients = settings.public_keys != NULL || settings.clients_file != NULL;
     *out = NULL;
     if (!is_off(config) && !text_equal(config_text(config, "AUTH"), "jwt"))

@@ -1,5 +1,5 @@
 /* Confines a command: what its URL and its service manager need stays reachable, and nothing else does. The
- * walls themselves are in keys/confine. */
+ * walls themselves are in sandbox/confine. */
 #include "start.h"
 
 #include <libgen.h>

@@ -1,4 +1,4 @@
-/* The parts of serve, each in the file that is named. health and token read some of the same options. */
+/* The parts of serve, each in the file that is named. status and health read some of the same options. */
 #ifndef FAIRWAY_SERVE_H
 #define FAIRWAY_SERVE_H
 
@@ -9,8 +9,6 @@
 
 /* ---- authentication.c */
 
-/* The texts belong to config. */
-struct auth_settings authentication_settings(const struct config *config);
 /*
  * *out is NULL with AUTH=none. ERR_CONFIG: there is neither a client nor AUTH=none, or both, or the clients
  * are not readable (see auth_open).

@@ -17,7 +17,7 @@
 
 /* What a client may do; ORed. */
 enum auth_scope {
-    AUTH_LEASE = 1,    /* POST /v1/transactions */
+    AUTH_LEASE = 1,    /* POST /v1/transactions and /v1/submissions */
     AUTH_FEE_BUMP = 2, /* POST /v1/fee-bumps */
     AUTH_STATUS = 4,   /* GET /v1/transactions, /v1/transactions/{hash} and /v1/info */
     AUTH_POOL = 8,     /* GET /v1/pool and /v1/channel-accounts */

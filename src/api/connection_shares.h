@@ -13,7 +13,7 @@
 
 enum connection_share {
     SHARE_WAIT, /* ?wait= */
-    SHARE_LEASE /* POST /v1/transactions */
+    SHARE_LEASE /* what leases an account: transactions, and submissions of a call */
 };
 
 struct connection_shares {
