@@ -120,7 +120,7 @@ libs_of = $(if $(filter base sandbox xdr stellar keys,$(1)),-lsodium -ljansson,$
 test_link = $(CC) $(LDFLAGS_COMMON) $(LDFLAGS) -o $@ $^
 
 .SECONDEXPANSION:
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $$(call libraries_to,$$(firstword $$(subst /, ,$$*)))
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/tests/main.o $$(call libraries_to,$$(firstword $$(subst /, ,$$*)))
 	$(call say,LINK)
 	$(Q)$(test_link) -lcmocka $(call libs_of,$(firstword $(subst /, ,$*)))
 SUPPORT := $(BUILD)/lib/support.a
@@ -128,7 +128,7 @@ $(SUPPORT): $(call objects,$(wildcard tests/integration/support/*.c))
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
-$(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o $(SUPPORT) $(LIBRARIES)
+$(BUILD)/tests/integration/%: $(BUILD)/tests/integration/%.o $(BUILD)/tests/main.o $(SUPPORT) $(LIBRARIES)
 	$(call say,LINK)
 	$(Q)$(test_link) -lcmocka $(LIBS_fairway)
 $(BUILD)/tests/xdr/%: $(BUILD)/tests/xdr/%.o $(call libraries_to,xdr)
@@ -218,7 +218,7 @@ $(GO_CLIENT): $(wildcard tests/clients/go/*)
 test-programs: $(PRELOADED) $(GO_CLIENT) $(UNIT) $(INTEGRATION) $(FUZZ_PROGRAMS) $(JUDGES) $(BUILD)/vectors.txt
 # Compiles every source, for its warnings; links nothing.
 .PHONY: compile
-compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
+compile: $(call objects,$(wildcard cmd/*/*.c src/*/*.c tests/*.c tests/*/*.c tests/unit/*/*.c tests/integration/*/*.c))
 .DELETE_ON_ERROR:
 $(BUILD)/vectors.txt: tests/stellar/vectors.mjs tests/xdr/random-values.mjs tests/package-lock.json
 	@mkdir -p $(@D)

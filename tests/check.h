@@ -1,4 +1,13 @@
-/* cmocka, and the headers that it needs before it. */
+/*
+ * cmocka, the headers that it needs before it, and how a test is written:
+ *
+ *     TEST_THAT(the_rule_that_it_guards)
+ *     {
+ *         assert_int_equal(...);
+ *     }
+ *
+ * The program runs its tests in the order of the file; main is in main.c. A test may use `void **state`.
+ */
 #ifndef FAIRWAY_TESTS_CHECK_H
 #define FAIRWAY_TESTS_CHECK_H
 
@@ -7,5 +16,28 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+
+#define TEST_THAT(name) TEST_WITH(name, NULL, NULL)
+
+/* A test that runs between two functions of cmocka's fixtures, of which each may be NULL. */
+#define TEST_WITH(name, set_up, tear_down)                                                                   \
+    static void name(void **state);                                                                          \
+    __attribute__((constructor)) static void name##_is_a_test(void)                                          \
+    {                                                                                                        \
+        test_add(__LINE__, (struct CMUnitTest)cmocka_unit_test_setup_teardown(name, set_up, tear_down));     \
+    }                                                                                                        \
+    static void name(void **state)
+
+/* Two functions between which all tests of the program run. */
+#define GROUP_FIXTURE(set_up, tear_down)                                                                     \
+    __attribute__((constructor)) static void group_has_a_fixture(void)                                       \
+    {                                                                                                        \
+        test_group(set_up, tear_down);                                                                       \
+    }
+
+void test_add(int line, struct CMUnitTest test);
+void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+/* Returns the number of tests that failed. For a program with a main of its own. */
+int tests_run(void);
 
 #endif

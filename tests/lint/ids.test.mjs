@@ -13,7 +13,7 @@ const read = file => readFileSync(path.join(tests, file), 'utf8');
 /** The names in a file that may carry ids. */
 function namesIn(file) {
   if (/(^|\/)test_[^/]*\.c$/.test(file))
-    return [...read(file).matchAll(/^static void (\w+)\(\s*void \*\*/gm)].map(([, name]) => name.replaceAll('_', ' '));
+    return [...read(file).matchAll(/^(?:static void (\w+)\(\s*void \*\*|\w*TEST\w*\(\s*(\w+))/gm)].map(([, ...names]) => names.join('').replaceAll('_', ' '));
   if (file.endsWith('.test.mjs'))
     return [...read(file).matchAll(/\b(?:test|fires)\(\s*(['"`])((?:\\.|(?!\1)[^])*)\1/g)].map(([, , name]) => name);
   if (/(^|\/)sql\/[^/]*\.sql$/.test(file))

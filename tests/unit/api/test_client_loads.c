@@ -47,7 +47,7 @@ static unsigned count(const char *client, uint32_t per_second, uint64_t body_byt
     return taken;
 }
 
-static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(void **state)
+TEST_WITH(a_client_has_so_many_requests_in_progress_and_another_one_as_many, set_up, tear_down)
 {
     const struct limits three = IN_FLIGHT(3);
     struct client_load *first = NULL;
@@ -65,7 +65,7 @@ static void a_client_has_so_many_requests_in_progress_and_another_one_as_many(vo
     assert_true(begins("a", IN_FLIGHT(0), 0, 0)); /* when it is alone */
 }
 
-static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second(void **state)
+TEST_WITH(a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second, set_up, tear_down)
 {
     assert_int_equal(count("a", 10, 0, 0), 10);
     assert_int_equal(limit, LIMIT_REQUESTS_PER_SECOND);
@@ -79,7 +79,7 @@ static void a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_se
     assert_int_equal(count("c", 1, 0, 0), 1);
 }
 
-static void a_body_counts_by_its_size(void **state)
+TEST_WITH(a_body_counts_by_its_size, set_up, tear_down)
 {
     assert_int_equal(count("small", 10, CLIENT_LOAD_BODY_BYTES - 1, 0), 10);
     assert_int_equal(count("page", 10, CLIENT_LOAD_BODY_BYTES, 0), 5);
@@ -94,7 +94,7 @@ static void a_body_counts_by_its_size(void **state)
     assert_int_equal(count("large", 10, 0, 16 * SECOND_US / 10), 1);
 }
 
-static void a_request_that_is_refused_costs_nothing(void **state)
+TEST_WITH(a_request_that_is_refused_costs_nothing, set_up, tear_down)
 {
     const struct limits both = BOTH(1, 2);
     assert_true(begins("a", both, 0, 0));
@@ -108,7 +108,7 @@ static void a_request_that_is_refused_costs_nothing(void **state)
     assert_true(begins("a", both, 0, SECOND_US / 2));
 }
 
-static void waits_are_counted_apart(void **state)
+TEST_WITH(waits_are_counted_apart, set_up, tear_down)
 {
     const struct limits two = {.most = {[LIMIT_WAITS] = 2}}, none = {0};
     struct client_load *a, *b;
@@ -127,7 +127,7 @@ static void waits_are_counted_apart(void **state)
 }
 
 /* Names come and go as CLIENTS_FILE changes, so the records of those that have gone are used again. */
-static void a_record_in_use_is_kept_and_any_other_is_used_again(void **state)
+TEST_WITH(a_record_in_use_is_kept_and_any_other_is_used_again, set_up, tear_down)
 {
     const struct limits limits = BOTH(1, 1);
     struct client_load *busy, *first;
@@ -148,19 +148,4 @@ static void a_record_in_use_is_kept_and_any_other_is_used_again(void **state)
     assert_true(begins("busier", limits, 0, 99 * SECOND_US)); /* client-99 has not had its second yet */
     assert_ptr_not_equal(load, first);
     assert_false(begins("client-99", limits, 0, 99 * SECOND_US));
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_client_has_so_many_requests_in_progress_and_another_one_as_many),
-        TEST(a_client_sends_so_many_requests_a_second_and_saves_no_more_than_a_second),
-        TEST(a_body_counts_by_its_size),
-        TEST(a_request_that_is_refused_costs_nothing),
-        TEST(waits_are_counted_apart),
-        TEST(a_record_in_use_is_kept_and_any_other_is_used_again),
-    };
-    return cmocka_run_group_tests_name("api/client_loads", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void empty(struct connection_shares *shares, enum connection_share share,
         connection_shares_give(shares, share);
 }
 
-static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
+TEST_THAT(each_kind_has_its_share_and_a_quarter_stays_free)
 {
     struct connection_shares shares = {.connections = 1024};
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
@@ -31,7 +31,7 @@ static void each_kind_has_its_share_and_a_quarter_stays_free(void **state)
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
 }
 
-static void with_few_connections_one_request_of_each_kind_may_wait(void **state)
+TEST_THAT(with_few_connections_one_request_of_each_kind_may_wait)
 {
     for (unsigned connections = 1; connections < 4; connections++) {
         struct connection_shares shares = {.connections = connections};
@@ -39,13 +39,4 @@ static void with_few_connections_one_request_of_each_kind_may_wait(void **state)
         connection_shares_give(&shares, SHARE_WAIT);
         assert_int_equal(connection_shares_take(&shares, SHARE_LEASE), ERR_OK);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_has_its_share_and_a_quarter_stays_free),
-        cmocka_unit_test(with_few_connections_one_request_of_each_kind_may_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

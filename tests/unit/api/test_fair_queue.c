@@ -18,7 +18,7 @@ static void assert_taken(
     assert_int_equal(queue->count, 0);
 }
 
-static void clients_take_turns_in_the_order_in_which_they_came(void **state)
+TEST_THAT(clients_take_turns_in_the_order_in_which_they_came)
 {
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF("b"), OF(NULL),
         OF("c")}; /* those of no client count as one */
@@ -30,7 +30,7 @@ static void clients_take_turns_in_the_order_in_which_they_came(void **state)
 }
 
 /* Its item belongs to the turn that is being taken. */
-static void DX4_a_client_that_comes_later_waits_for_one_turn(void **state)
+TEST_THAT(DX4_a_client_that_comes_later_waits_for_one_turn)
 {
     struct fair_item items[5] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b")};
     static const size_t order[] = {4, 2, 3};
@@ -43,7 +43,7 @@ static void DX4_a_client_that_comes_later_waits_for_one_turn(void **state)
     assert_taken(&queue, items, order, ARRAY_LEN(order));
 }
 
-static void a_client_may_fill_half_of_a_queue_and_all_together_the_whole(void **state)
+TEST_THAT(a_client_may_fill_half_of_a_queue_and_all_together_the_whole)
 {
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF(NULL), OF("c")};
     struct fair_item more = {.client = "a"};
@@ -60,7 +60,7 @@ static void a_client_may_fill_half_of_a_queue_and_all_together_the_whole(void **
     assert_int_equal(queue.count, MAX);
 }
 
-static void items_of_no_client_may_fill_the_queue(void **state)
+TEST_THAT(items_of_no_client_may_fill_the_queue)
 {
     struct fair_item items[MAX + 1] = {0};
     struct fair_queue queue = {.max = MAX};
@@ -77,7 +77,7 @@ static void assert_list(
     assert_null(list);
 }
 
-static void late_items_are_taken_as_a_list(void **state)
+TEST_THAT(late_items_are_taken_as_a_list)
 {
     struct fair_item items[4] = {
         {.deadline_ms = 100}, {.deadline_ms = 101}, {.deadline_ms = 50}, {.deadline_ms = 300}};
@@ -91,16 +91,4 @@ static void late_items_are_taken_as_a_list(void **state)
     assert_list(fair_queue_take_late(&queue, INT64_MAX), items, rest, ARRAY_LEN(rest));
     assert_null(fair_queue_take(&queue));
     assert_int_equal(queue.count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_take_turns_in_the_order_in_which_they_came),
-        cmocka_unit_test(DX4_a_client_that_comes_later_waits_for_one_turn),
-        cmocka_unit_test(a_client_may_fill_half_of_a_queue_and_all_together_the_whole),
-        cmocka_unit_test(items_of_no_client_may_fill_the_queue),
-        cmocka_unit_test(late_items_are_taken_as_a_list),
-    };
-    return cmocka_run_group_tests_name("api/fair_queue", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "base/deadlines.h"
 #include "last_report.h"
 
-static void checks_run_until_there_is_a_report(void **state)
+TEST_THAT(checks_run_until_there_is_a_report)
 {
     struct last_report last;
     int status = 0;
@@ -17,7 +17,7 @@ static void checks_run_until_there_is_a_report(void **state)
     last_report_free(&last);
 }
 
-static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
+TEST_THAT(above_the_limit_requests_get_a_copy_of_the_last_report)
 {
     struct last_report last;
     int status = 0;
@@ -37,7 +37,7 @@ static void above_the_limit_requests_get_a_copy_of_the_last_report(void **state)
     last_report_free(&last);
 }
 
-static void a_costly_report_is_not_made_again_while_it_is_fresh(void **state)
+TEST_THAT(a_costly_report_is_not_made_again_while_it_is_fresh)
 {
     struct last_report last;
     int status = 0;
@@ -51,7 +51,7 @@ static void a_costly_report_is_not_made_again_while_it_is_fresh(void **state)
     last_report_free(&last);
 }
 
-static void no_report_is_used_after_a_failure_or_a_long_time(void **state)
+TEST_THAT(no_report_is_used_after_a_failure_or_a_long_time)
 {
     struct last_report last;
     int status = 0;
@@ -65,15 +65,4 @@ static void no_report_is_used_after_a_failure_or_a_long_time(void **state)
     for (int i = 0; i < 10; i++)
         assert_null(last_report_get(&last, 1, &status));
     last_report_free(&last);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checks_run_until_there_is_a_report),
-        cmocka_unit_test(above_the_limit_requests_get_a_copy_of_the_last_report),
-        cmocka_unit_test(a_costly_report_is_not_made_again_while_it_is_fresh),
-        cmocka_unit_test(no_report_is_used_after_a_failure_or_a_long_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

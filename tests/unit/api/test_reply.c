@@ -83,7 +83,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on(void **state)
+TEST_THAT(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/not-utf8"));
@@ -92,7 +92,7 @@ static void text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on(v
     assert_int_equal(reply.status, 201);
 }
 
-static void hashes_are_hex_and_accounts_addresses(void **state)
+TEST_THAT(hashes_are_hex_and_accounts_addresses)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/values"));
@@ -103,7 +103,7 @@ static void hashes_are_hex_and_accounts_addresses(void **state)
         "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\"}");
 }
 
-static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
+TEST_THAT(a_4xx_shows_its_detail_and_a_503_has_Retry_After)
 {
     static const struct {
         enum err e;
@@ -126,7 +126,7 @@ static void a_4xx_shows_its_detail_and_a_503_has_Retry_After(void **state)
 }
 
 /* A request that waits for a lease holds its transaction, not the body as well. */
-static void a_body_is_freed_when_its_transaction_has_been_read(void **state)
+TEST_THAT(a_body_is_freed_when_its_transaction_has_been_read)
 {
     static const struct {
         const char *request, *reply;
@@ -151,7 +151,7 @@ static size_t count_lines(const char *log, const char *text)
 }
 
 /* During a hold, or until the distribution account is funded, every request fails, for minutes or days. */
-static void DX4_failures_without_end_do_not_fill_the_log(void **state)
+TEST_THAT(DX4_failures_without_end_do_not_fill_the_log)
 {
     enum {
         REQUESTS = 500,
@@ -184,14 +184,4 @@ static void DX4_failures_without_end_do_not_fill_the_log(void **state)
     assert_non_null(strstr(log, "detail=\"words of a library\" not_logged=0\n"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on),
-        cmocka_unit_test(hashes_are_hex_and_accounts_addresses),
-        cmocka_unit_test(a_4xx_shows_its_detail_and_a_503_has_Retry_After),
-        cmocka_unit_test(a_body_is_freed_when_its_transaction_has_been_read),
-        cmocka_unit_test(DX4_failures_without_end_do_not_fill_the_log),
-    };
-    return cmocka_run_group_tests_name("reply", tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

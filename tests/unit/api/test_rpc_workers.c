@@ -48,7 +48,7 @@ static void await_runs(struct job *job)
     assert_int_equal(atomic_load(&job->runs), 1);
 }
 
-static void work_is_run_with_a_client_of_the_rpc(void **state)
+FAKE_TEST(work_is_run_with_a_client_of_the_rpc)
 {
     struct fake_rpc *fake = *state;
     struct workers *workers = start(fake, 1);
@@ -66,7 +66,7 @@ static void work_is_run_with_a_client_of_the_rpc(void **state)
 }
 
 /* The first waits for the RPC until its timeout; the others have waited too long by then. */
-static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
+FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long)
 {
     struct fake_rpc *fake = *state;
     struct workers *workers = start(fake, 1);
@@ -90,7 +90,7 @@ static void DX7_an_rpc_that_never_answers_holds_nothing_for_long(void **state)
 
 /* Otherwise simulations that hang would have fee bumps for accounts with several signers refused, and reads
  * that hang would have Soroban transactions refused. */
-static void work_of_one_kind_that_hangs_leaves_threads_to_the_other(void **state)
+FAKE_TEST(work_of_one_kind_that_hangs_leaves_threads_to_the_other)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
@@ -113,7 +113,7 @@ static void work_of_one_kind_that_hangs_leaves_threads_to_the_other(void **state
     }
 }
 
-static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
+FAKE_TEST(DO1_stopping_cancels_calls_and_ends_queued_work)
 {
     struct fake_rpc *fake = *state;
     struct workers *workers = start(fake, 1);
@@ -131,15 +131,4 @@ static void DO1_stopping_cancels_calls_and_ends_queued_work(void **state)
         assert_int_equal(jobs[i].runs, 1);
     for (size_t i = 1; i < ARRAY_LEN(jobs); i++)
         assert_int_equal(jobs[i].e, ERR_SHUTTING_DOWN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(work_is_run_with_a_client_of_the_rpc),
-        FAKE_TEST(DX7_an_rpc_that_never_answers_holds_nothing_for_long),
-        FAKE_TEST(work_of_one_kind_that_hangs_leaves_threads_to_the_other),
-        FAKE_TEST(DO1_stopping_cancels_calls_and_ends_queued_work),
-    };
-    return cmocka_run_group_tests_name("api/rpc_workers", tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void a_token_for_exactly_this_request_passes(void **state)
+TEST_THAT(a_token_for_exactly_this_request_passes)
 {
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
@@ -145,7 +145,7 @@ static void a_token_for_exactly_this_request_passes(void **state)
     free(ours);
 }
 
-static void a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
+TEST_THAT(a_token_without_a_body_has_the_hash_of_no_bytes)
 {
     char seed[STRKEY_SIZE(32)], *token;
     strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
@@ -160,7 +160,7 @@ static void a_token_without_a_body_has_the_hash_of_no_bytes(void **state)
 
 /* ---- DA1: headers and claims, each signed by the client's own key: only their content is wrong */
 
-static void DA1_a_header_that_names_another_algorithm_is_refused(void **state)
+TEST_THAT(DA1_a_header_that_names_another_algorithm_is_refused)
 {
     static const char *const headers[] = {
         "{\"alg\":\"none\",\"typ\":\"JWT\"}",
@@ -201,7 +201,7 @@ static void DA1_a_header_that_names_another_algorithm_is_refused(void **state)
     }
 }
 
-static void DA1_times_outside_the_window_and_of_another_form_are_refused(void **state)
+TEST_THAT(DA1_times_outside_the_window_and_of_another_form_are_refused)
 {
     static const struct {
         const char *issued, *expires;
@@ -246,7 +246,7 @@ static void DA1_times_outside_the_window_and_of_another_form_are_refused(void **
     }
 }
 
-static void the_window_s_edges_pass(void **state)
+TEST_THAT(the_window_s_edges_pass)
 {
     static const struct {
         const char *issued, *expires;
@@ -263,7 +263,7 @@ static void the_window_s_edges_pass(void **state)
     }
 }
 
-static void a_claim_that_is_missing_doubled_or_of_another_type_is_refused(void **state)
+TEST_THAT(a_claim_that_is_missing_doubled_or_of_another_type_is_refused)
 {
     AUTO_FREE char *good = good_claims();
     static const char *const members[] = {"sub", "iat", "exp", "methodAndPath", "bodyHash"};
@@ -291,7 +291,7 @@ static void a_claim_that_is_missing_doubled_or_of_another_type_is_refused(void *
     refused(nul, nul_token);
 }
 
-static void other_claims_are_ignored_and_nbf_is_kept(void **state)
+TEST_THAT(other_claims_are_ignored_and_nbf_is_kept)
 {
     static const struct {
         const char *rest;
@@ -311,7 +311,7 @@ static void other_claims_are_ignored_and_nbf_is_kept(void **state)
     }
 }
 
-static void a_token_of_another_subject_or_key_is_refused(void **state)
+TEST_THAT(a_token_of_another_subject_or_key_is_refused)
 {
     AUTO_FREE char *hers = good_claims();
     AUTO_FREE char *forged = sign_token(&mallory, HEADER, hers);
@@ -331,7 +331,7 @@ static void a_token_of_another_subject_or_key_is_refused(void **state)
     }
 }
 
-static void the_reason_says_when_the_token_becomes_valid(void **state)
+TEST_THAT(the_reason_says_when_the_token_becomes_valid)
 {
     struct detail why = {0};
     AUTO_FREE char *claims = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"nbf\":1800000005");
@@ -341,7 +341,7 @@ static void the_reason_says_when_the_token_becomes_valid(void **state)
         why.text, "The token is not valid yet: nbf is 1800000005, and the server's time is 1800000000.");
 }
 
-static void a_request_that_is_not_UTF_8_is_not_signed(void **state)
+TEST_THAT(a_request_that_is_not_UTF_8_is_not_signed)
 {
     char seed[STRKEY_SIZE(32)], *token = NULL;
     strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
@@ -354,7 +354,7 @@ static void a_request_that_is_not_UTF_8_is_not_signed(void **state)
         assert_int_equal(token_sign(seed, &requests[i], &token), ERR_INVALID_REQUEST);
 }
 
-static void DA1_aud_must_name_this_network(void **state)
+TEST_THAT(DA1_aud_must_name_this_network)
 {
     static const struct {
         const char *rest;
@@ -382,7 +382,7 @@ static void DA1_aud_must_name_this_network(void **state)
     }
 }
 
-static void DA1_aud_may_be_required(void **state)
+TEST_THAT(DA1_aud_may_be_required)
 {
     struct auth *usual = auth;
     const struct auth_settings settings = {.public_keys = alice.address, .audience_required = true};
@@ -399,7 +399,7 @@ static void DA1_aud_may_be_required(void **state)
 
 /* ---- DA1: the request differs from what the token was signed for */
 
-static void another_method_path_query_or_body_is_refused(void **state)
+TEST_THAT(another_method_path_query_or_body_is_refused)
 {
     static const struct {
         const char *method, *target;
@@ -436,7 +436,7 @@ static void another_method_path_query_or_body_is_refused(void **state)
             fail_msg("%s", bodies[i]);
 }
 
-static void a_body_hash_in_another_spelling_is_refused(void **state)
+TEST_THAT(a_body_hash_in_another_spelling_is_refused)
 {
     static const struct {
         const char *before;
@@ -458,7 +458,7 @@ static void a_body_hash_in_another_spelling_is_refused(void **state)
     refused("upper case", upper);
 }
 
-static void DA2_a_token_names_the_idempotency_key_of_its_request(void **state)
+TEST_THAT(DA2_a_token_names_the_idempotency_key_of_its_request)
 {
     static const struct {
         const char *claim, *header;
@@ -490,7 +490,7 @@ static void DA2_a_token_names_the_idempotency_key_of_its_request(void **state)
     }
 }
 
-static void no_token_and_other_schemes_are_refused(void **state)
+TEST_THAT(no_token_and_other_schemes_are_refused)
 {
     static const char *const schemes[] = {
         "", "Basic ", "Bearer", "Bearer  ", "Bearer\t", " Bearer ", "Token ", "DPoP ", "Bearer Bearer "};
@@ -506,7 +506,7 @@ static void no_token_and_other_schemes_are_refused(void **state)
 
 /* ---- DA1: encodings of a token that would be good */
 
-static void DA1_a_token_in_another_spelling_is_refused(void **state)
+TEST_THAT(DA1_a_token_in_another_spelling_is_refused)
 {
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
@@ -535,7 +535,7 @@ static void DA1_a_token_in_another_spelling_is_refused(void **state)
     assert_int_equal(check(good), ERR_OK);
 }
 
-static void DA1_an_unsigned_token_is_refused(void **state)
+TEST_THAT(DA1_an_unsigned_token_is_refused)
 {
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
@@ -555,7 +555,7 @@ static void DA1_an_unsigned_token_is_refused(void **state)
     refused("HMAC", token);
 }
 
-static void DA1_a_signature_with_a_larger_S_is_refused(void **state)
+TEST_THAT(DA1_a_signature_with_a_larger_S_is_refused)
 {
     static const uint8_t order[32] = {0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2,
         0xde, 0xf9, 0xde, 0x14, [31] = 0x10};
@@ -575,7 +575,7 @@ static void DA1_a_signature_with_a_larger_S_is_refused(void **state)
     refused("S + L", token);
 }
 
-static void DA1_a_token_longer_than_the_cap_is_refused_before_it_is_decoded(void **state)
+TEST_THAT(DA1_a_token_longer_than_the_cap_is_refused_before_it_is_decoded)
 {
     AUTO_FREE char *filler = NEW_ARRAY(AUTH_TOKEN_MAX + 1, char);
     memset(filler, 'x', AUTH_TOKEN_MAX);
@@ -606,7 +606,7 @@ static struct detail reason_of_claims(const char *claims)
     return reason(request_of_alice, token);
 }
 
-static void DA1_a_refusal_names_what_follows_from_the_request_and_the_clock(void **state)
+TEST_THAT(DA1_a_refusal_names_what_follows_from_the_request_and_the_clock)
 {
     struct auth_request get = request_of_alice, keyed = request_of_alice;
     get.target = "/v1/transactions?a=1&b=3";
@@ -633,7 +633,7 @@ static void DA1_a_refusal_names_what_follows_from_the_request_and_the_clock(void
 }
 
 /* However long both are. */
-static void a_quoted_claim_is_cut_and_the_sentence_is_whole(void **state)
+TEST_THAT(a_quoted_claim_is_cut_and_the_sentence_is_whole)
 {
     char target[1001] = "/";
     memset(target + 1, 'x', sizeof target - 2);
@@ -653,7 +653,7 @@ static void a_quoted_claim_is_cut_and_the_sentence_is_whole(void **state)
 
 /* Who cannot sign for a key learns nothing about it: the first thing that is wrong is told of a client's key
  * and of any other alike, and a wrong signature is noticed before the clients are looked at. */
-static void DA1_a_refusal_does_not_tell_whether_a_key_is_a_client_s(void **state)
+TEST_THAT(DA1_a_refusal_does_not_tell_whether_a_key_is_a_client_s)
 {
     static const struct {
         const char *issued, *expires, *rest;
@@ -685,7 +685,7 @@ static void DA1_a_refusal_does_not_tell_whether_a_key_is_a_client_s(void **state
     assert_string_equal(why.text, "The signature is not by the key that sub names.");
 }
 
-static void a_refusal_of_the_body_says_what_was_received(void **state)
+TEST_THAT(a_refusal_of_the_body_says_what_was_received)
 {
     struct detail why = {0};
     AUTO_FREE char *claims = good_claims();
@@ -705,7 +705,7 @@ static void write_clients(const char *path, const char *text)
     fclose(file);
 }
 
-static void DA4_a_key_is_added_and_revoked_while_the_service_runs(void **state)
+TEST_THAT(DA4_a_key_is_added_and_revoked_while_the_service_runs)
 {
     char path[] = "/tmp/fairway-clients-XXXXXX";
     const int fd = mkstemp(path);
@@ -741,7 +741,7 @@ static void DA4_a_key_is_added_and_revoked_while_the_service_runs(void **state)
     auth = usual;
 }
 
-static void a_client_may_do_only_what_its_scopes_say(void **state)
+TEST_THAT(a_client_may_do_only_what_its_scopes_say)
 {
     char path[] = "/tmp/fairway-clients-XXXXXX";
     const int fd = mkstemp(path);
@@ -770,7 +770,7 @@ static void a_client_may_do_only_what_its_scopes_say(void **state)
     auth = usual;
 }
 
-static void equal_tokens_have_equal_hashes(void **state)
+TEST_THAT(equal_tokens_have_equal_hashes)
 {
     AUTO_FREE char *claims = good_claims(),
                    *later = claims_with(alice.address, "1800000001", "1800000015", "");
@@ -790,36 +790,4 @@ static void equal_tokens_have_equal_hashes(void **state)
     assert_false(first.others);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_for_exactly_this_request_passes),
-        cmocka_unit_test(a_token_without_a_body_has_the_hash_of_no_bytes),
-        cmocka_unit_test(DA1_a_header_that_names_another_algorithm_is_refused),
-        cmocka_unit_test(DA1_times_outside_the_window_and_of_another_form_are_refused),
-        cmocka_unit_test(the_window_s_edges_pass),
-        cmocka_unit_test(a_claim_that_is_missing_doubled_or_of_another_type_is_refused),
-        cmocka_unit_test(other_claims_are_ignored_and_nbf_is_kept),
-        cmocka_unit_test(a_token_of_another_subject_or_key_is_refused),
-        cmocka_unit_test(the_reason_says_when_the_token_becomes_valid),
-        cmocka_unit_test(a_request_that_is_not_UTF_8_is_not_signed),
-        cmocka_unit_test(DA1_aud_must_name_this_network),
-        cmocka_unit_test(DA1_aud_may_be_required),
-        cmocka_unit_test(another_method_path_query_or_body_is_refused),
-        cmocka_unit_test(a_body_hash_in_another_spelling_is_refused),
-        cmocka_unit_test(DA2_a_token_names_the_idempotency_key_of_its_request),
-        cmocka_unit_test(no_token_and_other_schemes_are_refused),
-        cmocka_unit_test(DA1_a_token_in_another_spelling_is_refused),
-        cmocka_unit_test(DA1_an_unsigned_token_is_refused),
-        cmocka_unit_test(DA1_a_signature_with_a_larger_S_is_refused),
-        cmocka_unit_test(DA1_a_token_longer_than_the_cap_is_refused_before_it_is_decoded),
-        cmocka_unit_test(DA1_a_refusal_names_what_follows_from_the_request_and_the_clock),
-        cmocka_unit_test(a_quoted_claim_is_cut_and_the_sentence_is_whole),
-        cmocka_unit_test(DA1_a_refusal_does_not_tell_whether_a_key_is_a_client_s),
-        cmocka_unit_test(a_refusal_of_the_body_says_what_was_received),
-        cmocka_unit_test(DA4_a_key_is_added_and_revoked_while_the_service_runs),
-        cmocka_unit_test(a_client_may_do_only_what_its_scopes_say),
-        cmocka_unit_test(equal_tokens_have_equal_hashes),
-    };
-    return cmocka_run_group_tests_name("auth/auth", tests, set_up, tear_down);
-}
+GROUP_FIXTURE(set_up, tear_down)

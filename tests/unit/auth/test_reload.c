@@ -113,7 +113,7 @@ static void refused(const char *says)
     assert_int_equal(auth_key_count(auth), 2);
 }
 
-static void DA3_without_any_client_it_does_not_start(void **state)
+TEST_WITH(DA3_without_any_client_it_does_not_start, set_up, tear_down)
 {
     struct auth *none = NULL;
     struct detail detail = {0};
@@ -122,7 +122,7 @@ static void DA3_without_any_client_it_does_not_start(void **state)
     assert_non_null(strstr(detail.text, "there is no client"));
 }
 
-static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
+TEST_WITH(DA4_a_file_that_says_so_revokes_the_last_client, set_up, tear_down)
 {
     replace_clients(1);
     assert_true(auth_changed(auth));
@@ -140,7 +140,7 @@ static void DA4_a_file_that_says_so_revokes_the_last_client(void **state)
     assert_int_equal(check(1), ERR_OK);
 }
 
-static void a_request_says_whether_its_client_is_alone(void **state)
+TEST_WITH(a_request_says_whether_its_client_is_alone, set_up, tear_down)
 {
     for (size_t count = 2; count > 0; count--) {
         struct auth_client client;
@@ -158,7 +158,7 @@ static void a_request_says_whether_its_client_is_alone(void **state)
 }
 
 /* The head was accepted before, its body comes later. */
-static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **state)
+TEST_WITH(DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused, set_up, tear_down)
 {
     struct auth_client client;
     const struct auth_request request = {.method = "GET",
@@ -175,7 +175,7 @@ static void DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused(void **s
     assert_true(client.reason_hidden);
 }
 
-static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)
+TEST_WITH(DA3_a_file_that_cannot_be_used_changes_nothing, set_up, tear_down)
 {
     AUTO_FREE char *whole = clients_text(2);
     AUTO_FREE char *cut = mem_format("%.*s", (int)strlen(whole) - 1, whole);
@@ -204,7 +204,7 @@ static void DA3_a_file_that_cannot_be_used_changes_nothing(void **state)
     reload();
 }
 
-static void DA4_a_file_that_is_missing_is_looked_for_until_it_is_back(void **state)
+TEST_WITH(DA4_a_file_that_is_missing_is_looked_for_until_it_is_back, set_up, tear_down)
 {
     unlink(path);
     for (int i = 0; i < 3; i++) {
@@ -219,7 +219,7 @@ static void DA4_a_file_that_is_missing_is_looked_for_until_it_is_back(void **sta
 }
 
 /* The size stays, and the modification time is set back. */
-static void DA4_a_change_in_place_is_seen_whatever_the_times_say(void **state)
+TEST_WITH(DA4_a_change_in_place_is_seen_whatever_the_times_say, set_up, tear_down)
 {
     struct stat before;
     assert_int_equal(stat(path, &before), 0);
@@ -233,7 +233,7 @@ static void DA4_a_change_in_place_is_seen_whatever_the_times_say(void **state)
 }
 
 /* As Kubernetes replaces the files of a volume: a symbolic link to a directory is exchanged. */
-static void DA4_an_exchanged_symbolic_link_is_seen(void **state)
+TEST_WITH(DA4_an_exchanged_symbolic_link_is_seen, set_up, tear_down)
 {
     struct auth *usual = auth;
     char *usual_path = path;
@@ -291,7 +291,7 @@ static void *check_all(void *unused)
     return NULL;
 }
 
-static void DA4_a_revoked_key_passes_in_no_thread_after_the_reload_has_returned(void **state)
+TEST_WITH(DA4_a_revoked_key_passes_in_no_thread_after_the_reload_has_returned, set_up, tear_down)
 {
     pthread_t checkers[CHECKERS];
     done = false;
@@ -313,25 +313,18 @@ static void DA4_a_revoked_key_passes_in_no_thread_after_the_reload_has_returned(
     assert_int_equal(wrong, 0);
 }
 
-int main(void)
+static int make_folder(void **state)
 {
     if (mkdtemp(folder) == NULL)
-        return EXIT_FAILURE;
+        return -1;
     path = mem_format("%s/clients", folder);
-#define RELOAD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RELOAD_TEST(DA3_without_any_client_it_does_not_start),
-        RELOAD_TEST(DA4_a_file_that_says_so_revokes_the_last_client),
-        RELOAD_TEST(a_request_says_whether_its_client_is_alone),
-        RELOAD_TEST(DA4_a_key_that_is_revoked_while_the_body_arrives_is_refused),
-        RELOAD_TEST(DA3_a_file_that_cannot_be_used_changes_nothing),
-        RELOAD_TEST(DA4_a_file_that_is_missing_is_looked_for_until_it_is_back),
-        RELOAD_TEST(DA4_a_change_in_place_is_seen_whatever_the_times_say),
-        RELOAD_TEST(DA4_an_exchanged_symbolic_link_is_seen),
-        RELOAD_TEST(DA4_a_revoked_key_passes_in_no_thread_after_the_reload_has_returned),
-    };
-    const int failed = cmocka_run_group_tests_name("auth/reload", tests, NULL, NULL);
-    rmdir(folder);
-    free(path);
-    return failed;
+    return 0;
 }
+
+static int remove_folder(void **state)
+{
+    free(path);
+    return rmdir(folder);
+}
+
+GROUP_FIXTURE(make_folder, remove_folder)

@@ -37,7 +37,7 @@ static enum err decode_texts(const char *header, const char *claims)
     return decode(first, second, third, &token);
 }
 
-static void DA1_headers(void **state)
+TEST_THAT(DA1_headers)
 {
     static const struct {
         const char *header;
@@ -72,7 +72,7 @@ static void DA1_headers(void **state)
             fail_msg("%s", cases[i].header);
 }
 
-static void DA1_claims(void **state)
+TEST_THAT(DA1_claims)
 {
     static const struct {
         const char *claims;
@@ -107,7 +107,7 @@ static void DA1_claims(void **state)
             fail_msg("%s", cases[i].claims);
 }
 
-static void DA1_parts(void **state)
+TEST_THAT(DA1_parts)
 {
     static const uint8_t bytes[66] = {1};
     AUTO_FREE char *header = encode(HEADER, strlen(HEADER)), *claims = encode(CLAIMS, strlen(CLAIMS)),
@@ -136,14 +136,4 @@ static void DA1_parts(void **state)
         assert_int_equal(token_decode(texts[i], &token, NULL), ERR_UNAUTHORIZED);
         token_wipe(&token);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DA1_headers),
-        cmocka_unit_test(DA1_claims),
-        cmocka_unit_test(DA1_parts),
-    };
-    return cmocka_run_group_tests_name("auth/token", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static int clean_environment(void **state)
     return 0;
 }
 
-static void a_flag_overrides_the_environment(void **state)
+TEST_WITH(a_flag_overrides_the_environment, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -52,7 +52,7 @@ static void a_flag_overrides_the_environment(void **state)
     config_free(config);
 }
 
-static void a_flag_only_option_has_no_environment_variable(void **state)
+TEST_WITH(a_flag_only_option_has_no_environment_variable, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -65,7 +65,7 @@ static void a_flag_only_option_has_no_environment_variable(void **state)
     config_free(config);
 }
 
-static void a_switch_is_on_or_off_and_nothing_else(void **state)
+TEST_WITH(a_switch_is_on_or_off_and_nothing_else, clean_environment, NULL)
 {
     static const struct {
         const char *text;
@@ -89,7 +89,7 @@ static void a_switch_is_on_or_off_and_nothing_else(void **state)
     assert_string_equal(detail.text, "AUDIENCE must be on or off, not \"nope\"");
 }
 
-static void a_duration_is_in_seconds_with_decimals_or_in_milliseconds(void **state)
+TEST_WITH(a_duration_is_in_seconds_with_decimals_or_in_milliseconds, clean_environment, NULL)
 {
     static const struct {
         const char *text;
@@ -120,7 +120,7 @@ static void a_duration_is_in_seconds_with_decimals_or_in_milliseconds(void **sta
         detail.text, "PERIOD must be from 0.1 to 60 seconds, or in milliseconds (600ms), not \"0.05\"");
 }
 
-static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign(void **state)
+TEST_WITH(a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -135,7 +135,8 @@ static void a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign
     assert_int_equal(LOAD(&config, &detail, "--dry-run=5"), ERR_CONFIG);
 }
 
-static void changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets(void **state)
+TEST_WITH(
+    changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -149,7 +150,7 @@ static void changes_are_the_options_that_differ_from_their_defaults_without_urls
     config_free(config);
 }
 
-static void unknown_flags_and_values_out_of_range_are_named(void **state)
+TEST_WITH(unknown_flags_and_values_out_of_range_are_named, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -163,14 +164,14 @@ static void unknown_flags_and_values_out_of_range_are_named(void **state)
     }
 }
 
-static void a_secret_has_no_flag(void **state)
+TEST_WITH(a_secret_has_no_flag, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
     assert_int_equal(LOAD(&config, &detail, "--private-key=S"), ERR_CONFIG);
 }
 
-static void a_url_has_no_flag_and_the_refusal_does_not_repeat_it(void **state)
+TEST_WITH(a_url_has_no_flag_and_the_refusal_does_not_repeat_it, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -179,7 +180,7 @@ static void a_url_has_no_flag_and_the_refusal_does_not_repeat_it(void **state)
     assert_null(strstr(detail.text, "password@"));
 }
 
-static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
+TEST_WITH(a_url_may_be_in_a_file_that_only_its_owner_can_read, clean_environment, NULL)
 {
     struct config *config;
     struct detail detail;
@@ -207,7 +208,7 @@ static void a_url_may_be_in_a_file_that_only_its_owner_can_read(void **state)
     assert_non_null(strstr(detail.text, "RPC_URL_FILE: cannot read /tmp/fairway-url-"));
 }
 
-static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
+TEST_THAT(a_variable_that_is_like_an_option_has_a_likely_name)
 {
     static const struct config_option some[] = {
         {NULL, CONFIG_TEXT, NULL, "a section", 0, 0},
@@ -257,25 +258,4 @@ static void a_variable_that_is_like_an_option_has_a_likely_name(void **state)
             assert_string_equal(likely, cases[i][1]);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_flag_overrides_the_environment, clean_environment),
-        cmocka_unit_test_setup(a_flag_only_option_has_no_environment_variable, clean_environment),
-        cmocka_unit_test_setup(a_switch_is_on_or_off_and_nothing_else, clean_environment),
-        cmocka_unit_test_setup(a_duration_is_in_seconds_with_decimals_or_in_milliseconds, clean_environment),
-        cmocka_unit_test_setup(
-            a_flag_switch_needs_no_value_and_takes_one_only_after_an_equals_sign, clean_environment),
-        cmocka_unit_test_setup(
-            changes_are_the_options_that_differ_from_their_defaults_without_urls_and_secrets,
-            clean_environment),
-        cmocka_unit_test_setup(unknown_flags_and_values_out_of_range_are_named, clean_environment),
-        cmocka_unit_test_setup(a_secret_has_no_flag, clean_environment),
-        cmocka_unit_test_setup(a_url_has_no_flag_and_the_refusal_does_not_repeat_it, clean_environment),
-        cmocka_unit_test(a_variable_that_is_like_an_option_has_a_likely_name),
-        cmocka_unit_test_setup(a_url_may_be_in_a_file_that_only_its_owner_can_read, clean_environment),
-    };
-    return cmocka_run_group_tests_name("base/config", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int status_of(int top, char text[static 512])
     return status;
 }
 
-static void a_broken_invariant_is_logged_and_ends_the_process(void **state)
+TEST_THAT(a_broken_invariant_is_logged_and_ends_the_process)
 {
     char text[512];
     const int status = status_of(1, text);
@@ -41,18 +41,9 @@ static void a_broken_invariant_is_logged_and_ends_the_process(void **state)
     assert_non_null(strstr(text, "condition=\"1 < top\"\n"));
 }
 
-static void one_that_holds_does_nothing(void **state)
+TEST_THAT(one_that_holds_does_nothing)
 {
     char text[512];
     assert_int_equal(status_of(2, text), 0);
     assert_string_equal(text, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_broken_invariant_is_logged_and_ends_the_process),
-        cmocka_unit_test(one_that_holds_does_nothing),
-    };
-    return cmocka_run_group_tests_name("base/invariant", tests, NULL, NULL);
 }

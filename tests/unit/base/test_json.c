@@ -21,7 +21,7 @@ static json_t *object_of(const char *text)
     return object;
 }
 
-static void anything_but_one_strict_object_is_refused(void **state)
+TEST_THAT(anything_but_one_strict_object_is_refused)
 {
     static const struct {
         const char *text, *why;
@@ -65,7 +65,7 @@ static void anything_but_one_strict_object_is_refused(void **state)
 }
 
 /* jansson alone ignores it after a number. */
-static void DX4_a_NUL_anywhere_is_refused(void **state)
+TEST_THAT(DX4_a_NUL_anywhere_is_refused)
 {
     static const char text[] = "{\"a\":\"b\",\"c\":12,\"d\":[1.5,true,null]}";
     for (size_t at = 0; at < sizeof text; at++) {
@@ -81,7 +81,7 @@ static void DX4_a_NUL_anywhere_is_refused(void **state)
     }
 }
 
-static void brackets_inside_strings_are_not_depth(void **state)
+TEST_THAT(brackets_inside_strings_are_not_depth)
 {
     AUTO_JSON json_t *object =
         object_of("{\"a\":\"[[[[[[[[[[{{{{{{\\\"[[[[[[[[[\\\\\",\"b\":[[[[[[[]]]]]]]}");
@@ -124,7 +124,7 @@ static char *repeated(const char *begin, const char *piece, const char *end)
     return text;
 }
 
-static void DX3_malicious_sizes_are_refused_in_little_time_and_memory(void **state)
+TEST_THAT(DX3_malicious_sizes_are_refused_in_little_time_and_memory)
 {
     static const struct {
         const char *begin, *piece, *end;
@@ -160,7 +160,7 @@ static bool within(const char *json, size_t values, unsigned depth)
     return is_within;
 }
 
-static void values_are_counted_outside_strings(void **state)
+TEST_THAT(values_are_counted_outside_strings)
 {
     static const struct {
         const char *json;
@@ -177,14 +177,14 @@ static void values_are_counted_outside_strings(void **state)
     }
 }
 
-static void depth_is_that_of_the_deepest_value(void **state)
+TEST_THAT(depth_is_that_of_the_deepest_value)
 {
     assert_true(within("[[{\"a\":\"[[[[\"}],[]]", 99, 3));
     assert_false(within("[[{\"a\":\"[[[[\"}],[]]", 99, 2));
     assert_true(within("]]]][[", 99, 2)); /* no JSON */
 }
 
-static void a_body_may_have_as_many_values_as_are_allowed(void **state)
+TEST_THAT(a_body_may_have_as_many_values_as_are_allowed)
 {
     char text[1000] = "{\"a\":[0";
     for (int i = 0; i < JSON_READ_VALUES - 3; i++)
@@ -198,7 +198,7 @@ static void a_body_may_have_as_many_values_as_are_allowed(void **state)
     json_decref(object_of(text));
 }
 
-static void unknown_members_are_refused_by_name(void **state)
+TEST_THAT(unknown_members_are_refused_by_name)
 {
     static const char *const known[] = {"transactionXdr", "timeoutSeconds"};
     struct detail detail;
@@ -212,7 +212,7 @@ static void unknown_members_are_refused_by_name(void **state)
     assert_int_equal(json_read_only(empty, NULL, 0, &detail), ERR_OK);
 }
 
-static void null_counts_as_absent(void **state)
+TEST_THAT(null_counts_as_absent)
 {
     struct detail detail;
     const char *text;
@@ -224,7 +224,7 @@ static void null_counts_as_absent(void **state)
     assert_string_equal(detail.text, "a is missing.");
 }
 
-static void text_must_be_a_string(void **state)
+TEST_THAT(text_must_be_a_string)
 {
     struct detail detail;
     const char *text;
@@ -237,7 +237,7 @@ static void text_must_be_a_string(void **state)
     assert_string_equal(detail.text, "x is missing.");
 }
 
-static void numbers_are_whole_and_within_bounds(void **state)
+TEST_THAT(numbers_are_whole_and_within_bounds)
 {
     struct detail detail;
     uint64_t value;
@@ -256,7 +256,7 @@ static void numbers_are_whole_and_within_bounds(void **state)
     assert_string_equal(detail.text, "lo must be from 20 to 300.");
 }
 
-static void decimals_are_strings_within_bounds(void **state)
+TEST_THAT(decimals_are_strings_within_bounds)
 {
     struct detail detail;
     uint64_t value;
@@ -272,23 +272,4 @@ static void decimals_are_strings_within_bounds(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_int_equal(
             json_read_decimal(object, bad[i], 0, UINT64_MAX, &value, &detail), ERR_INVALID_REQUEST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(anything_but_one_strict_object_is_refused),
-        cmocka_unit_test(DX4_a_NUL_anywhere_is_refused),
-        cmocka_unit_test(brackets_inside_strings_are_not_depth),
-        cmocka_unit_test(DX3_malicious_sizes_are_refused_in_little_time_and_memory),
-        cmocka_unit_test(values_are_counted_outside_strings),
-        cmocka_unit_test(depth_is_that_of_the_deepest_value),
-        cmocka_unit_test(a_body_may_have_as_many_values_as_are_allowed),
-        cmocka_unit_test(unknown_members_are_refused_by_name),
-        cmocka_unit_test(null_counts_as_absent),
-        cmocka_unit_test(text_must_be_a_string),
-        cmocka_unit_test(numbers_are_whole_and_within_bounds),
-        cmocka_unit_test(decimals_are_strings_within_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/json_write.h"
 
-static void every_kind_of_member_is_read_back(void **state)
+TEST_THAT(every_kind_of_member_is_read_back)
 {
     struct json_write out = {0};
     const uint8_t hash[32] = {0xab, [31] = 1};
@@ -25,7 +25,7 @@ static void every_kind_of_member_is_read_back(void **state)
                               "\"text\":\"plain\"}");
 }
 
-static void objects_and_arrays_are_nested(void **state)
+TEST_THAT(objects_and_arrays_are_nested)
 {
     struct json_write out = {0};
     json_write_begin(&out, 1);
@@ -48,7 +48,7 @@ static void objects_and_arrays_are_nested(void **state)
         "\"empty\":{},\"a\":1,\"b\":2}");
 }
 
-static void bytes_that_are_not_UTF8_become_question_marks(void **state)
+TEST_THAT(bytes_that_are_not_UTF8_become_question_marks)
 {
     struct json_write out = {0};
     json_write_begin(&out, 1);
@@ -57,7 +57,7 @@ static void bytes_that_are_not_UTF8_become_question_marks(void **state)
     assert_string_equal(text, "{\"t\":\"\xc3\xa4\\\"?(?\"}");
 }
 
-static void an_object_without_members_is_empty(void **state)
+TEST_THAT(an_object_without_members_is_empty)
 {
     struct json_write out = {0};
     json_write_begin(&out, 0);
@@ -67,7 +67,7 @@ static void an_object_without_members_is_empty(void **state)
 
 /* Every byte before, between and after others. jansson is the judge: what it refuses is not written, and what
  * it accepts is read back. */
-static void any_text_is_escaped_or_found_not_to_be_UTF8(void **state)
+TEST_THAT(any_text_is_escaped_or_found_not_to_be_UTF8)
 {
     unsigned accepted = 0;
     for (unsigned pair = 0; pair < 256u * 256u * 4u; pair++) {
@@ -90,16 +90,4 @@ static void any_text_is_escaped_or_found_not_to_be_UTF8(void **state)
         json_decref(expected);
     }
     assert_in_range(accepted, 1000, 256u * 256u * 4u - 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_member_is_read_back),
-        cmocka_unit_test(objects_and_arrays_are_nested),
-        cmocka_unit_test(bytes_that_are_not_UTF8_become_question_marks),
-        cmocka_unit_test(an_object_without_members_is_empty),
-        cmocka_unit_test(any_text_is_escaped_or_found_not_to_be_UTF8),
-    };
-    return cmocka_run_group_tests_name("base/json_write", tests, NULL, NULL);
 }

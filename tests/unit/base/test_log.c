@@ -33,7 +33,7 @@ static void read_line(int fd)
         memmove(line, level + 1, strlen(level));
 }
 
-static void an_event_is_one_line_with_its_fields(void **state)
+TEST_THAT(an_event_is_one_line_with_its_fields)
 {
     LOGGED(log_info("ledger committed", "ledger=%u settled=%zu lag_s=%" PRId64 " fee=%d share=%.1f hash=%s",
         7u, (size_t)3, INT64_MIN, -5, 0.25, "abc"));
@@ -46,7 +46,7 @@ static void an_event_is_one_line_with_its_fields(void **state)
     assert_string_equal(line, "level=warn msg=\"cut\" text=\"abc\" big=18446744073709551615 long=-1\n");
 }
 
-static void a_quoted_value_is_escaped(void **state)
+TEST_THAT(a_quoted_value_is_escaped)
 {
     static const char *const cases[][2] = {
         {"say \"no\"", "say \\\"no\\\""},
@@ -64,7 +64,7 @@ static void a_quoted_value_is_escaped(void **state)
     }
 }
 
-static void a_value_without_quotes_gets_them_when_it_needs_them(void **state)
+TEST_THAT(a_value_without_quotes_gets_them_when_it_needs_them)
 {
     LOGGED(log_info("m", "id=%s next=%d", "abc-1.2:/+", 1));
     assert_string_equal(line, "level=info msg=\"m\" id=abc-1.2:/+ next=1\n");
@@ -74,7 +74,7 @@ static void a_value_without_quotes_gets_them_when_it_needs_them(void **state)
     assert_string_equal(line, "level=info msg=\"m\" id=\"a\\nb\" next=1\n");
 }
 
-static void a_long_value_is_cut_and_its_quote_closed(void **state)
+TEST_THAT(a_long_value_is_cut_and_its_quote_closed)
 {
     static char text[4000];
     memset(text, '"', sizeof text - 1);
@@ -99,7 +99,7 @@ static int as_logfmt(void **state)
     return log_set_format("logfmt") == ERR_OK ? 0 : 1;
 }
 
-static void a_json_line_has_the_same_members(void **state)
+TEST_WITH(a_json_line_has_the_same_members, as_json, as_logfmt)
 {
     LOGGED(log_info("ledger committed",
         "ledger=%u settled=%zu lag_s=%" PRId64
@@ -118,7 +118,7 @@ static void a_json_line_has_the_same_members(void **state)
     assert_true(log_is_json());
 }
 
-static void a_json_value_is_escaped(void **state)
+TEST_WITH(a_json_value_is_escaped, as_json, as_logfmt)
 {
     static const char *const cases[][2] = {
         {"say \"no\" a\\b", "say \\\"no\\\" a\\\\b"},
@@ -142,7 +142,7 @@ static void a_json_value_is_escaped(void **state)
 }
 
 /* Wherever a line is full, it is a JSON object and has whole members. */
-static void a_long_json_line_is_cut_and_whole(void **state)
+TEST_WITH(a_long_json_line_is_cut_and_whole, as_json, as_logfmt)
 {
     static const char *const fill[] = {"x", "\"", "\xc3\xbc", "\x01", "\xff"};
     static char text[4200];
@@ -160,18 +160,4 @@ static void a_long_json_line_is_cut_and_whole(void **state)
             assert_true(number == NULL || json_real_value(number) > 1e19);
             json_decref(object);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_event_is_one_line_with_its_fields),
-        cmocka_unit_test(a_quoted_value_is_escaped),
-        cmocka_unit_test(a_value_without_quotes_gets_them_when_it_needs_them),
-        cmocka_unit_test(a_long_value_is_cut_and_its_quote_closed),
-        cmocka_unit_test_setup_teardown(a_json_line_has_the_same_members, as_json, as_logfmt),
-        cmocka_unit_test_setup_teardown(a_json_value_is_escaped, as_json, as_logfmt),
-        cmocka_unit_test_setup_teardown(a_long_json_line_is_cut_and_whole, as_json, as_logfmt),
-    };
-    return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void assert_says(const char *line)
         fail_msg("no line %s", line);
 }
 
-static void a_series_is_there_before_its_first_event(void **state)
+TEST_THAT(a_series_is_there_before_its_first_event)
 {
     assert_says("# TYPE fairway_http_requests_total counter");
     assert_says("fairway_http_requests_total{route=\"other\",code=\"INTERNAL\"} 0");
@@ -36,7 +36,7 @@ static void a_series_is_there_before_its_first_event(void **state)
 }
 
 /* A value that equals a bound is in its bucket, and in all above. */
-static void a_time_is_in_the_buckets_that_are_not_below_it(void **state)
+TEST_THAT(a_time_is_in_the_buckets_that_are_not_below_it)
 {
     const unsigned route = metric_label_add(METRIC_ROUTE, "GET /a");
     metric_observe(METRIC_REQUEST_SECONDS, route, 0, 1000);
@@ -51,7 +51,7 @@ static void a_time_is_in_the_buckets_that_are_not_below_it(void **state)
     assert_int_equal(metric_read(METRIC_REQUEST_SECONDS, route, 0), 3);
 }
 
-static void each_series_has_its_own_value(void **state)
+TEST_THAT(each_series_has_its_own_value)
 {
     const unsigned route = metric_label_add(METRIC_ROUTE, "GET /b");
     metric_add(METRIC_REQUESTS, route, ERR_NOT_FOUND, 2);
@@ -61,7 +61,7 @@ static void each_series_has_its_own_value(void **state)
     assert_int_equal(metric_read(METRIC_REQUESTS, METRIC_OTHER, ERR_NOT_FOUND), 0);
 }
 
-static void clients_after_the_sixteenth_are_one(void **state)
+TEST_THAT(clients_after_the_sixteenth_are_one)
 {
     for (int i = 0; i < 16; i++) {
         AUTO_FREE char *name = mem_format("client-%d", i);
@@ -85,7 +85,7 @@ static void *count(void *context)
     return NULL;
 }
 
-static void no_event_of_several_threads_is_lost(void **state)
+TEST_THAT(no_event_of_several_threads_is_lost)
 {
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
@@ -94,16 +94,4 @@ static void no_event_of_several_threads_is_lost(void **state)
         pthread_join(threads[i], NULL);
     assert_int_equal(metric_read(METRIC_REQUESTS, METRIC_OTHER, ERR_OK), THREADS * EACH);
     assert_int_equal(metric_read(METRIC_REQUEST_SECONDS, METRIC_OTHER, 0), THREADS * EACH);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_series_is_there_before_its_first_event),
-        cmocka_unit_test(a_time_is_in_the_buckets_that_are_not_below_it),
-        cmocka_unit_test(each_series_has_its_own_value),
-        cmocka_unit_test(clients_after_the_sixteenth_are_one),
-        cmocka_unit_test(no_event_of_several_threads_is_lost),
-    };
-    return cmocka_run_group_tests_name("base/metric", tests, NULL, NULL);
 }

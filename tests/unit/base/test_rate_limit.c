@@ -8,7 +8,7 @@ enum {
     SHORT_MS = 20
 };
 
-static void no_more_than_the_limit_in_a_period(void **state)
+TEST_THAT(no_more_than_the_limit_in_a_period)
 {
     struct rate_limit limit = {0};
     unsigned suppressed;
@@ -20,7 +20,7 @@ static void no_more_than_the_limit_in_a_period(void **state)
         assert_false(rate_limit_allows(&limit, 3, LONG_MS, &suppressed));
 }
 
-static void the_next_period_reports_what_was_suppressed_once(void **state)
+TEST_THAT(the_next_period_reports_what_was_suppressed_once)
 {
     struct rate_limit limit = {0};
     unsigned suppressed;
@@ -34,7 +34,7 @@ static void the_next_period_reports_what_was_suppressed_once(void **state)
     assert_int_equal(suppressed, 0);
 }
 
-static void a_log_line_is_written_twenty_times_in_ten_seconds(void **state)
+TEST_THAT(a_log_line_is_written_twenty_times_in_ten_seconds)
 {
     struct rate_limit limit = {0};
     unsigned not_logged;
@@ -42,14 +42,4 @@ static void a_log_line_is_written_twenty_times_in_ten_seconds(void **state)
         assert_true(rate_limit_line(&limit, &not_logged));
     assert_false(rate_limit_line(&limit, &not_logged));
     assert_in_range(limit.period_end_ms, clock_ms() + 5000, clock_ms() + 10000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_more_than_the_limit_in_a_period),
-        cmocka_unit_test(the_next_period_reports_what_was_suppressed_once),
-        cmocka_unit_test(a_log_line_is_written_twenty_times_in_ten_seconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-static void base64_round_trips_every_length(void **state)
+TEST_THAT(base64_round_trips_every_length)
 {
     uint8_t data[67];
     for (size_t i = 0; i < sizeof data; i++)
@@ -22,7 +22,7 @@ static void base64_round_trips_every_length(void **state)
     }
 }
 
-static void base64_gives_the_texts_of_RFC_4648(void **state)
+TEST_THAT(base64_gives_the_texts_of_RFC_4648)
 {
     static const char *const pairs[][2] = {
         {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
@@ -33,7 +33,7 @@ static void base64_gives_the_texts_of_RFC_4648(void **state)
     }
 }
 
-static void base64_refuses_what_is_not_canonical(void **state)
+TEST_THAT(base64_refuses_what_is_not_canonical)
 {
     static const char *const bad[] = {
         "Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "Zm 9", "Zm9v\n", "====", "Z===", "Zm-_", "Zm9\x80"};
@@ -44,7 +44,7 @@ static void base64_refuses_what_is_not_canonical(void **state)
     }
 }
 
-static void hex_accepts_exactly_its_digits(void **state)
+TEST_THAT(hex_accepts_exactly_its_digits)
 {
     uint8_t out[2];
     char text[5];
@@ -56,7 +56,7 @@ static void hex_accepts_exactly_its_digits(void **state)
     assert_int_equal(hex_decode("00fg", 4, out, 2), ERR_MALFORMED);
 }
 
-static void numbers_have_one_spelling(void **state)
+TEST_THAT(numbers_have_one_spelling)
 {
     uint64_t u;
     int64_t i;
@@ -71,16 +71,4 @@ static void numbers_have_one_spelling(void **state)
         assert_int_equal(text_to_i64(bad[n], &i), ERR_MALFORMED);
     assert_int_equal(text_to_u64("18446744073709551616", UINT64_MAX, &u), ERR_MALFORMED);
     assert_int_equal(text_to_u64("301", 300, &u), ERR_MALFORMED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base64_round_trips_every_length),
-        cmocka_unit_test(base64_gives_the_texts_of_RFC_4648),
-        cmocka_unit_test(base64_refuses_what_is_not_canonical),
-        cmocka_unit_test(hex_accepts_exactly_its_digits),
-        cmocka_unit_test(numbers_have_one_spelling),
-    };
-    return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);
 }

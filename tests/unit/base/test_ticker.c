@@ -35,7 +35,7 @@ static void await_calls(struct counter *counter, int calls)
     }
 }
 
-static void each_function_is_called_until_it_is_removed(void **state)
+TEST_THAT(each_function_is_called_until_it_is_removed)
 {
     struct counter first = {0}, second = {0};
     ticker_add(count, &first);
@@ -49,7 +49,7 @@ static void each_function_is_called_until_it_is_removed(void **state)
     ticker_remove(&second);
 }
 
-static void a_call_that_runs_has_ended_when_the_function_is_removed(void **state)
+TEST_THAT(a_call_that_runs_has_ended_when_the_function_is_removed)
 {
     struct counter slow = {.takes_ms = 100};
     ticker_add(count, &slow);
@@ -60,7 +60,7 @@ static void a_call_that_runs_has_ended_when_the_function_is_removed(void **state
     assert_true(atomic_load(&slow.calls) > 0);
 }
 
-static void nothing_is_called_while_none_watches_until_it_is_woken(void **state)
+TEST_THAT(nothing_is_called_while_none_watches_until_it_is_woken)
 {
     struct counter counter = {.rests = true};
     ticker_add(count, &counter);
@@ -75,14 +75,4 @@ static void nothing_is_called_while_none_watches_until_it_is_woken(void **state)
     ticker_wake();
     await_calls(&counter, calls + 5);
     ticker_remove(&counter);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_function_is_called_until_it_is_removed),
-        cmocka_unit_test(a_call_that_runs_has_ended_when_the_function_is_removed),
-        cmocka_unit_test(nothing_is_called_while_none_watches_until_it_is_woken),
-    };
-    return cmocka_run_group_tests_name("base/ticker", tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static size_t read_array(uint8_t out[], size_t size)
     return len;
 }
 
-static void every_byte_is_embedded(void **state)
+TEST_THAT(every_byte_is_embedded)
 {
     char all[3 * 255];
     uint8_t out[sizeof all + 1];
@@ -79,7 +79,7 @@ static void every_byte_is_embedded(void **state)
     assert_int_equal(out[sizeof all], 0);
 }
 
-static void an_empty_file_is_an_empty_text(void **state)
+TEST_THAT(an_empty_file_is_an_empty_text)
 {
     uint8_t out[4];
     put("0001_empty.sql", "", 0);
@@ -87,7 +87,7 @@ static void an_empty_file_is_an_empty_text(void **state)
     assert_int_equal(read_array(out, sizeof out), 1);
 }
 
-static void the_generated_source_compiles_and_has_the_count(void **state)
+TEST_THAT(the_generated_source_compiles_and_has_the_count)
 {
     put("0001_a.sql", "SELECT 1;\n", 10);
     put("0002_b.sql", "SELECT 2;\n", 10);
@@ -106,7 +106,7 @@ static void the_generated_source_compiles_and_has_the_count(void **state)
     }
 }
 
-static void a_wrong_number_or_name_stops_the_build(void **state)
+TEST_THAT(a_wrong_number_or_name_stops_the_build)
 {
     static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
         "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
@@ -133,20 +133,10 @@ static void check_files(const char *pattern, const struct embedded_sql files[], 
     }
 }
 
-static void this_binary_has_its_files(void **state)
+TEST_THAT(this_binary_has_its_files)
 {
     check_files("migrations", embedded_migrations, embedded_migrations_count);
     check_files("migrations/functions", embedded_functions, embedded_functions_count);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_is_embedded),
-        cmocka_unit_test(an_empty_file_is_an_empty_text),
-        cmocka_unit_test(the_generated_source_compiles_and_has_the_count),
-        cmocka_unit_test(a_wrong_number_or_name_stops_the_build),
-        cmocka_unit_test(this_binary_has_its_files),
-    };
-    return cmocka_run_group_tests_name("db/embed", tests, make_folder, remove_folder);
-}
+GROUP_FIXTURE(make_folder, remove_folder)

@@ -15,7 +15,7 @@
         assert_int_equal((params).formats[i], 1);                                                            \
     } while (0)
 
-static void scalars_are_big_endian_and_typed(void **state)
+TEST_THAT(scalars_are_big_endian_and_typed)
 {
     struct params params = {0};
     const struct db_param from[] = {DB_I64(-2), DB_I32(258), DB_BOOL(true), DB_BOOL(false), DB_TEXT("ab"),
@@ -33,7 +33,7 @@ static void scalars_are_big_endian_and_typed(void **state)
     params_free(&params);
 }
 
-static void null_has_no_value_and_empty_has_one(void **state)
+TEST_THAT(null_has_no_value_and_empty_has_one)
 {
     struct params params = {0};
     const struct db_param from[] = {DB_BYTEA(((struct bytes){(const uint8_t *)"", 0})), DB_TEXT(""), DB_NONE,
@@ -49,7 +49,7 @@ static void null_has_no_value_and_empty_has_one(void **state)
     params_free(&params);
 }
 
-static void arrays_state_dimension_nulls_and_item_type(void **state)
+TEST_THAT(arrays_state_dimension_nulls_and_item_type)
 {
     struct params params = {0};
     const int64_t longs[] = {1};
@@ -88,7 +88,7 @@ static void arrays_state_dimension_nulls_and_item_type(void **state)
     params_free(&params);
 }
 
-static void an_empty_array_has_no_dimension(void **state)
+TEST_THAT(an_empty_array_has_no_dimension)
 {
     struct params params = {0};
     const struct db_param from = DB_I64S(NULL, 0);
@@ -100,7 +100,7 @@ static void an_empty_array_has_no_dimension(void **state)
     params_free(&params);
 }
 
-static void storage_is_reused(void **state)
+TEST_THAT(storage_is_reused)
 {
     struct params params = {0};
     const struct db_param first = DB_TEXT("a long text, which is the first"), second = DB_TEXT("second");
@@ -110,7 +110,7 @@ static void storage_is_reused(void **state)
     params_free(&params);
 }
 
-static void more_than_the_maximum_ends_the_process(void **state)
+TEST_THAT(more_than_the_maximum_ends_the_process)
 {
     static struct params params;
     static const struct db_param from[DB_PARAMS_MAX + 1];
@@ -125,17 +125,4 @@ static void more_than_the_maximum_ends_the_process(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(WEXITSTATUS(status), EX_SOFTWARE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scalars_are_big_endian_and_typed),
-        cmocka_unit_test(null_has_no_value_and_empty_has_one),
-        cmocka_unit_test(arrays_state_dimension_nulls_and_item_type),
-        cmocka_unit_test(an_empty_array_has_no_dimension),
-        cmocka_unit_test(storage_is_reused),
-        cmocka_unit_test(more_than_the_maximum_ends_the_process),
-    };
-    return cmocka_run_group_tests_name("db/params", tests, NULL, NULL);
 }

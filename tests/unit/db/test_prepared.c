@@ -16,7 +16,7 @@ static size_t find(struct prepared *prepared, const char *sql, const struct db_p
     return at;
 }
 
-static void a_statement_is_found_by_its_text_and_types(void **state)
+TEST_THAT(a_statement_is_found_by_its_text_and_types)
 {
     struct prepared prepared = {0};
     size_t at = find(&prepared, first_sql, &number, 1);
@@ -35,7 +35,7 @@ static void a_statement_is_found_by_its_text_and_types(void **state)
     assert_int_equal(prepared.count, 0);
 }
 
-static void unconfirmed_statements_are_not_prepared(void **state)
+TEST_THAT(unconfirmed_statements_are_not_prepared)
 {
     struct prepared prepared = {0};
     size_t sent = find(&prepared, first_sql, &number, 1), ready = find(&prepared, second_sql, &number, 1);
@@ -45,13 +45,4 @@ static void unconfirmed_statements_are_not_prepared(void **state)
     assert_int_equal(prepared.items[sent].state, PREPARED_NOT);
     assert_int_equal(prepared.items[ready].state, PREPARED_READY);
     prepared_forget(&prepared);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_statement_is_found_by_its_text_and_types),
-        cmocka_unit_test(unconfirmed_statements_are_not_prepared),
-    };
-    return cmocka_run_group_tests_name("db/prepared", tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "sqlstate.h"
 
-static void each_SQLSTATE_maps_to_its_error(void **state)
+TEST_THAT(each_SQLSTATE_maps_to_its_error)
 {
     static const struct {
         const char *state;
@@ -46,7 +46,7 @@ static void each_SQLSTATE_maps_to_its_error(void **state)
         assert_int_equal(sqlstate_err(cases[i].state), cases[i].e);
 }
 
-static void only_errors_that_outlive_the_statement_spoil_the_session(void **state)
+TEST_THAT(only_errors_that_outlive_the_statement_spoil_the_session)
 {
     assert_true(sqlstate_spoils_session("25006"));
     assert_true(sqlstate_spoils_session("0A000"));
@@ -54,13 +54,4 @@ static void only_errors_that_outlive_the_statement_spoil_the_session(void **stat
     assert_false(sqlstate_spoils_session("40001"));
     assert_false(sqlstate_spoils_session("57014"));
     assert_false(sqlstate_spoils_session(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_SQLSTATE_maps_to_its_error),
-        cmocka_unit_test(only_errors_that_outlive_the_statement_spoil_the_session),
-    };
-    return cmocka_run_group_tests_name("db/sqlstate", tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void expect(const char *url, const char *files)
     assert_string_equal(text, files);
 }
 
-static void files_of_the_url_override_those_of_the_environment(void **state)
+TEST_WITH(files_of_the_url_override_those_of_the_environment, clean_environment, NULL)
 {
     setenv("PGSSLROOTCERT", "/e/root", 1);
     setenv("PGPASSFILE", "/e/pass", 1);
@@ -44,7 +44,7 @@ static void files_of_the_url_override_those_of_the_environment(void **state)
     expect("postgresql://u@h/d", "/e/pass /e/root /s/pg_service.conf ");
 }
 
-static void files_that_a_service_names_are_found(void **state)
+TEST_WITH(files_that_a_service_names_are_found, clean_environment, NULL)
 {
     char path[] = "/tmp/fairway-service-XXXXXX", files[128];
     FILE *file = fdopen(mkstemp(path), "w");
@@ -67,7 +67,7 @@ static void files_that_a_service_names_are_found(void **state)
     unlink(path);
 }
 
-static void a_malformed_url_names_no_file(void **state)
+TEST_WITH(a_malformed_url_names_no_file, clean_environment, NULL)
 {
     expect("postgresql://u@h:port:port/d?sslcert", "");
 }
@@ -80,7 +80,7 @@ static bool url_is_abstract(const char *url)
     return is_abstract;
 }
 
-static void abstract_sockets_are_found(void **state)
+TEST_WITH(abstract_sockets_are_found, clean_environment, NULL)
 {
     assert_true(url_is_abstract("postgresql:///d?host=@postgres"));
     assert_true(url_is_abstract("postgresql://%40postgres/d"));
@@ -92,15 +92,4 @@ static void abstract_sockets_are_found(void **state)
     assert_true(url_is_abstract("postgresql:///d"));
     assert_false(url_is_abstract("postgresql://h/d"));
     unsetenv("PGHOST");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(files_of_the_url_override_those_of_the_environment, clean_environment),
-        cmocka_unit_test_setup(files_that_a_service_names_are_found, clean_environment),
-        cmocka_unit_test_setup(a_malformed_url_names_no_file, clean_environment),
-        cmocka_unit_test_setup(abstract_sockets_are_found, clean_environment),
-    };
-    return cmocka_run_group_tests_name("db/url_files", tests, NULL, NULL);
 }

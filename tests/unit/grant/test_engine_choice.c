@@ -49,7 +49,7 @@ static void bumps_are_chosen(void)
 
 /* ---- the next batch */
 
-static void an_idle_engine_takes_a_request_at_once(void **state)
+TEST_WITH(an_idle_engine_takes_a_request_at_once, clear, NULL)
 {
     nothing_is_chosen();
     assert_int_equal(engine_choose_again_ms(&engine), 0);
@@ -57,7 +57,7 @@ static void an_idle_engine_takes_a_request_at_once(void **state)
     leases_are_chosen(GRANT_CLAIM);
 }
 
-static void while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_is_full(void **state)
+TEST_WITH(while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_is_full, clear, NULL)
 {
     struct ticket_queue *const queues[] = {&engine.queue, &engine.bumps};
     for (size_t i = 0; i < ARRAY_LEN(queues); i++) {
@@ -78,7 +78,7 @@ static void while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_i
     }
 }
 
-static void the_two_queues_take_turns(void **state)
+TEST_WITH(the_two_queues_take_turns, clear, NULL)
 {
     add(&engine.queue, 100);
     add(&engine.bumps, 0);
@@ -88,8 +88,7 @@ static void the_two_queues_take_turns(void **state)
     leases_are_chosen(GRANT_CLAIM);
 }
 
-static void DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_check_new_requests(
-    void **state)
+TEST_WITH(DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_check_new_requests, clear, NULL)
 {
     engine.is_short = true;
     engine.claim_at_ms = NOW_MS + 1;
@@ -110,13 +109,13 @@ static void DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_c
 }
 
 /* The claim reports that no request waits any more. */
-static void a_shortage_ends_with_a_claim_when_its_requests_have_left(void **state)
+TEST_WITH(a_shortage_ends_with_a_claim_when_its_requests_have_left, clear, NULL)
 {
     engine.is_short = true;
     leases_are_chosen(GRANT_CLAIM);
 }
 
-static void a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends(void **state)
+TEST_WITH(a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends, clear, NULL)
 {
     add(&engine.delayed, 10)->not_before_ms = NOW_MS + 7;
     add(&engine.delayed, 10)->not_before_ms = NOW_MS + 5;
@@ -124,7 +123,7 @@ static void a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends(void **s
     assert_int_equal(engine_choose_again_ms(&engine), NOW_MS + 5);
 }
 
-static void DL9_a_locked_key_is_tried_less_and_less_often(void **state)
+TEST_THAT(DL9_a_locked_key_is_tried_less_and_less_often)
 {
     static const int expected[] = {5, 10, 20, 40, 80, 160, 320, 500, 500};
     int delay_ms = 0;
@@ -134,7 +133,7 @@ static void DL9_a_locked_key_is_tried_less_and_less_often(void **state)
 
 /* ---- the next claim */
 
-static void DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share(void **state)
+TEST_THAT(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share)
 {
     static const struct {
         struct grant_batch claim;
@@ -155,7 +154,7 @@ static void DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_la
 
 /* ---- after a batch that failed */
 
-static void deadlines_are_counted_from_the_arrival(void **state)
+TEST_THAT(deadlines_are_counted_from_the_arrival)
 {
     const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7},
                                bump = {.kind = TICKET_BUMP, .arrived_ms = 7};
@@ -173,7 +172,7 @@ static struct engine_run run(int64_t took_ms, int64_t left_ms)
 
 static const enum err unavailable[] = {ERR_DATABASE_UNAVAILABLE, ERR_KEYD_UNAVAILABLE};
 
-static void after_a_stall_requests_that_have_time_wait_for_another_batch(void **state)
+TEST_THAT(after_a_stall_requests_that_have_time_wait_for_another_batch)
 {
     const struct engine_run late = run(500, 0), slow = run(ENGINE_AT_ONCE_MS, 5000);
     for (int kind = TICKET_LEASE; kind < TICKET_KINDS; kind++) {
@@ -187,7 +186,7 @@ static void after_a_stall_requests_that_have_time_wait_for_another_batch(void **
     }
 }
 
-static void what_failed_at_once_is_run_again_and_then_refused(void **state)
+TEST_THAT(what_failed_at_once_is_run_again_and_then_refused)
 {
     const struct engine_run at_once = run(ENGINE_AT_ONCE_MS - 1, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS};
@@ -198,7 +197,7 @@ static void what_failed_at_once_is_run_again_and_then_refused(void **state)
         assert_false(engine_waits_on(&at_once, unavailable[i], &ticket, NOW_MS));
 }
 
-static void a_serialization_failure_is_run_again_while_there_is_time(void **state)
+TEST_THAT(a_serialization_failure_is_run_again_while_there_is_time)
 {
     const struct engine_run slow = run(3000, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS - 3000};
@@ -207,7 +206,7 @@ static void a_serialization_failure_is_run_again_while_there_is_time(void **stat
     assert_true(engine_waits_on(&slow, ERR_SERIALIZATION, &ticket, NOW_MS + 1));
 }
 
-static void DX7_what_may_have_been_committed_and_what_is_certain_is_refused(void **state)
+TEST_THAT(DX7_what_may_have_been_committed_and_what_is_certain_is_refused)
 {
     static const enum err refused[] = {
         ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_GRANTS_SUSPENDED, ERR_CONSTRAINT, ERR_INTERNAL};
@@ -220,7 +219,7 @@ static void DX7_what_may_have_been_committed_and_what_is_certain_is_refused(void
 }
 
 /* A batch that was rolled back may have refused the ticket before, for another reason. */
-static void a_refusal_without_a_detail_clears_an_earlier_one(void **state)
+TEST_THAT(a_refusal_without_a_detail_clears_an_earlier_one)
 {
     struct engine_ticket ticket = {0};
     engine_set_refused(&ticket, ERR_INTERNAL, &(struct detail){"an earlier reason"});
@@ -229,27 +228,4 @@ static void a_refusal_without_a_detail_clears_an_earlier_one(void **state)
     assert_int_equal(ticket.grant.state, GRANT_REFUSED);
     assert_int_equal(ticket.grant.error, ERR_CHANNEL_ACCOUNT_UNAVAILABLE);
     assert_string_equal(ticket.grant.detail.text, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_idle_engine_takes_a_request_at_once, clear),
-        cmocka_unit_test_setup(
-            while_a_batch_runs_requests_are_gathered_for_3_ms_or_until_a_batch_is_full, clear),
-        cmocka_unit_test_setup(the_two_queues_take_turns, clear),
-        cmocka_unit_test_setup(
-            DL7_in_a_shortage_one_worker_claims_when_it_is_time_and_the_others_check_new_requests, clear),
-        cmocka_unit_test_setup(a_shortage_ends_with_a_claim_when_its_requests_have_left, clear),
-        cmocka_unit_test_setup(a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends, clear),
-        cmocka_unit_test(DL9_a_locked_key_is_tried_less_and_less_often),
-        cmocka_unit_test(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share),
-        cmocka_unit_test(deadlines_are_counted_from_the_arrival),
-        cmocka_unit_test(after_a_stall_requests_that_have_time_wait_for_another_batch),
-        cmocka_unit_test(what_failed_at_once_is_run_again_and_then_refused),
-        cmocka_unit_test(a_serialization_failure_is_run_again_while_there_is_time),
-        cmocka_unit_test(DX7_what_may_have_been_committed_and_what_is_certain_is_refused),
-        cmocka_unit_test(a_refusal_without_a_detail_clears_an_earlier_one),
-    };
-    return cmocka_run_group_tests_name("grant/engine_choice", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void read_at(uint32_t ledger, int64_t stroops)
     open_bids_end(&batch);
 }
 
-static void it_is_read_with_each_ledger_and_own_bids_are_added(void **state)
+TEST_THAT(it_is_read_with_each_ledger_and_own_bids_are_added)
 {
     struct open_bids_batch batch;
     (void)state;
@@ -36,7 +36,7 @@ static void it_is_read_with_each_ledger_and_own_bids_are_added(void **state)
 }
 
 /* The reader's snapshot may have the bids of a batch that commits meanwhile, or not. */
-static void bids_of_batches_that_run_beside_the_reading_are_not_lost(void **state)
+TEST_THAT(bids_of_batches_that_run_beside_the_reading_are_not_lost)
 {
     struct open_bids_batch before, during, reader;
     (void)state;
@@ -57,7 +57,7 @@ static void bids_of_batches_that_run_beside_the_reading_are_not_lost(void **stat
     assert_int_equal(open_bids_sum(&reader), 1110);
 }
 
-static void without_a_place_to_keep_it_each_batch_reads(void **state)
+TEST_THAT(without_a_place_to_keep_it_each_batch_reads)
 {
     struct open_bids_batch batch;
     (void)state;
@@ -68,14 +68,4 @@ static void without_a_place_to_keep_it_each_batch_reads(void **state)
         assert_int_equal(open_bids_sum(&batch), 5);
         open_bids_end(&batch);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_read_with_each_ledger_and_own_bids_are_added),
-        cmocka_unit_test(bids_of_batches_that_run_beside_the_reading_are_not_lost),
-        cmocka_unit_test(without_a_place_to_keep_it_each_batch_reads),
-    };
-    return cmocka_run_group_tests_name("open_bids", tests, NULL, NULL);
 }

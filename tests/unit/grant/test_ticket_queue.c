@@ -13,7 +13,7 @@ static void fill(struct ticket_queue *queue, struct engine_ticket tickets[], siz
     }
 }
 
-static void the_first_ticket_is_taken_first(void **state)
+TEST_THAT(the_first_ticket_is_taken_first)
 {
     struct ticket_queue queue = {0};
     struct engine_ticket tickets[3];
@@ -24,7 +24,7 @@ static void the_first_ticket_is_taken_first(void **state)
     assert_int_equal(queue.count, 0);
 }
 
-static void DL7_returned_tickets_are_ordered_by_arrival(void **state)
+TEST_THAT(DL7_returned_tickets_are_ordered_by_arrival)
 {
     struct ticket_queue queue = {0}, one = {0}, other = {0};
     struct engine_ticket early[2], middle[2], late[2];
@@ -42,7 +42,7 @@ static void DL7_returned_tickets_are_ordered_by_arrival(void **state)
         assert_ptr_equal(ticket_queue_take(&queue), expected[i]);
 }
 
-static void tickets_can_be_appended_after_a_return_to_an_empty_queue(void **state)
+TEST_THAT(tickets_can_be_appended_after_a_return_to_an_empty_queue)
 {
     struct ticket_queue queue = {0}, chain = {0};
     struct engine_ticket first, second;
@@ -53,7 +53,7 @@ static void tickets_can_be_appended_after_a_return_to_an_empty_queue(void **stat
     assert_ptr_equal(ticket_queue_take(&queue), &second);
 }
 
-static void late_tickets_are_taken_and_the_others_keep_their_order(void **state)
+TEST_THAT(late_tickets_are_taken_and_the_others_keep_their_order)
 {
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[5];
@@ -69,7 +69,7 @@ static void late_tickets_are_taken_and_the_others_keep_their_order(void **state)
         assert_ptr_equal(ticket_queue_take(&queue), &tickets[i]);
 }
 
-static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
+TEST_THAT(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
 {
     struct ticket_queue queue = {.place = TICKET_QUEUED}, delayed = {.place = TICKET_DELAYED};
     struct engine_ticket tickets[5];
@@ -87,7 +87,7 @@ static void H9_any_ticket_can_be_removed_and_knows_where_it_waits(void **state)
     assert_null(delayed.last);
 }
 
-static void unchecked_tickets_are_taken_in_order(void **state)
+TEST_THAT(unchecked_tickets_are_taken_in_order)
 {
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[6];
@@ -108,17 +108,4 @@ static void unchecked_tickets_are_taken_in_order(void **state)
     struct engine_ticket *const left[] = {&tickets[0], &tickets[2], &tickets[4], &tickets[5]};
     for (size_t i = 0; i < ARRAY_LEN(left); i++)
         assert_ptr_equal(ticket_queue_take(&queue), left[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_ticket_is_taken_first),
-        cmocka_unit_test(DL7_returned_tickets_are_ordered_by_arrival),
-        cmocka_unit_test(tickets_can_be_appended_after_a_return_to_an_empty_queue),
-        cmocka_unit_test(unchecked_tickets_are_taken_in_order),
-        cmocka_unit_test(late_tickets_are_taken_and_the_others_keep_their_order),
-        cmocka_unit_test(H9_any_ticket_can_be_removed_and_knows_where_it_waits),
-    };
-    return cmocka_run_group_tests_name("ticket queue", tests, NULL, NULL);
 }

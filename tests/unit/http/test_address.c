@@ -153,7 +153,7 @@ static bool host_has_ipv6(void)
     return has;
 }
 
-static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
+TEST_WITH(a_name_listens_on_all_of_its_addresses_with_one_port, as_it_is, NULL)
 {
     static const char *const names[] = {"debian.test:0", "other.test:0", "pair.test:0", "twice.test:0"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -168,7 +168,7 @@ static void a_name_listens_on_all_of_its_addresses_with_one_port(void **state)
     }
 }
 
-static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
+TEST_WITH(another_port_is_chosen_when_one_address_has_it_in_use, as_it_is, NULL)
 {
     kernel.collisions = 3;
     struct http_server *server = must_start("pair.test:0");
@@ -178,7 +178,7 @@ static void another_port_is_chosen_when_one_address_has_it_in_use(void **state)
     http_server_free(server);
 }
 
-static void an_address_in_use_is_named(void **state)
+TEST_WITH(an_address_in_use_is_named, as_it_is, NULL)
 {
     struct http_server *first = must_start("127.0.0.2:0"), *second;
     struct detail detail;
@@ -191,7 +191,7 @@ static void an_address_in_use_is_named(void **state)
     http_server_free(first);
 }
 
-static void an_address_of_another_host_is_named(void **state)
+TEST_WITH(an_address_of_another_host_is_named, as_it_is, NULL)
 {
     struct http_server *none;
     struct detail detail;
@@ -199,7 +199,7 @@ static void an_address_of_another_host_is_named(void **state)
     assert_non_null(strstr(detail.text, "192.0.2.1"));
 }
 
-static void without_ipv6_the_other_addresses_are_listened_on(void **state)
+TEST_WITH(without_ipv6_the_other_addresses_are_listened_on, as_it_is, NULL)
 {
     static const char *const names[] = {"debian.test:0", "other.test:0"};
     for (size_t i = 0; i < 2 * ARRAY_LEN(names); i++) {
@@ -211,7 +211,7 @@ static void without_ipv6_the_other_addresses_are_listened_on(void **state)
     }
 }
 
-static void a_name_of_which_no_address_works_is_an_error(void **state)
+TEST_WITH(a_name_of_which_no_address_works_is_an_error, as_it_is, NULL)
 {
     struct http_server *none;
     struct detail detail;
@@ -221,17 +221,4 @@ static void a_name_of_which_no_address_works_is_an_error(void **state)
     assert_int_equal(start("nowhere.test:0", &none, &detail), ERR_CONFIG);
     assert_non_null(strstr(detail.text, "nowhere.test"));
     assert_null(none);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_name_listens_on_all_of_its_addresses_with_one_port, as_it_is),
-        cmocka_unit_test_setup(another_port_is_chosen_when_one_address_has_it_in_use, as_it_is),
-        cmocka_unit_test_setup(an_address_in_use_is_named, as_it_is),
-        cmocka_unit_test_setup(an_address_of_another_host_is_named, as_it_is),
-        cmocka_unit_test_setup(without_ipv6_the_other_addresses_are_listened_on, as_it_is),
-        cmocka_unit_test_setup(a_name_of_which_no_address_works_is_an_error, as_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void check_for_long(struct connections *connections)
     connections_check(connections);
 }
 
-static void another_owner_of_the_descriptor_is_left_alone(void **state)
+TEST_THAT(another_owner_of_the_descriptor_is_left_alone)
 {
     int pair[2];
     struct connections *connections = connections_new(METRIC_API, 1, &limits);
@@ -58,7 +58,7 @@ static void another_owner_of_the_descriptor_is_left_alone(void **state)
     connections_free(connections);
 }
 
-static void the_next_connection_with_the_descriptor_takes_the_place(void **state)
+TEST_THAT(the_next_connection_with_the_descriptor_takes_the_place)
 {
     int pair[2];
     struct connections *connections = connections_new(METRIC_API, 2, &limits);
@@ -78,13 +78,4 @@ static void the_next_connection_with_the_descriptor_takes_the_place(void **state
     close(pair[0]);
     close(pair[1]);
     connections_free(connections);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_owner_of_the_descriptor_is_left_alone),
-        cmocka_unit_test(the_next_connection_with_the_descriptor_takes_the_place),
-    };
-    return cmocka_run_group_tests_name("http/connections", tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static struct client *clients_new(size_t count)
     return NEW_ARRAY(count, struct client);
 }
 
-static void oldest_idle_connection_is_closed_first(void **state)
+TEST_WITH(oldest_idle_connection_is_closed_first, start, stop)
 {
     enum {
         IDLE = PLACES - SPARE /* that are not closed */
@@ -129,7 +129,7 @@ static void oldest_idle_connection_is_closed_first(void **state)
     }
 }
 
-static void idle_connections_do_not_keep_others_out(void **state)
+TEST_WITH(idle_connections_do_not_keep_others_out, start, stop)
 {
     AUTO_FREE struct client *idle = clients_new(10 * PLACES);
     AUTO_FREE struct reply *reply = NEW(struct reply);
@@ -175,7 +175,7 @@ static void *trickle(void *context)
     return NULL;
 }
 
-static void heads_sent_byte_by_byte_do_not_keep_others_out(void **state)
+TEST_WITH(heads_sent_byte_by_byte_do_not_keep_others_out, start, stop)
 {
     struct trickle heads = {.start = "GET /quick HTTP/1.1\r\nHost: x\r\nX-Long: ", .byte = 'a'};
     pthread_t thread;
@@ -192,7 +192,7 @@ static void heads_sent_byte_by_byte_do_not_keep_others_out(void **state)
 }
 
 /* A body has one second before its connection may be closed to make room. */
-static void bodies_sent_byte_by_byte_do_not_keep_others_out_for_long(void **state)
+TEST_WITH(bodies_sent_byte_by_byte_do_not_keep_others_out_for_long, start, stop)
 {
     AUTO_FREE struct client *slow = clients_new(PLACES);
     for (size_t i = 0; i < PLACES; i++) {
@@ -212,7 +212,7 @@ static int64_t cpu_ms(void)
     return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }
 
-static void a_connection_whose_request_a_handler_has_is_never_closed(void **state)
+TEST_WITH(a_connection_whose_request_a_handler_has_is_never_closed, start, stop)
 {
     AUTO_FREE struct client *inside = clients_new(PLACES), *outside = clients_new(PLACES);
     AUTO_FREE struct reply *reply = NEW(struct reply);
@@ -265,7 +265,7 @@ static void *hammer(void *context)
 }
 
 /* The listener may choose a connection just when its request is complete. */
-static void a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun(void **state)
+TEST_WITH(a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun, start, stop)
 {
     pthread_t threads[2 * PLACES];
     unsigned before = atomic_load(&handled);
@@ -295,7 +295,7 @@ static void assert_ends_after_ms(struct client *client, int64_t since_ms, int64_
     hang_up(client);
 }
 
-static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **state)
+TEST_WITH(a_head_has_a_time_limit_from_accept_or_from_its_first_byte, start_with_short_heads, stop)
 {
     AUTO_FREE struct client *silent = clients_new(1), *idle = clients_new(1), *slow = clients_new(1);
     AUTO_FREE struct reply *reply = NEW(struct reply);
@@ -319,21 +319,10 @@ static void a_head_has_a_time_limit_from_accept_or_from_its_first_byte(void **st
     assert_ends_after_ms(idle, begun, 1000);
 }
 
-int main(void)
+static int end_if_it_hangs(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(oldest_idle_connection_is_closed_first, start, stop),
-        cmocka_unit_test_setup_teardown(idle_connections_do_not_keep_others_out, start, stop),
-        cmocka_unit_test_setup_teardown(heads_sent_byte_by_byte_do_not_keep_others_out, start, stop),
-        cmocka_unit_test_setup_teardown(
-            bodies_sent_byte_by_byte_do_not_keep_others_out_for_long, start, stop),
-        cmocka_unit_test_setup_teardown(
-            a_connection_whose_request_a_handler_has_is_never_closed, start, stop),
-        cmocka_unit_test_setup_teardown(
-            a_request_on_a_connection_that_is_closed_to_make_room_is_served_or_not_begun, start, stop),
-        cmocka_unit_test_setup_teardown(
-            a_head_has_a_time_limit_from_accept_or_from_its_first_byte, start_with_short_heads, stop),
-    };
     alarm(600);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+GROUP_FIXTURE(end_if_it_hangs, NULL)

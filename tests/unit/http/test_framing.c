@@ -76,7 +76,7 @@ static void assert_sum(const struct reply *reply, size_t len, unsigned byte)
     assert_string_equal(reply->body, wanted);
 }
 
-static void body_up_to_the_cap_arrives_whole(void **state)
+TEST_THAT(body_up_to_the_cap_arrives_whole)
 {
     static const size_t lengths[] = {0, 1, 1000, 16384, CAP - 1, CAP};
     AUTO_FREE char *body = NEW_ARRAY(CAP, char);
@@ -93,7 +93,7 @@ static void body_up_to_the_cap_arrives_whole(void **state)
     hang_up(&client);
 }
 
-static void announced_excess_is_refused_before_it_is_read(void **state)
+TEST_THAT(announced_excess_is_refused_before_it_is_read)
 {
     static const char *const lengths[] = {"50001", "1000000", "99999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -109,7 +109,7 @@ static void announced_excess_is_refused_before_it_is_read(void **state)
     }
 }
 
-static void refusal_reaches_a_client_that_sends_its_whole_body_first(void **state)
+TEST_THAT(refusal_reaches_a_client_that_sends_its_whole_body_first)
 {
     enum {
         SIZE = 3 << 20
@@ -128,7 +128,7 @@ static void refusal_reaches_a_client_that_sends_its_whole_body_first(void **stat
     }
 }
 
-static void a_get_with_a_body_is_refused(void **state)
+TEST_THAT(a_get_with_a_body_is_refused)
 {
     struct reply reply;
     ask_once(server, &reply, "GET /sum HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx");
@@ -137,7 +137,7 @@ static void a_get_with_a_body_is_refused(void **state)
     assert_sum(&reply, 0, 0);
 }
 
-static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state)
+TEST_THAT(an_expectation_is_met_or_the_request_is_refused_at_once)
 {
     struct client client;
     struct reply reply;
@@ -154,7 +154,7 @@ static void an_expectation_is_met_or_the_request_is_refused_at_once(void **state
 
 /* No byte of the body is read, whatever it is: chunk lines that end in a bare LF or in CR CR, extensions and
  * trailers have split requests between two readers before (RFC 9112 sections 6.3, 7.1 and 11.2). */
-static void DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed(void **state)
+TEST_THAT(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
 {
     static const char *const requests[] = {
         POST_HEAD CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" INNER,
@@ -184,7 +184,7 @@ static void DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed(v
 }
 
 /* A refusal by the head does not wait for the body, and none of the body is kept. */
-static void DX4_a_refusal_does_not_wait_for_the_body(void **state)
+TEST_THAT(DX4_a_refusal_does_not_wait_for_the_body)
 {
     static const struct {
         const char *request;
@@ -211,7 +211,7 @@ static void DX4_a_refusal_does_not_wait_for_the_body(void **state)
     assert_int_equal(atomic_load(&handled), before);
 }
 
-static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection(void **state)
+TEST_THAT(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
 {
     struct client client;
     struct reply reply;
@@ -225,7 +225,7 @@ static void a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connecti
     hang_up(&client);
 }
 
-static void a_refusal_by_the_route_has_its_detail_members_and_time(void **state)
+TEST_THAT(a_refusal_by_the_route_has_its_detail_members_and_time)
 {
     struct client client;
     struct reply reply;
@@ -246,7 +246,7 @@ static void await_kept(int count)
     assert_int_equal(atomic_load(&kept), count);
 }
 
-static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves(void **state)
+TEST_THAT(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves)
 {
     struct client client;
     struct reply reply;
@@ -261,7 +261,7 @@ static void what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_l
     await_kept(0);
 }
 
-static void bytes_may_come_one_by_one(void **state)
+TEST_THAT(bytes_may_come_one_by_one)
 {
     static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
     struct client client;
@@ -278,7 +278,7 @@ static void bytes_may_come_one_by_one(void **state)
 }
 
 /* Each could be read as one request or as two: refused, connection closed, nothing handled. */
-static void ambiguous_heads_are_refused_and_closed(void **state)
+TEST_THAT(ambiguous_heads_are_refused_and_closed)
 {
     static const char *const requests[] = {
         POST_HEAD "Content-Length: 2\r\nContent-Length: 32\r\n\r\n{}" INNER,
@@ -324,7 +324,7 @@ static void ambiguous_heads_are_refused_and_closed(void **state)
     assert_int_equal(atomic_load(&handled), before);
 }
 
-static void refusals_of_ambiguous_lengths_are_problems(void **state)
+TEST_THAT(refusals_of_ambiguous_lengths_are_problems)
 {
     struct reply reply;
     ask_once(server, &reply, POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}");
@@ -333,7 +333,7 @@ static void refusals_of_ambiguous_lengths_are_problems(void **state)
         assert_problem(&reply, 400, "INVALID_REQUEST");
 }
 
-static void oversized_head_is_refused_and_others_are_served(void **state)
+TEST_THAT(oversized_head_is_refused_and_others_are_served)
 {
     static const char *const heads[] = {"GET /", "GET /sum HTTP/1.1\r\nHost: x\r\nX-Big: "};
     AUTO_FREE char *big = NEW_ARRAY(40001, char);
@@ -362,7 +362,7 @@ static size_t open_descriptors(void)
     return count;
 }
 
-static void clients_that_disconnect_at_any_byte_leak_nothing(void **state)
+TEST_THAT(clients_that_disconnect_at_any_byte_leak_nothing)
 {
     static const char request[] = POST_HEAD "Content-Length: 5\r\n\r\nabcde" GET("/sum");
     struct client client;
@@ -386,24 +386,4 @@ static void clients_that_disconnect_at_any_byte_leak_nothing(void **state)
     assert_true(open_descriptors() <= before);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(body_up_to_the_cap_arrives_whole),
-        cmocka_unit_test(announced_excess_is_refused_before_it_is_read),
-        cmocka_unit_test(refusal_reaches_a_client_that_sends_its_whole_body_first),
-        cmocka_unit_test(a_get_with_a_body_is_refused),
-        cmocka_unit_test(an_expectation_is_met_or_the_request_is_refused_at_once),
-        cmocka_unit_test(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed),
-        cmocka_unit_test(DX4_a_refusal_does_not_wait_for_the_body),
-        cmocka_unit_test(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection),
-        cmocka_unit_test(a_refusal_by_the_route_has_its_detail_members_and_time),
-        cmocka_unit_test(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves),
-        cmocka_unit_test(bytes_may_come_one_by_one),
-        cmocka_unit_test(ambiguous_heads_are_refused_and_closed),
-        cmocka_unit_test(refusals_of_ambiguous_lengths_are_problems),
-        cmocka_unit_test(oversized_head_is_refused_and_others_are_served),
-        cmocka_unit_test(clients_that_disconnect_at_any_byte_leak_nothing),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

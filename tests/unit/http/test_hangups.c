@@ -81,7 +81,7 @@ static void await_calls(struct watched *watched, int calls)
             fail_msg("%d calls instead of %d", atomic_load(&watched->calls), calls);
 }
 
-static void a_closed_connection_is_reported_once(void **state)
+TEST_WITH(a_closed_connection_is_reported_once, start, stop)
 {
     struct watched watched, other;
     connect_one(&watched);
@@ -101,7 +101,7 @@ static void a_closed_connection_is_reported_once(void **state)
     disconnect(&other);
 }
 
-static void a_closed_sending_side_is_reported(void **state)
+TEST_WITH(a_closed_sending_side_is_reported, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -112,7 +112,7 @@ static void a_closed_sending_side_is_reported(void **state)
     disconnect(&watched);
 }
 
-static void a_connection_that_was_closed_before_is_reported_at_once(void **state)
+TEST_WITH(a_connection_that_was_closed_before_is_reported_at_once, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -122,7 +122,7 @@ static void a_connection_that_was_closed_before_is_reported_at_once(void **state
     disconnect(&watched);
 }
 
-static void bytes_of_a_next_request_are_not_a_hang_up(void **state)
+TEST_WITH(bytes_of_a_next_request_are_not_a_hang_up, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -135,7 +135,7 @@ static void bytes_of_a_next_request_are_not_a_hang_up(void **state)
     disconnect(&watched);
 }
 
-static void after_unwatch_nothing_is_reported(void **state)
+TEST_WITH(after_unwatch_nothing_is_reported, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -149,7 +149,7 @@ static void after_unwatch_nothing_is_reported(void **state)
     disconnect(&watched);
 }
 
-static void a_connection_may_be_watched_many_times(void **state)
+TEST_WITH(a_connection_may_be_watched_many_times, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -163,7 +163,7 @@ static void a_connection_may_be_watched_many_times(void **state)
     disconnect(&watched);
 }
 
-static void unwatch_waits_for_a_callback_that_runs(void **state)
+TEST_WITH(unwatch_waits_for_a_callback_that_runs, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -177,7 +177,7 @@ static void unwatch_waits_for_a_callback_that_runs(void **state)
     disconnect(&watched);
 }
 
-static void a_callback_may_end_its_own_watch(void **state)
+TEST_WITH(a_callback_may_end_its_own_watch, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
@@ -212,7 +212,7 @@ static void *race(void *context)
     return NULL;
 }
 
-static void hang_ups_and_replies_may_come_at_the_same_time(void **state)
+TEST_WITH(hang_ups_and_replies_may_come_at_the_same_time, start, stop)
 {
     pthread_t threads[4];
     struct racer racers[4];
@@ -225,21 +225,4 @@ static void hang_ups_and_replies_may_come_at_the_same_time(void **state)
     atomic_store(&over, true);
     for (size_t i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-}
-
-int main(void)
-{
-#define WITH_THREAD(test) cmocka_unit_test_setup_teardown(test, start, stop)
-    const struct CMUnitTest tests[] = {
-        WITH_THREAD(a_closed_connection_is_reported_once),
-        WITH_THREAD(a_closed_sending_side_is_reported),
-        WITH_THREAD(a_connection_that_was_closed_before_is_reported_at_once),
-        WITH_THREAD(bytes_of_a_next_request_are_not_a_hang_up),
-        WITH_THREAD(after_unwatch_nothing_is_reported),
-        WITH_THREAD(a_connection_may_be_watched_many_times),
-        WITH_THREAD(unwatch_waits_for_a_callback_that_runs),
-        WITH_THREAD(a_callback_may_end_its_own_watch),
-        WITH_THREAD(hang_ups_and_replies_may_come_at_the_same_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void assert_refused_and_closed(const char *request, size_t len)
         fail_msg("handled: %.*s", (int)len, request);
 }
 
-static void DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed(void **state)
+TEST_THAT(DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed)
 {
 #define CASE(text)                                                                                           \
     {                                                                                                        \
@@ -77,7 +77,7 @@ static void DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed(void **st
         assert_refused_and_closed(cases[i].request, cases[i].len);
 }
 
-static void DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused(void **state)
+TEST_THAT(DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused)
 {
     static const char *const requests[] = {
         "GET /livez HTTP/1.1\r\n" HOST "X-A: a\r\n b\r\n\r\n",
@@ -96,7 +96,7 @@ static void DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused(void *
         assert_refused_and_closed(requests[i], strlen(requests[i]));
 }
 
-static void DX4_a_field_that_must_be_unambiguous_may_occur_once(void **state)
+TEST_THAT(DX4_a_field_that_must_be_unambiguous_may_occur_once)
 {
     static const char *const fields[] = {"Authorization: Bearer a\r\n", "Idempotency-Key: a\r\n",
         "Content-Type: application/json\r\n", "Host: x\r\n", "X-Request-Id: a\r\n"};
@@ -121,7 +121,7 @@ static void DX4_a_field_that_must_be_unambiguous_may_occur_once(void **state)
     }
 }
 
-static void DX4_a_target_that_is_not_an_absolute_path_is_refused(void **state)
+TEST_THAT(DX4_a_target_that_is_not_an_absolute_path_is_refused)
 {
     static const char *const requests[] = {GET("http://x/livez"), GET("https://x/livez"), GET("x:80"),
         GET("*"), GET("livez"), GET("?livez"), GET("\\livez")};
@@ -132,7 +132,7 @@ static void DX4_a_target_that_is_not_an_absolute_path_is_refused(void **state)
     }
 }
 
-static void DX4_a_query_of_any_number_of_parameters_is_answered(void **state)
+TEST_THAT(DX4_a_query_of_any_number_of_parameters_is_answered)
 {
     for (size_t count = 1; count <= 4000; count += count < 400 ? 50 : 900) {
         struct reply reply;
@@ -145,7 +145,7 @@ static void DX4_a_query_of_any_number_of_parameters_is_answered(void **state)
     }
 }
 
-static void the_target_arrives_as_it_was_sent(void **state)
+TEST_THAT(the_target_arrives_as_it_was_sent)
 {
     static const char *const targets[] = {
         "/livez", "/livez?", "/livez?a=b&c=%20+d&&e", "/t/%41b+c?x=%2F%3f", "/t/a;b@c:$?p=/?q"};
@@ -165,7 +165,7 @@ static void the_target_arrives_as_it_was_sent(void **state)
     hang_up(&client);
 }
 
-static void heads_that_other_clients_send_are_read(void **state)
+TEST_THAT(heads_that_other_clients_send_are_read)
 {
     static const char *const requests[] = {
         "GET /livez HTTP/1.1\r\nHost:x\r\n\r\n",
@@ -182,16 +182,4 @@ static void heads_that_other_clients_send_are_read(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DX4_a_NUL_in_the_head_is_refused_and_the_connection_closed),
-        cmocka_unit_test(DX4_folded_lines_bare_line_feeds_and_extra_spaces_are_refused),
-        cmocka_unit_test(DX4_a_field_that_must_be_unambiguous_may_occur_once),
-        cmocka_unit_test(DX4_a_target_that_is_not_an_absolute_path_is_refused),
-        cmocka_unit_test(DX4_a_query_of_any_number_of_parameters_is_answered),
-        cmocka_unit_test(the_target_arrives_as_it_was_sent),
-        cmocka_unit_test(heads_that_other_clients_send_are_read),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

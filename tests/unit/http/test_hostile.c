@@ -56,7 +56,7 @@ static bool ended_by(struct client *client, int status)
     return memmem(client->heard, client->len, " 200 ", 5) == NULL;
 }
 
-static void DX4_each_odd_request_gets_its_answer(void **state)
+TEST_THAT(DX4_each_odd_request_gets_its_answer)
 {
     static const struct {
         const char *request;
@@ -163,7 +163,7 @@ static size_t say_again_and_again(struct client *client, const char *text, size_
     return i;
 }
 
-static void DX4_heads_without_end_are_cut_in_bounded_memory(void **state)
+TEST_THAT(DX4_heads_without_end_are_cut_in_bounded_memory)
 {
     static const struct {
         const char *begin, *again;
@@ -202,7 +202,7 @@ static void DX4_heads_without_end_are_cut_in_bounded_memory(void **state)
 }
 
 /* One connection with many requests does not delay another one, and its replies are in order. */
-static void DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody(void **state)
+TEST_THAT(DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody)
 {
     enum {
         REQUESTS = 10000,
@@ -245,7 +245,7 @@ static void DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody(
 }
 
 /* The client may have closed its sending side: it gets what it has asked for, or the connection is closed. */
-static void DX4_half_closed_connections_end(void **state)
+TEST_THAT(DX4_half_closed_connections_end)
 {
     static const char *const begun[] = {"", "GET /livez HT", GET("/livez"),
         "POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 50\r\n\r\n{"};
@@ -262,13 +262,4 @@ static void DX4_half_closed_connections_end(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DX4_each_odd_request_gets_its_answer),
-        cmocka_unit_test(DX4_heads_without_end_are_cut_in_bounded_memory),
-        cmocka_unit_test(DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody),
-        cmocka_unit_test(DX4_half_closed_connections_end),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

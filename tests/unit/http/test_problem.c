@@ -18,7 +18,7 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static void members_are_those_of_the_registry(void **state)
+TEST_THAT(members_are_those_of_the_registry)
 {
     const struct detail detail = {"maxFee is \"big\"."};
     json_t *object = problem(ERR_FEE_EXCEEDS_MAXIMUM, &detail, NULL);
@@ -32,7 +32,7 @@ static void members_are_those_of_the_registry(void **state)
     json_decref(object);
 }
 
-static void detail_of_a_server_error_is_not_sent(void **state)
+TEST_THAT(detail_of_a_server_error_is_not_sent)
 {
     const struct detail detail = {"connection to 10.0.0.7 refused"};
     static const enum err inside[] = {ERR_INTERNAL, ERR_DATABASE_UNAVAILABLE, ERR_XDR_INVALID, ERR_CONFIG};
@@ -43,7 +43,7 @@ static void detail_of_a_server_error_is_not_sent(void **state)
     }
 }
 
-static void without_a_detail_the_text_of_the_registry_is_sent(void **state)
+TEST_THAT(without_a_detail_the_text_of_the_registry_is_sent)
 {
     const struct detail empty = {0};
     json_t *object = problem(ERR_INVALID_HASH, &empty, NULL);
@@ -51,7 +51,7 @@ static void without_a_detail_the_text_of_the_registry_is_sent(void **state)
     json_decref(object);
 }
 
-static void a_detail_that_is_not_utf8_still_makes_json(void **state)
+TEST_THAT(a_detail_that_is_not_utf8_still_makes_json)
 {
     const struct detail detail = {"unknown member \"\xc3"};
     json_t *object = problem(ERR_INVALID_REQUEST, &detail, NULL);
@@ -59,7 +59,7 @@ static void a_detail_that_is_not_utf8_still_makes_json(void **state)
     json_decref(object);
 }
 
-static void extra_members_are_added(void **state)
+TEST_THAT(extra_members_are_added)
 {
     json_t *object = problem(ERR_NOT_ELIGIBLE, NULL, "{\"resultCode\":\"txFAILED\"}");
     assert_string_equal(text_of(object, "resultCode"), "txFAILED");
@@ -68,7 +68,7 @@ static void extra_members_are_added(void **state)
     json_decref(object);
 }
 
-static void every_code_of_the_registry_makes_a_problem(void **state)
+TEST_THAT(every_code_of_the_registry_makes_a_problem)
 {
     for (enum err e = ERR_OK + 1; e <= ERR_INTERNAL; e++) {
         json_t *object = problem(e, NULL, NULL);
@@ -77,17 +77,4 @@ static void every_code_of_the_registry_makes_a_problem(void **state)
         assert_string_not_equal(text_of(object, "title"), "Unknown");
         json_decref(object);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_those_of_the_registry),
-        cmocka_unit_test(detail_of_a_server_error_is_not_sent),
-        cmocka_unit_test(without_a_detail_the_text_of_the_registry_is_sent),
-        cmocka_unit_test(a_detail_that_is_not_utf8_still_makes_json),
-        cmocka_unit_test(extra_members_are_added),
-        cmocka_unit_test(every_code_of_the_registry_makes_a_problem),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static const struct http_route routes[] = {
 
 SERVER_OF(routes)
 
-static void reply_carries_its_headers_and_no_others_of_ours(void **state)
+TEST_THAT(reply_carries_its_headers_and_no_others_of_ours)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/hello"));
@@ -48,7 +48,7 @@ static void reply_carries_its_headers_and_no_others_of_ours(void **state)
     assert_null(reply_header(&reply, "Connection"));
 }
 
-static void request_ids_are_generated_and_unique(void **state)
+TEST_THAT(request_ids_are_generated_and_unique)
 {
     struct http_server *other = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     char seen[3][33];
@@ -63,7 +63,7 @@ static void request_ids_are_generated_and_unique(void **state)
     http_server_free(other);
 }
 
-static void handler_sees_parameter_query_header_and_body(void **state)
+TEST_THAT(handler_sees_parameter_query_header_and_body)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/v1/things/a%62c?wait=6%30&x"));
@@ -75,7 +75,7 @@ static void handler_sees_parameter_query_header_and_body(void **state)
     assert_non_null(strstr(reply.body, "\"parameter\":\"-\",\"wait\":\"-\",\"key\":\"k1\",\"body\":4"));
 }
 
-static void head_is_the_get_without_its_body(void **state)
+TEST_THAT(head_is_the_get_without_its_body)
 {
     struct client client;
     struct reply reply;
@@ -89,7 +89,7 @@ static void head_is_the_get_without_its_body(void **state)
     hang_up(&client);
 }
 
-static void post_must_be_json(void **state)
+TEST_THAT(post_must_be_json)
 {
     static const char *const refused[] = {"", "Content-Type: text/plain\r\n",
         "Content-Type: application/jsonx\r\n", "Content-Type: application/json-patch+json\r\n",
@@ -109,7 +109,7 @@ static void post_must_be_json(void **state)
     }
 }
 
-static void problem_of_a_handler_has_retry_after_and_members_but_no_internal_text(void **state)
+TEST_THAT(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/unavailable"));
@@ -119,7 +119,7 @@ static void problem_of_a_handler_has_retry_after_and_members_but_no_internal_tex
     assert_null(strstr(reply.body, "row 17"));
 }
 
-static void refusals_without_a_body_keep_the_connection(void **state)
+TEST_THAT(refusals_without_a_body_keep_the_connection)
 {
     static const struct {
         const char *text;
@@ -144,7 +144,7 @@ static void refusals_without_a_body_keep_the_connection(void **state)
     hang_up(&client);
 }
 
-static void http_1_0_is_answered_and_closed(void **state)
+TEST_THAT(http_1_0_is_answered_and_closed)
 {
     struct client client;
     struct reply reply;
@@ -155,17 +155,4 @@ static void http_1_0_is_answered_and_closed(void **state)
     hang_up(&client);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reply_carries_its_headers_and_no_others_of_ours),
-        cmocka_unit_test(request_ids_are_generated_and_unique),
-        cmocka_unit_test(handler_sees_parameter_query_header_and_body),
-        cmocka_unit_test(head_is_the_get_without_its_body),
-        cmocka_unit_test(post_must_be_json),
-        cmocka_unit_test(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text),
-        cmocka_unit_test(refusals_without_a_body_keep_the_connection),
-        cmocka_unit_test(http_1_0_is_answered_and_closed),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

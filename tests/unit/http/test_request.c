@@ -87,7 +87,7 @@ static void assert_has(const char *line, const char *text)
         fail_msg("no \"%s\" in %s", text, line);
 }
 
-static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state)
+TEST_THAT(a_request_is_logged_at_debug_and_a_server_error_at_warn)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/fine"));
@@ -99,7 +99,7 @@ static void a_request_is_logged_at_debug_and_a_server_error_at_warn(void **state
     assert_has(bad, "status=503 code=");
 }
 
-static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **state)
+TEST_THAT(a_refusal_is_logged_at_info_with_its_code_and_request_id)
 {
     struct reply reply;
     ask_once(server, &reply, "GET /nothing HTTP/1.1\r\n" HOST "X-Request-Id: wallet-7.a_B\r\n\r\n");
@@ -112,7 +112,7 @@ static void a_refusal_is_logged_at_info_with_its_code_and_request_id(void **stat
     assert_has(line, " request_id=wallet-7.a_B");
 }
 
-static void a_path_cannot_add_a_field_to_the_log_line(void **state)
+TEST_THAT(a_path_cannot_add_a_field_to_the_log_line)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/escaped\"status=200"));
@@ -122,7 +122,7 @@ static void a_path_cannot_add_a_field_to_the_log_line(void **state)
 
 #define SIXTY_FOUR "0123456789012345678901234567890123456789012345678901234567890123"
 
-static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void **state)
+TEST_THAT(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
 {
     static const struct {
         const char *id;
@@ -143,7 +143,7 @@ static void a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one(void *
 }
 
 /* The next request on the same connection has an id of its own. */
-static void a_request_id_is_taken_over_for_one_request(void **state)
+TEST_THAT(a_request_id_is_taken_over_for_one_request)
 {
     struct client client;
     struct reply reply;
@@ -154,7 +154,7 @@ static void a_request_id_is_taken_over_for_one_request(void **state)
     hang_up(&client);
 }
 
-static void a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning(void **state)
+TEST_THAT(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning)
 {
     struct client client;
     dial(&client, server);
@@ -178,7 +178,7 @@ static unsigned count_lines(const char *code)
     return lines;
 }
 
-static void DX4_refusals_without_end_do_not_fill_the_log(void **state)
+TEST_THAT(DX4_refusals_without_end_do_not_fill_the_log)
 {
     enum {
         REQUESTS = 1000
@@ -198,16 +198,4 @@ static void DX4_refusals_without_end_do_not_fill_the_log(void **state)
     hang_up(&client);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_logged_at_debug_and_a_server_error_at_warn),
-        cmocka_unit_test(a_refusal_is_logged_at_info_with_its_code_and_request_id),
-        cmocka_unit_test(a_path_cannot_add_a_field_to_the_log_line),
-        cmocka_unit_test(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one),
-        cmocka_unit_test(a_request_id_is_taken_over_for_one_request),
-        cmocka_unit_test(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning),
-        cmocka_unit_test(DX4_refusals_without_end_do_not_fill_the_log),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

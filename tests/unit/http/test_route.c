@@ -21,7 +21,7 @@ static enum err find(struct route_match *match, const char *method, const char *
     return route_find(routes, ARRAY_LEN(routes), method, path, match, NULL);
 }
 
-static void parameter_takes_one_segment_decoded(void **state)
+TEST_THAT(parameter_takes_one_segment_decoded)
 {
     struct route_match match;
     assert_int_equal(find(&match, "GET", "/v1/transactions/ab%2fC%25"), ERR_OK);
@@ -36,7 +36,7 @@ static void parameter_takes_one_segment_decoded(void **state)
     assert_null(match.parameter);
 }
 
-static void other_spellings_of_a_path_are_not_found(void **state)
+TEST_THAT(other_spellings_of_a_path_are_not_found)
 {
     static const char *const paths[] = {"/v1", "/v1/transactions/", "/v1/transactions/a/",
         "/v1/transactions/a/b", "//v1/transactions", "/v1//transactions", "/V1/transactions",
@@ -50,7 +50,7 @@ static void other_spellings_of_a_path_are_not_found(void **state)
     }
 }
 
-static void broken_escape_in_the_parameter_is_refused(void **state)
+TEST_THAT(broken_escape_in_the_parameter_is_refused)
 {
     static const char *const paths[] = {
         "/v1/transactions/%", "/v1/transactions/%4", "/v1/transactions/%gg", "/v1/transactions/a%00"};
@@ -61,7 +61,7 @@ static void broken_escape_in_the_parameter_is_refused(void **state)
     }
 }
 
-static void known_path_with_another_method_names_the_allowed_ones(void **state)
+TEST_THAT(known_path_with_another_method_names_the_allowed_ones)
 {
     struct route_match match;
     assert_int_equal(find(&match, "DELETE", "/v1/transactions/a"), ERR_METHOD_NOT_ALLOWED);
@@ -72,21 +72,9 @@ static void known_path_with_another_method_names_the_allowed_ones(void **state)
     assert_string_equal(match.allow, "POST");
 }
 
-static void head_is_answered_by_get(void **state)
+TEST_THAT(head_is_answered_by_get)
 {
     struct route_match match;
     assert_int_equal(find(&match, "HEAD", "/"), ERR_OK);
     assert_ptr_equal(match.route, &routes[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parameter_takes_one_segment_decoded),
-        cmocka_unit_test(other_spellings_of_a_path_are_not_found),
-        cmocka_unit_test(broken_escape_in_the_parameter_is_refused),
-        cmocka_unit_test(known_path_with_another_method_names_the_allowed_ones),
-        cmocka_unit_test(head_is_answered_by_get),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

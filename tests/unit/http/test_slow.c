@@ -64,7 +64,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void sending_slowly_does_not_prolong_a_request(void **state)
+TEST_THAT(sending_slowly_does_not_prolong_a_request)
 {
     static const struct {
         const char *start;
@@ -100,7 +100,7 @@ static void sending_slowly_does_not_prolong_a_request(void **state)
         hang_up(&clients[i]);
 }
 
-static void a_silent_client_is_disconnected_in_every_phase(void **state)
+TEST_THAT(a_silent_client_is_disconnected_in_every_phase)
 {
     static const char *const starts[] = {"", "GE", "GET /quick HTTP/1.1\r\nHo", GET("/quick"),
         "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 10\r\n\r\n{",
@@ -119,7 +119,7 @@ static void a_silent_client_is_disconnected_in_every_phase(void **state)
     }
 }
 
-static void the_handlers_own_time_is_not_limited(void **state)
+TEST_THAT(the_handlers_own_time_is_not_limited)
 {
     struct client client;
     struct reply reply;
@@ -131,7 +131,7 @@ static void the_handlers_own_time_is_not_limited(void **state)
     hang_up(&client);
 }
 
-static void a_reply_that_the_client_does_not_read_times_out(void **state)
+TEST_THAT(a_reply_that_the_client_does_not_read_times_out)
 {
     struct client client;
     dial(&client, server);
@@ -144,13 +144,4 @@ static void a_reply_that_the_client_does_not_read_times_out(void **state)
     hang_up(&client);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sending_slowly_does_not_prolong_a_request),
-        cmocka_unit_test(a_silent_client_is_disconnected_in_every_phase),
-        cmocka_unit_test(the_handlers_own_time_is_not_limited),
-        cmocka_unit_test(a_reply_that_the_client_does_not_read_times_out),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
-}
+GROUP_FIXTURE(start, stop)

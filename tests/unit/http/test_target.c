@@ -9,7 +9,7 @@ static enum err parse(struct target *target, const char *raw)
     return target_parse(target, raw, &detail);
 }
 
-static void query_is_split_from_the_path_and_decoded(void **state)
+TEST_THAT(query_is_split_from_the_path_and_decoded)
 {
     struct target target;
     assert_int_equal(parse(&target, "/v1/pool?wait=60&after=G%41+b%2B&flag&&last=a=b"), ERR_OK);
@@ -23,7 +23,7 @@ static void query_is_split_from_the_path_and_decoded(void **state)
     target_wipe(&target);
 }
 
-static void path_stays_as_sent(void **state)
+TEST_THAT(path_stays_as_sent)
 {
     struct target target;
     assert_int_equal(parse(&target, "/a%2Fb+c/?"), ERR_OK);
@@ -32,7 +32,7 @@ static void path_stays_as_sent(void **state)
     target_wipe(&target);
 }
 
-static void ambiguous_targets_are_refused(void **state)
+TEST_THAT(ambiguous_targets_are_refused)
 {
     static const char *const bad[] = {
         "",
@@ -60,7 +60,7 @@ static void ambiguous_targets_are_refused(void **state)
     }
 }
 
-static void query_parameters_are_bounded(void **state)
+TEST_THAT(query_parameters_are_bounded)
 {
     char raw[200] = "/a?";
     struct target target;
@@ -72,15 +72,4 @@ static void query_parameters_are_bounded(void **state)
     strcat(raw, "more=1");
     assert_int_equal(parse(&target, raw), ERR_INVALID_REQUEST);
     target_wipe(&target);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(query_is_split_from_the_path_and_decoded),
-        cmocka_unit_test(path_stays_as_sent),
-        cmocka_unit_test(ambiguous_targets_are_refused),
-        cmocka_unit_test(query_parameters_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void assert_refused(const struct fixture *fixture, const char *word)
         fail_msg("\"%s\" does not say \"%s\"", detail.text, word);
 }
 
-static void the_next_ledger_is_accepted_and_becomes_the_cursor(void **state)
+TEST_THAT(the_next_ledger_is_accepted_and_becomes_the_cursor)
 {
     struct fixture fixture = good();
     assert_int_equal(cursor_check(&fixture.cursor, 10, &fixture.received, &fixture.ledger, NULL), ERR_OK);
@@ -55,7 +55,7 @@ static void the_next_ledger_is_accepted_and_becomes_the_cursor(void **state)
     assert_true(hash_equal(&after.hash, &fixture.ledger.hash));
 }
 
-static void DR4_a_ledger_with_another_number_is_refused(void **state)
+TEST_THAT(DR4_a_ledger_with_another_number_is_refused)
 {
     static const uint32_t wrong[] = {0, 8, 9, 11, UINT32_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -67,7 +67,7 @@ static void DR4_a_ledger_with_another_number_is_refused(void **state)
     }
 }
 
-static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
+TEST_THAT(DR4_a_ledger_with_a_wrong_hash_is_refused)
 {
     struct fixture header = good(), results = good(), set = good(), answer = good(), times = good();
     times.ledger.value.times_differ = true;
@@ -82,14 +82,14 @@ static void DR4_a_ledger_with_a_wrong_hash_is_refused(void **state)
     assert_refused(&answer, "Stellar RPC's answer");
 }
 
-static void DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused(void **state)
+TEST_THAT(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused)
 {
     struct fixture fixture = good();
     fixture.ledger.previous_hash.bytes[31] ^= 1;
     assert_refused(&fixture, "does not follow");
 }
 
-static void DR4_a_ledger_with_an_earlier_close_time_is_refused(void **state)
+TEST_THAT(DR4_a_ledger_with_an_earlier_close_time_is_refused)
 {
     struct fixture time = good();
     time.ledger.close_time_s = 99;
@@ -98,7 +98,7 @@ static void DR4_a_ledger_with_an_earlier_close_time_is_refused(void **state)
     assert_int_equal(cursor_check(&time.cursor, 10, &time.received, &time.ledger, NULL), ERR_OK);
 }
 
-static void the_first_ledger_needs_no_link_but_the_right_hashes(void **state)
+TEST_THAT(the_first_ledger_needs_no_link_but_the_right_hashes)
 {
     struct fixture fixture = good();
     fixture.cursor = (struct cursor){0};
@@ -110,7 +110,7 @@ static void the_first_ledger_needs_no_link_but_the_right_hashes(void **state)
     assert_refused(&fixture, "its transactions");
 }
 
-static void DR4_an_rpc_may_lag_by_some_ledgers_but_not_far(void **state)
+TEST_THAT(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far)
 {
     const struct cursor cursor = {.known = true, .sequence = 5000}, none = {.known = false};
     struct detail detail = {0};
@@ -124,7 +124,7 @@ static void DR4_an_rpc_may_lag_by_some_ledgers_but_not_far(void **state)
     assert_int_equal(cursor_check_latest(&low, 3, NULL), ERR_OK); /* a young network */
 }
 
-static void DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back(void **state)
+TEST_THAT(DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back)
 {
     const struct cursor_snapshot seen = {.known = true, .sequence = 9, .term = 4, .hash = hash_of(1)},
                                  none = {.known = false};
@@ -146,19 +146,4 @@ static void DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was
     assert_false(cursor_went_back(&seen, &corrected));
     later.term = 3; /* caught up since */
     assert_true(cursor_went_back(&seen, &later));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_next_ledger_is_accepted_and_becomes_the_cursor),
-        cmocka_unit_test(DR4_a_ledger_with_another_number_is_refused),
-        cmocka_unit_test(DR4_a_ledger_with_a_wrong_hash_is_refused),
-        cmocka_unit_test(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused),
-        cmocka_unit_test(DR4_a_ledger_with_an_earlier_close_time_is_refused),
-        cmocka_unit_test(the_first_ledger_needs_no_link_but_the_right_hashes),
-        cmocka_unit_test(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far),
-        cmocka_unit_test(DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back),
-    };
-    return cmocka_run_group_tests_name("ingest/cursor", tests, NULL, NULL);
 }

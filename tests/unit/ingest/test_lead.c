@@ -7,7 +7,7 @@ static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)
     return leader_watch_note(watch, &(struct cursor_snapshot){.known = true, .sequence = sequence}, now_ms);
 }
 
-static void a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags(void **state)
+TEST_THAT(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     for (uint32_t i = 0; i < 10; i++)
@@ -17,14 +17,14 @@ static void a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags(void *
     assert_false(note(&watch, 110, 5000 + 999 * 9 + 1001));
 }
 
-static void a_leader_of_an_empty_database_is_left_alone(void **state)
+TEST_THAT(a_leader_of_an_empty_database_is_left_alone)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     for (int64_t now_ms = 1; now_ms < 10000; now_ms += 1000)
         assert_false(leader_watch_note(&watch, &(struct cursor_snapshot){.known = false}, now_ms));
 }
 
-static void a_leader_is_left_alone_unless_a_ledger_is_due(void **state)
+TEST_THAT(a_leader_is_left_alone_unless_a_ledger_is_due)
 {
     static const enum err answers[] = {
         ERR_LEDGER_AHEAD, ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_CANCELLED, ERR_LEDGER_MISMATCH};
@@ -36,7 +36,7 @@ static void a_leader_is_left_alone_unless_a_ledger_is_due(void **state)
     assert_false(leader_watch_decide(&watch, ERR_OK, 1000));
 }
 
-static void a_leader_that_recovers_from_a_gap_gets_more_time(void **state)
+TEST_THAT(a_leader_that_recovers_from_a_gap_gets_more_time)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     assert_false(note(&watch, 100, 1));
@@ -44,7 +44,7 @@ static void a_leader_that_recovers_from_a_gap_gets_more_time(void **state)
     assert_true(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10001));
 }
 
-static void where_this_replica_has_led_itself_a_leader_gets_more_time(void **state)
+TEST_THAT(where_this_replica_has_led_itself_a_leader_gets_more_time)
 {
     struct leader_watch watch = {.stale_ms = 1000, .led = 100};
     assert_false(note(&watch, 100, 1));
@@ -53,16 +53,4 @@ static void where_this_replica_has_led_itself_a_leader_gets_more_time(void **sta
     assert_false(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10000));
     assert_false(note(&watch, 101, 10000));
     assert_true(leader_watch_decide(&watch, ERR_OK, 11000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags),
-        cmocka_unit_test(a_leader_of_an_empty_database_is_left_alone),
-        cmocka_unit_test(a_leader_is_left_alone_unless_a_ledger_is_due),
-        cmocka_unit_test(a_leader_that_recovers_from_a_gap_gets_more_time),
-        cmocka_unit_test(where_this_replica_has_led_itself_a_leader_gets_more_time),
-    };
-    return cmocka_run_group_tests_name("ingest/lead", tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static struct simulation start(int64_t interval_ms)
     return network;
 }
 
-static void until_intervals_are_known_the_rpc_is_polled(void **state)
+TEST_THAT(until_intervals_are_known_the_rpc_is_polled)
 {
     struct pace pace = {0};
     assert_int_equal(pace_pause_ms(&pace, 0, 5000, POLL_MS), POLL_MS);
@@ -59,7 +59,7 @@ static void until_intervals_are_known_the_rpc_is_polled(void **state)
     assert_int_equal(pace_pause_ms(&pace, 102, 15000, POLL_MS), PACE_QUIET_MS);
 }
 
-static void regular_ledgers_are_found_at_once_with_few_requests(void **state)
+TEST_THAT(regular_ledgers_are_found_at_once_with_few_requests)
 {
     static const int64_t intervals_ms[] = {600, 1000, 2000, 5000};
     for (size_t i = 0; i < 4; i++) {
@@ -73,7 +73,7 @@ static void regular_ledgers_are_found_at_once_with_few_requests(void **state)
 }
 
 /* As those of the public network. */
-static void irregular_ledgers_are_found_soon(void **state)
+TEST_THAT(irregular_ledgers_are_found_soon)
 {
     struct simulation network = start(5500);
     int64_t sum_ms = 0;
@@ -89,7 +89,7 @@ static void irregular_ledgers_are_found_soon(void **state)
     assert_in_range(requests / 500, 1, 35);
 }
 
-static void a_late_ledger_is_asked_for_less_and_less_often(void **state)
+TEST_THAT(a_late_ledger_is_asked_for_less_and_less_often)
 {
     struct simulation network = start(1000);
     follow(&network, 61000);
@@ -102,7 +102,7 @@ static void a_late_ledger_is_asked_for_less_and_less_often(void **state)
 }
 
 /* After a slow commit, for example. */
-static void after_one_that_was_asked_for_late_the_next_ones_are_found_soon(void **state)
+TEST_THAT(after_one_that_was_asked_for_late_the_next_ones_are_found_soon)
 {
     struct simulation network = start(2000);
     network.now_ms = network.closes_ms + 2900;
@@ -114,7 +114,7 @@ static void after_one_that_was_asked_for_late_the_next_ones_are_found_soon(void 
     assert_in_range(network.found_after_ms, 0, 40);
 }
 
-static void an_early_ledger_is_found_within_the_quiet_time(void **state)
+TEST_THAT(an_early_ledger_is_found_within_the_quiet_time)
 {
     struct simulation network = start(5000);
     follow(&network, 1300);
@@ -123,7 +123,7 @@ static void an_early_ledger_is_found_within_the_quiet_time(void **state)
     assert_in_range(network.requests, 1, 25);
 }
 
-static void at_most_forty_requests_a_second(void **state)
+TEST_THAT(at_most_forty_requests_a_second)
 {
     struct simulation network = start(600);
     for (int64_t now_ms = network.now_ms; now_ms < network.now_ms + 2000; now_ms += 10)
@@ -132,7 +132,7 @@ static void at_most_forty_requests_a_second(void **state)
 }
 
 /* Another RPC has to confirm it, for example. */
-static void a_ledger_that_cannot_be_used_yet_is_due(void **state)
+TEST_THAT(a_ledger_that_cannot_be_used_yet_is_due)
 {
     struct simulation network = start(5000);
     pace_note(&network.pace, network.closed + 1, network.now_ms);
@@ -142,7 +142,7 @@ static void a_ledger_that_cannot_be_used_yet_is_due(void **state)
     assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 9000, POLL_MS), POLL_MS);
 }
 
-static void ledgers_that_come_together_are_no_interval(void **state)
+TEST_THAT(ledgers_that_come_together_are_no_interval)
 {
     struct simulation network = start(5000);
     for (int i = 0; i < PACE_INTERVALS; i++) {
@@ -154,7 +154,7 @@ static void ledgers_that_come_together_are_no_interval(void **state)
 
 /* Only a commit is followed by the next request at once: what cannot be committed would be asked for without
  * pauses. */
-static void after_a_commit_the_next_ledger_that_is_there_follows_at_once(void **state)
+TEST_THAT(after_a_commit_the_next_ledger_that_is_there_follows_at_once)
 {
     const struct simulation network = start(5000);
     struct ingester ingester = {.follow.latest = network.closed, .pace = network.pace};
@@ -166,26 +166,8 @@ static void after_a_commit_the_next_ledger_that_is_there_follows_at_once(void **
     assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), PACE_QUIET_MS);
 }
 
-static void a_shorter_poll_is_kept(void **state)
+TEST_THAT(a_shorter_poll_is_kept)
 {
     struct simulation network = start(1000);
     assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 1000, 5), 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(until_intervals_are_known_the_rpc_is_polled),
-        cmocka_unit_test(regular_ledgers_are_found_at_once_with_few_requests),
-        cmocka_unit_test(irregular_ledgers_are_found_soon),
-        cmocka_unit_test(a_late_ledger_is_asked_for_less_and_less_often),
-        cmocka_unit_test(after_one_that_was_asked_for_late_the_next_ones_are_found_soon),
-        cmocka_unit_test(an_early_ledger_is_found_within_the_quiet_time),
-        cmocka_unit_test(at_most_forty_requests_a_second),
-        cmocka_unit_test(a_ledger_that_cannot_be_used_yet_is_due),
-        cmocka_unit_test(ledgers_that_come_together_are_no_interval),
-        cmocka_unit_test(after_a_commit_the_next_ledger_that_is_there_follows_at_once),
-        cmocka_unit_test(a_shorter_poll_is_kept),
-    };
-    return cmocka_run_group_tests_name("ingest/pace", tests, NULL, NULL);
 }

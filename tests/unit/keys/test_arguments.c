@@ -24,7 +24,7 @@ static struct arguments sample(void)
         .json_log = true};
 }
 
-static void what_is_written_is_read(void **state)
+TEST_THAT(what_is_written_is_read)
 {
     struct arguments given = sample(), got;
     char line[ARGUMENTS_SIZE];
@@ -69,7 +69,7 @@ static bool reads_with(size_t place, const char *word)
     return arguments_read(changed, &got);
 }
 
-static void each_argument_is_required(void **state)
+TEST_THAT(each_argument_is_required)
 {
     for (size_t left_out = 0; left_out < WORDS; left_out++)
         assert_false(reads_with(left_out, ""));
@@ -78,7 +78,7 @@ static void each_argument_is_required(void **state)
     assert_false(reads_with(WORDS, " "));
 }
 
-static void values_out_of_their_ranges_are_refused(void **state)
+TEST_THAT(values_out_of_their_ranges_are_refused)
 {
     static const char *const wrong[] = {"socket=2", "socket=1024", "socket=-1", "socket=", "socket", "sock=7",
         "7", "master-key=-2", "master-key=1024", "passphrase=x", "distribution-seed=-0",
@@ -91,14 +91,4 @@ static void values_out_of_their_ranges_are_refused(void **state)
         for (size_t at = 0; at < WORDS; at++)
             if (reads_with(at, wrong[i]))
                 fail_msg("\"%s\" as argument %zu", wrong[i], at);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
-        cmocka_unit_test(each_argument_is_required),
-        cmocka_unit_test(values_out_of_their_ranges_are_refused),
-    };
-    return cmocka_run_group_tests_name("keys/arguments", tests, NULL, NULL);
 }

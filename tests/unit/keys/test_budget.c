@@ -23,7 +23,7 @@ static bool refused(struct budget *budget, int64_t now_us, unsigned signatures, 
     return e != ERR_OK;
 }
 
-static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **state)
+TEST_THAT(a_full_budget_gives_one_period_and_then_what_the_time_brings)
 {
     struct budget budget = full(5 * SECOND);
     for (int i = 0; i < 100; i++)
@@ -36,7 +36,7 @@ static void a_full_budget_gives_one_period_and_then_what_the_time_brings(void **
     assert_true(refused(&budget, 6 * SECOND + 10011, 1, 0));
 }
 
-static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
+TEST_THAT(fees_are_counted_by_the_hour_and_name_their_option)
 {
     struct budget budget = full(0);
     struct detail detail;
@@ -49,7 +49,7 @@ static void fees_are_counted_by_the_hour_and_name_their_option(void **state)
     assert_non_null(strstr(detail.text, "KEYD_MAX_SIGNATURES_PER_SECOND=100"));
 }
 
-static void fees_start_with_a_twelfth_of_an_hour(void **state)
+TEST_THAT(fees_start_with_a_twelfth_of_an_hour)
 {
     struct budget budget = budget_of(&limits, 100000, 0);
     assert_true(refused(&budget, 0, 1, 300001));
@@ -59,7 +59,7 @@ static void fees_start_with_a_twelfth_of_an_hour(void **state)
     assert_true(refused(&budget, HOUR / 2, 1, 1));
 }
 
-static void every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state)
+TEST_THAT(every_fee_that_may_be_signed_can_be_signed_at_the_start)
 {
     struct budget budget = budget_of(&limits, 300001, 0);
     assert_false(refused(&budget, 0, 1, 300001));
@@ -69,7 +69,7 @@ static void every_fee_that_may_be_signed_can_be_signed_at_the_start(void **state
     assert_true(refused(&budget, 0, 1, 1));
 }
 
-static void what_is_refused_takes_nothing(void **state)
+TEST_THAT(what_is_refused_takes_nothing)
 {
     struct budget budget = full(0);
     assert_true(refused(&budget, 0, 1, 3600001));
@@ -77,7 +77,7 @@ static void what_is_refused_takes_nothing(void **state)
     assert_false(refused(&budget, 0, 100, 3600000));
 }
 
-static void an_idle_time_saves_at_most_one_period(void **state)
+TEST_THAT(an_idle_time_saves_at_most_one_period)
 {
     struct budget budget = full(0);
     assert_false(refused(&budget, 1000 * HOUR, 100, 3600000));
@@ -86,7 +86,7 @@ static void an_idle_time_saves_at_most_one_period(void **state)
 }
 
 /* One stroop in 100 us is far below what one step brings in whole stroops. */
-static void small_steps_lose_nothing(void **state)
+TEST_THAT(small_steps_lose_nothing)
 {
     struct budget budget = full(0);
     int64_t taken = 0;
@@ -94,18 +94,4 @@ static void small_steps_lose_nothing(void **state)
         while (!refused(&budget, now_us, 0, 1000))
             taken += 1000;
     assert_in_range(taken, 3600000 + 9 * 1000, 3600000 + 10 * 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_budget_gives_one_period_and_then_what_the_time_brings),
-        cmocka_unit_test(fees_are_counted_by_the_hour_and_name_their_option),
-        cmocka_unit_test(fees_start_with_a_twelfth_of_an_hour),
-        cmocka_unit_test(every_fee_that_may_be_signed_can_be_signed_at_the_start),
-        cmocka_unit_test(what_is_refused_takes_nothing),
-        cmocka_unit_test(an_idle_time_saves_at_most_one_period),
-        cmocka_unit_test(small_steps_lose_nothing),
-    };
-    return cmocka_run_group_tests_name("keys/budget", tests, NULL, NULL);
 }

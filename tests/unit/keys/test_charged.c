@@ -22,7 +22,7 @@ static int64_t charge(struct charged *charged, struct hash hash, int64_t fee_str
     return missing;
 }
 
-static void of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
+TEST_THAT(of_the_bids_for_a_transaction_the_highest_is_charged)
 {
     struct charged *charged = charged_new();
     const struct hash one = hash_of(7, 1), other = hash_of(7, 2);
@@ -38,7 +38,7 @@ static void of_the_bids_for_a_transaction_the_highest_is_charged(void **state)
     charged_free(charged);
 }
 
-static void a_transaction_is_known_by_its_whole_hash(void **state)
+TEST_THAT(a_transaction_is_known_by_its_whole_hash)
 {
     for (size_t i = 0; i < sizeof(struct hash); i++) {
         struct charged *charged = charged_new();
@@ -50,7 +50,7 @@ static void a_transaction_is_known_by_its_whole_hash(void **state)
     }
 }
 
-static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(void **state)
+TEST_THAT(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full)
 {
     struct charged *charged = charged_new();
     for (uint32_t i = 0; i < CHARGED_WAYS; i++)
@@ -66,7 +66,7 @@ static void the_one_that_was_remembered_first_is_forgotten_and_charged_in_full(v
 
 /* A captured fairway bids on more transactions than the table holds, in any order: what it could spend on
  * each, the highest bid, is never more than what was charged for it. */
-static void what_can_be_spent_is_never_more_than_what_was_charged(void **state)
+TEST_THAT(what_can_be_spent_is_never_more_than_what_was_charged)
 {
     enum {
         TRANSACTIONS = 3 * CHARGED_WAYS,
@@ -85,15 +85,4 @@ static void what_can_be_spent_is_never_more_than_what_was_charged(void **state)
         assert_true(highest[at] <= total[at]);
     }
     charged_free(charged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_the_bids_for_a_transaction_the_highest_is_charged),
-        cmocka_unit_test(a_transaction_is_known_by_its_whole_hash),
-        cmocka_unit_test(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full),
-        cmocka_unit_test(what_can_be_spent_is_never_more_than_what_was_charged),
-    };
-    return cmocka_run_group_tests_name("keys/charged", tests, NULL, NULL);
 }

@@ -5,13 +5,13 @@
 #include "check.h"
 #include "own_clock.h"
 
-static void the_latest_time_is_120_seconds_after_the_clock_of_this_host(void **state)
+TEST_THAT(the_latest_time_is_120_seconds_after_the_clock_of_this_host)
 {
     const uint64_t before_s = (uint64_t)time(NULL), latest_s = own_clock_latest_s();
     assert_in_range(latest_s, before_s + 120, (uint64_t)time(NULL) + 121);
 }
 
-static void a_later_time_is_refused_and_an_earlier_one_is_not(void **state)
+TEST_THAT(a_later_time_is_refused_and_an_earlier_one_is_not)
 {
     struct detail detail = {0};
     const uint64_t latest_s = own_clock_latest_s(), earlier[] = {0, 1, latest_s - 121, latest_s};
@@ -22,13 +22,4 @@ static void a_later_time_is_refused_and_an_earlier_one_is_not(void **state)
         assert_int_equal(own_clock_check(later[i], &detail), ERR_KEYD_CLOCK);
         assert_non_null(strstr(detail.text, "more than 120 s ahead of the key process's clock"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_latest_time_is_120_seconds_after_the_clock_of_this_host),
-        cmocka_unit_test(a_later_time_is_refused_and_an_earlier_one_is_not),
-    };
-    return cmocka_run_group_tests_name("keys/own_clock", tests, NULL, NULL);
 }

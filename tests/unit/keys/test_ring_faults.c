@@ -72,7 +72,7 @@ static int sound(void **state)
     return 0;
 }
 
-static void the_first_of_a_message_is_verified_and_the_others_are_made_twice(void **state)
+TEST_WITH(the_first_of_a_message_is_verified_and_the_others_are_made_twice, sound, NULL)
 {
     for (int distribution = 0; distribution < 2; distribution++) {
         assert_int_equal(sign_message(1, distribution), 1);
@@ -84,7 +84,7 @@ static void the_first_of_a_message_is_verified_and_the_others_are_made_twice(voi
     }
 }
 
-static void DS2_a_flipped_bit_in_any_computation_is_found(void **state)
+TEST_WITH(DS2_a_flipped_bit_in_any_computation_is_found, sound, NULL)
 {
     for (int distribution = 0; distribution < 2; distribution++)
         for (unsigned at = 0; at < 9; at++) /* 5 items: 1 and 2 x 4 computations */
@@ -95,7 +95,7 @@ static void DS2_a_flipped_bit_in_any_computation_is_found(void **state)
             }
 }
 
-static void DS2_a_fault_that_stays_is_found_at_the_first_signature(void **state)
+TEST_WITH(DS2_a_fault_that_stays_is_found_at_the_first_signature, sound, NULL)
 {
     faulty = UINT64_MAX;
     assert_int_equal(sign_message(10, false), 0);
@@ -103,7 +103,7 @@ static void DS2_a_fault_that_stays_is_found_at_the_first_signature(void **state)
     assert_int_equal(sign_message(10, true), 0);
 }
 
-static void DS2_a_seed_that_was_sealed_wrong_is_not_stored(void **state)
+TEST_WITH(DS2_a_seed_that_was_sealed_wrong_is_not_stored, sound, NULL)
 {
     const uint8_t seed[SEED_SIZE] = {5};
     struct generated_key imported;
@@ -123,7 +123,7 @@ static void damage_master_key(void)
 }
 
 /* The account is not at fault: ERR_SEAL_BROKEN would quarantine it. */
-static void DS2_a_seal_that_opens_once_and_not_twice_is_a_fault(void **state)
+TEST_WITH(DS2_a_seal_that_opens_once_and_not_twice_is_a_fault, sound, NULL)
 {
     const struct hash hash = {{2}};
     struct signature signature;
@@ -144,7 +144,7 @@ static void damage_public_half(void)
     ring.secrets->distribution.secret[40] ^= 8;
 }
 
-static void DS2_a_damaged_public_half_is_found_before_it_is_used(void **state)
+TEST_WITH(DS2_a_damaged_public_half_is_found_before_it_is_used, sound, NULL)
 {
     const struct hash hash = {{2}};
     struct signature signature;
@@ -161,7 +161,7 @@ static void DS2_a_damaged_public_half_is_found_before_it_is_used(void **state)
     assert_int_equal(sign_message(2, true), 2);
 }
 
-static void after_a_fault_every_signature_is_verified(void **state)
+TEST_WITH(after_a_fault_every_signature_is_verified, sound, NULL)
 {
     faulty = 1u << 2;
     assert_int_equal(
@@ -190,7 +190,7 @@ static int set_up(void **state)
         .fd[SECRET_PASSPHRASE] = -1,
         .fd[SECRET_DISTRIBUTION] = -1};
     bool is_new;
-    if (ring_open(&ring, &(struct network_id){0}, NULL) != ERR_OK ||
+    if (sodium_init() < 0 || ring_open(&ring, &(struct network_id){0}, NULL) != ERR_OK ||
         ring_read(&ring, &secrets, NULL) != ERR_OK || ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
         return -1;
     crypto_sign_seed_keypair(ring.distribution.bytes, ring.secrets->distribution.secret, seed);
@@ -205,16 +205,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_first_of_a_message_is_verified_and_the_others_are_made_twice, sound),
-        cmocka_unit_test_setup(DS2_a_flipped_bit_in_any_computation_is_found, sound),
-        cmocka_unit_test_setup(DS2_a_fault_that_stays_is_found_at_the_first_signature, sound),
-        cmocka_unit_test_setup(DS2_a_seed_that_was_sealed_wrong_is_not_stored, sound),
-        cmocka_unit_test_setup(DS2_a_seal_that_opens_once_and_not_twice_is_a_fault, sound),
-        cmocka_unit_test_setup(DS2_a_damaged_public_half_is_found_before_it_is_used, sound),
-        cmocka_unit_test_setup(after_a_fault_every_signature_is_verified, sound),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/ring faults", tests, set_up, tear_down);
-}
+GROUP_FIXTURE(set_up, tear_down)

@@ -24,6 +24,11 @@ static struct fixture fixture(void)
     return f;
 }
 
+static int set_up(void **state)
+{
+    return sodium_init();
+}
+
 static enum err open_fixture(const struct fixture *f)
 {
     struct key_pair opened;
@@ -36,13 +41,13 @@ static enum err open_fixture(const struct fixture *f)
     return e;
 }
 
-static void a_sealed_seed_opens_for_its_account(void **state)
+TEST_THAT(a_sealed_seed_opens_for_its_account)
 {
     struct fixture f = fixture();
     assert_int_equal(open_fixture(&f), ERR_OK);
 }
 
-static void DS4_every_flipped_bit_is_refused(void **state)
+TEST_THAT(DS4_every_flipped_bit_is_refused)
 {
     for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
         struct fixture f = fixture();
@@ -52,7 +57,7 @@ static void DS4_every_flipped_bit_is_refused(void **state)
 }
 
 /* A box always has 72 bytes, so a truncated one ends with filler. */
-static void DS4_every_truncation_is_refused(void **state)
+TEST_THAT(DS4_every_truncation_is_refused)
 {
     for (size_t len = 0; len < SEAL_SIZE; len++)
         for (int filler = 0; filler < 256; filler += 255) {
@@ -64,7 +69,7 @@ static void DS4_every_truncation_is_refused(void **state)
         }
 }
 
-static void DS4_swapped_rows_are_refused(void **state)
+TEST_THAT(DS4_swapped_rows_are_refused)
 {
     struct fixture f = fixture(), other = fixture();
     memset(other.seed, 10, sizeof other.seed);
@@ -78,7 +83,7 @@ static void DS4_swapped_rows_are_refused(void **state)
     assert_int_equal(open_fixture(&other), ERR_SEAL_BROKEN);
 }
 
-static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state)
+TEST_THAT(DS4_another_master_key_network_row_or_key_id_is_refused)
 {
     struct fixture f = fixture();
     f.master[0] ^= 1;
@@ -95,7 +100,7 @@ static void DS4_another_master_key_network_row_or_key_id_is_refused(void **state
 }
 
 /* The public half of the secret key is the caller's, so the tag must cover it. */
-static void DS4_every_flipped_bit_of_the_public_key_is_refused(void **state)
+TEST_THAT(DS4_every_flipped_bit_of_the_public_key_is_refused)
 {
     for (size_t bit = 0; bit < 256; bit++) {
         struct fixture f = fixture();
@@ -104,13 +109,13 @@ static void DS4_every_flipped_bit_of_the_public_key_is_refused(void **state)
     }
 }
 
-static void two_seals_of_one_seed_differ(void **state)
+TEST_THAT(two_seals_of_one_seed_differ)
 {
     struct fixture a = fixture(), b = fixture();
     assert_memory_not_equal(a.sealed.box, b.sealed.box, SEAL_SIZE);
 }
 
-static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
+TEST_THAT(a_key_id_is_sixteen_digits_of_the_master_key)
 {
     struct fixture f = fixture();
     char id[KEY_ID_SIZE];
@@ -120,7 +125,7 @@ static void a_key_id_is_sixteen_digits_of_the_master_key(void **state)
     assert_string_not_equal(id, f.sealed.key_id);
 }
 
-static void a_passphrase_gives_one_key_for_each_salt(void **state)
+TEST_THAT(a_passphrase_gives_one_key_for_each_salt)
 {
     uint8_t one[MASTER_KEY_SIZE], same[MASTER_KEY_SIZE], other[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE] = {1};
     assert_int_equal(seal_derive_key("correct horse", 13, salt, one), ERR_OK);
@@ -131,18 +136,4 @@ static void a_passphrase_gives_one_key_for_each_salt(void **state)
     assert_memory_not_equal(one, other, sizeof one);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sealed_seed_opens_for_its_account),
-        cmocka_unit_test(DS4_every_flipped_bit_is_refused),
-        cmocka_unit_test(DS4_every_truncation_is_refused),
-        cmocka_unit_test(DS4_swapped_rows_are_refused),
-        cmocka_unit_test(DS4_another_master_key_network_row_or_key_id_is_refused),
-        cmocka_unit_test(DS4_every_flipped_bit_of_the_public_key_is_refused),
-        cmocka_unit_test(two_seals_of_one_seed_differ),
-        cmocka_unit_test(a_key_id_is_sixteen_digits_of_the_master_key),
-        cmocka_unit_test(a_passphrase_gives_one_key_for_each_salt),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/seal", tests, NULL, NULL);
-}
+GROUP_FIXTURE(set_up, NULL)

@@ -98,26 +98,26 @@ static void expect(const char *const environment[], const char *expected)
 
 /* ---- values */
 
-static void secret_values_are_removed_from_the_environment_and_still_read(void **state)
+TEST_THAT(secret_values_are_removed_from_the_environment_and_still_read)
 {
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=" SECRET, DISTRIBUTION "=S" SECRET, NULL};
     expect(environment, "environment=clean\nkept=1 arguments=an argument name=test_secrets\n"
                         "master=-\npassphrase=" SECRET "\ndistribution=S" SECRET "\n");
 }
 
-static void without_secret_values_the_program_is_not_executed_again(void **state)
+TEST_THAT(without_secret_values_the_program_is_not_executed_again)
 {
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=", NULL};
     expect(environment, "master=-\npassphrase=-\ndistribution=-\n");
 }
 
-static void a_value_and_a_file_together_are_refused(void **state)
+TEST_THAT(a_value_and_a_file_together_are_refused)
 {
     const char *const environment[] = {PASSPHRASE "=" SECRET, PASSPHRASE "_FILE=/dev/null", NULL};
     expect(environment, "refused: give " PASSPHRASE " or " PASSPHRASE "_FILE, not both");
 }
 
-static void a_value_too_long_is_refused(void **state)
+TEST_THAT(a_value_too_long_is_refused)
 {
     AUTO_FREE char *value = NEW_ARRAY(8000, char);
     memset(value, 'x', 7999);
@@ -126,7 +126,7 @@ static void a_value_too_long_is_refused(void **state)
     expect(environment, "refused: " DISTRIBUTION " is longer than");
 }
 
-static void descriptors_that_are_not_pipes_are_refused(void **state)
+TEST_THAT(descriptors_that_are_not_pipes_are_refused)
 {
     static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -155,7 +155,7 @@ static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
     return e;
 }
 
-static void only_files_that_others_cannot_read_are_accepted(void **state)
+TEST_THAT(only_files_that_others_cannot_read_are_accepted)
 {
     static const struct {
         mode_t mode;
@@ -179,7 +179,7 @@ static void only_files_that_others_cannot_read_are_accepted(void **state)
     unsetenv("MASTER_KEY_FILE");
 }
 
-static void a_missing_file_is_named(void **state)
+TEST_THAT(a_missing_file_is_named)
 {
     struct keyd_secrets secrets;
     struct detail detail;
@@ -191,7 +191,7 @@ static void a_missing_file_is_named(void **state)
 }
 
 /* An error with one closes the others. */
-static void no_descriptor_stays_open_after_an_error(void **state)
+TEST_THAT(no_descriptor_stays_open_after_an_error)
 {
     struct keyd_secrets secrets;
     struct detail detail;
@@ -217,19 +217,9 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
+GROUP_FIXTURE(set_up, tear_down)
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secret_values_are_removed_from_the_environment_and_still_read),
-        cmocka_unit_test(without_secret_values_the_program_is_not_executed_again),
-        cmocka_unit_test(a_value_and_a_file_together_are_refused),
-        cmocka_unit_test(a_value_too_long_is_refused),
-        cmocka_unit_test(descriptors_that_are_not_pipes_are_refused),
-        cmocka_unit_test(only_files_that_others_cannot_read_are_accepted),
-        cmocka_unit_test(a_missing_file_is_named),
-        cmocka_unit_test(no_descriptor_stays_open_after_an_error),
-    };
-    if (argc > 1 && strcmp(argv[1], "hide") == 0)
-        return hide(argv);
-    return cmocka_run_group_tests_name("keys/secrets", tests, set_up, tear_down);
+    return argc > 1 && strcmp(argv[1], "hide") == 0 ? hide(argv) : tests_run();
 }

@@ -202,7 +202,7 @@ static bool say(const struct spawn_child *child, struct bytes frame)
     return send(child->fd, frame.data, frame.len, MSG_NOSIGNAL) == (ssize_t)frame.len;
 }
 
-static void recorded_frames_are_answered(void **state)
+TEST_THAT(recorded_frames_are_answered)
 {
     const int serving[] = {LOAD, LEASES, FEE_BUMP, LEASES},
               provisioning[] = {LOAD, GENERATE, PROVISIONING, GENERATE};
@@ -254,7 +254,7 @@ static bool is_proper_end(int code)
            (code >= VIOLATION_UNKNOWN && code <= VIOLATION_MALFORMED);
 }
 
-static void DS7_altered_frames_are_answered_or_end_with_a_violation(void **state)
+TEST_THAT(DS7_altered_frames_are_answered_or_end_with_a_violation)
 {
     size_t survived = 0, ended = 0;
     for (size_t round = 0; round < CONVERSATIONS; round++) {
@@ -286,7 +286,8 @@ static int set_up(void **state)
         .fd[SECRET_DISTRIBUTION] = -1};
     const struct network_id network = network_id_of("test");
     bool is_new;
-    if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+    if (sodium_init() < 0 || ring_open(&ring, &network, NULL) != ERR_OK ||
+        ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     crypto_sign_seed_keypair(ring.distribution.bytes, ring.secrets->distribution.secret, seed);
     ring.secrets->has_distribution = true;
@@ -311,11 +312,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_frames_are_answered),
-        cmocka_unit_test(DS7_altered_frames_are_answered_or_end_with_a_violation),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keys/server", tests, set_up, tear_down);
-}
+GROUP_FIXTURE(set_up, tear_down)

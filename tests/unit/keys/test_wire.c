@@ -25,7 +25,7 @@ static int close_pair(void **state)
     return 0;
 }
 
-static void a_frame_arrives_as_it_was_sent(void **state)
+TEST_WITH(a_frame_arrives_as_it_was_sent, open_pair, close_pair)
 {
     uint32_t type;
     struct buf payload = {0}, read = {0};
@@ -42,7 +42,7 @@ static void a_frame_arrives_as_it_was_sent(void **state)
     buf_free(&read);
 }
 
-static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed(void **state)
+TEST_THAT(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed)
 {
     const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
     for (size_t len = 0; len < sizeof frame; len++) {
@@ -58,7 +58,7 @@ static void a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_close
     }
 }
 
-static void a_silent_peer_times_out(void **state)
+TEST_WITH(a_silent_peer_times_out, open_pair, close_pair)
 {
     struct buf frame CLEANUP(buf_free) = {0};
     int64_t begun_ms = clock_ms();
@@ -78,7 +78,8 @@ static void *write_soon(void *header)
     return NULL;
 }
 
-static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time(void **state)
+TEST_WITH(
+    a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time, open_pair, close_pair)
 {
     struct buf frame CLEANUP(buf_free) = {0};
     pthread_t partner;
@@ -89,7 +90,7 @@ static void a_deadline_that_passed_while_this_process_was_stopped_still_leaves_t
 
 /* A peer that refuses the header closes its socket; a payload sent apart would then fail, or not, by chance.
  * A packet socket shows what each call sends. */
-static void header_and_payload_are_sent_in_one_call(void **state)
+TEST_THAT(header_and_payload_are_sent_in_one_call)
 {
     int pair[2];
     uint8_t packet[64];
@@ -112,7 +113,7 @@ static void *read_slowly(void *payload)
     return NULL;
 }
 
-static void a_frame_larger_than_the_socket_buffer_is_sent_in_pieces(void **state)
+TEST_WITH(a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, close_pair)
 {
     struct buf payload = {0}, read = {0};
     pthread_t reader;
@@ -126,7 +127,7 @@ static void a_frame_larger_than_the_socket_buffer_is_sent_in_pieces(void **state
     buf_free(&read);
 }
 
-static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state)
+TEST_THAT(writing_to_a_closed_socket_is_an_error_without_a_signal)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -136,7 +137,7 @@ static void writing_to_a_closed_socket_is_an_error_without_a_signal(void **state
     close(pair[0]);
 }
 
-static void opaque_bytes_are_padded_and_never_exceed_the_bytes_left(void **state)
+TEST_THAT(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
 {
     for (size_t len = 0; len < 9; len++) {
         struct buf buf = {0};
@@ -158,7 +159,7 @@ static void opaque_bytes_are_padded_and_never_exceed_the_bytes_left(void **state
     }
 }
 
-static void a_result_is_a_known_error_and_a_detail_fits(void **state)
+TEST_THAT(a_result_is_a_known_error_and_a_detail_fits)
 {
     struct buf buf = {0};
     struct detail detail = {0}, read = {0};
@@ -184,7 +185,7 @@ static void a_result_is_a_known_error_and_a_detail_fits(void **state)
     buf_free(&buf);
 }
 
-static void sealed_seeds_and_rows_are_read_as_written(void **state)
+TEST_THAT(sealed_seeds_and_rows_are_read_as_written)
 {
     struct buf buf = {0};
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;
@@ -202,24 +203,4 @@ static void sealed_seeds_and_rows_are_read_as_written(void **state)
     assert_true(row_read.derived);
     assert_memory_equal(row_read.salt, row.salt, sizeof row.salt);
     buf_free(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_frame_arrives_as_it_was_sent, open_pair, close_pair),
-        cmocka_unit_test(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed),
-        cmocka_unit_test_setup_teardown(a_silent_peer_times_out, open_pair, close_pair),
-        cmocka_unit_test_setup_teardown(
-            a_deadline_that_passed_while_this_process_was_stopped_still_leaves_the_peer_time, open_pair,
-            close_pair),
-        cmocka_unit_test(header_and_payload_are_sent_in_one_call),
-        cmocka_unit_test_setup_teardown(
-            a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, close_pair),
-        cmocka_unit_test(writing_to_a_closed_socket_is_an_error_without_a_signal),
-        cmocka_unit_test(opaque_bytes_are_padded_and_never_exceed_the_bytes_left),
-        cmocka_unit_test(a_result_is_a_known_error_and_a_detail_fits),
-        cmocka_unit_test(sealed_seeds_and_rows_are_read_as_written),
-    };
-    return cmocka_run_group_tests_name("keys/wire", tests, NULL, NULL);
 }

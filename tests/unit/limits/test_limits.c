@@ -9,7 +9,7 @@
 #define LEDGER_MS 5600
 #define MIDNIGHT_S INT64_C(1795478400) /* 2026-11-24 00:00 UTC */
 
-static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again(void **state)
+TEST_THAT(each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again)
 {
     static const struct {
         const char *name;
@@ -46,7 +46,7 @@ static void each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_aga
     assert_int_equal(limit_refuse(LIMIT_NONE, &limits_default, NULL), ERR_OK);
 }
 
-static void a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest(void **state)
+TEST_THAT(a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest)
 {
     const struct limits both = {.most = {[LIMIT_FEE_BUMPS] = 3, [LIMIT_STROOPS_PER_DAY] = 1000}}, none = {0};
     static const struct {
@@ -68,13 +68,4 @@ static void a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest(v
             limit_of_fee_bump(&none, cases[i].fee, cases[i].bumps, cases[i].highest, cases[i].spent),
             LIMIT_NONE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again),
-        cmocka_unit_test(a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest),
-    };
-    return cmocka_run_group_tests_name("limits/limits", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #define LIMITS(open, percent)                                                                                \
     ((struct limits){.most = {[LIMIT_OPEN_LEASES] = (open), [LIMIT_POOL_PERCENT] = (percent)}})
 
-static void the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account(void **state)
+TEST_THAT(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account)
 {
     static const struct {
         int64_t open, percent, accounts, open_max;
@@ -31,7 +31,7 @@ static void the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_accoun
     }
 }
 
-static void a_batch_gets_as_many_leases_of_a_client_as_are_left(void **state)
+TEST_THAT(a_batch_gets_as_many_leases_of_a_client_as_are_left)
 {
     const struct limits three = LIMITS(3, 0), none = LIMITS(0, 0);
     static const char *const clients[] = {"a", "b", "a", "c", "a", ""};
@@ -53,7 +53,7 @@ static void a_batch_gets_as_many_leases_of_a_client_as_are_left(void **state)
     assert_null(usage_statement(&(struct usage){0}).sql);
 }
 
-static void each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client(void **state)
+TEST_THAT(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client)
 {
     struct limits share = LIMITS(4, 0), only = LIMITS(0, 0);
     static const struct {
@@ -92,14 +92,4 @@ static void each_contract_of_a_client_has_its_share_and_all_leases_count_for_the
     assert_int_equal(usage_limit(&usage, 3), LIMIT_CONTRACT_PERCENT);
     assert_int_equal(usage_contract_max(&usage, 6), 0);
     assert_int_equal(usage_limit(&usage, 8), LIMIT_NONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account),
-        cmocka_unit_test(a_batch_gets_as_many_leases_of_a_client_as_are_left),
-        cmocka_unit_test(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client),
-    };
-    return cmocka_run_group_tests_name("limits/usage", tests, NULL, NULL);
 }

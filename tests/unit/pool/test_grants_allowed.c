@@ -16,7 +16,7 @@ static int64_t after(int64_t until_s, int64_t close_time_s, int64_t clock_s)
     return grants_hold_after(until_s, close_time_s, clock_s, LEDGER_MS);
 }
 
-static void H18_the_clock_may_be_off_by_30_seconds_and_a_ledger(void **state)
+TEST_THAT(H18_the_clock_may_be_off_by_30_seconds_and_a_ledger)
 {
     assert_int_equal(grants_clock_slack_s(LEDGER_MS), 35);
     assert_int_equal(grants_clock_slack_s(600), 31);
@@ -36,7 +36,7 @@ static void assert_check(const struct grants_state *given, uint32_t seen, const 
     assert_true(why == NULL || strstr(detail.text, why) != NULL);
 }
 
-static void H18_each_condition_alone_suspends_grants(void **state)
+TEST_THAT(H18_each_condition_alone_suspends_grants)
 {
     struct grants_state one = granting();
     assert_check(&one, 7, NULL);
@@ -60,28 +60,28 @@ static void H18_each_condition_alone_suspends_grants(void **state)
     assert_check(&one, 0, "a gap");
 }
 
-static void DR10_a_ledger_that_closed_after_the_hold_ends_it(void **state)
+TEST_THAT(DR10_a_ledger_that_closed_after_the_hold_ends_it)
 {
     assert_int_equal(after(NOW, NOW + 1, NOW + 1), 0);
 }
 
-static void DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it(void **state)
+TEST_THAT(DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it)
 {
     assert_int_equal(after(NOW, NOW, NOW), NOW);
     assert_int_equal(after(NOW, NOW - 100, NOW + 100), NOW);
 }
 
-static void DR10_the_clock_alone_ends_no_hold(void **state)
+TEST_THAT(DR10_the_clock_alone_ends_no_hold)
 {
     assert_int_equal(after(NOW, NOW - 1000, NOW + 1000), NOW);
 }
 
-static void DR10_a_clock_within_the_slack_does_not_extend_the_hold(void **state)
+TEST_THAT(DR10_a_clock_within_the_slack_does_not_extend_the_hold)
 {
     assert_int_equal(after(NOW, NOW + 1, NOW + 1 - SLACK), 0);
 }
 
-static void DR10_a_clock_slower_than_the_slack_starts_the_hold_again(void **state)
+TEST_THAT(DR10_a_clock_slower_than_the_slack_starts_the_hold_again)
 {
     const int64_t close_time_s = NOW + 1, clock_s = close_time_s - SLACK - 1;
     assert_int_equal(after(NOW, close_time_s, clock_s), close_time_s + LEASE_SECONDS_MAX + 2 * SLACK);
@@ -90,26 +90,11 @@ static void DR10_a_clock_slower_than_the_slack_starts_the_hold_again(void **stat
 }
 
 /* The worst case: the clock of the lost database was fast by the slack, ours is slow by it. */
-static void DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow(void **state)
+TEST_THAT(DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow)
 {
     const int64_t ledgers_s = NOW, theirs_s = ledgers_s + SLACK, ours_s = ledgers_s - SLACK;
     const int64_t longest_s = theirs_s + LEASE_SECONDS_MAX;
     const int64_t until_s =
         after(0, ours_s + SLACK + 1, ours_s) - 1 - SLACK; /* a hold counted from our clock */
     assert_true(until_s >= longest_s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(H18_the_clock_may_be_off_by_30_seconds_and_a_ledger),
-        cmocka_unit_test(H18_each_condition_alone_suspends_grants),
-        cmocka_unit_test(DR10_a_ledger_that_closed_after_the_hold_ends_it),
-        cmocka_unit_test(DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it),
-        cmocka_unit_test(DR10_the_clock_alone_ends_no_hold),
-        cmocka_unit_test(DR10_a_clock_within_the_slack_does_not_extend_the_hold),
-        cmocka_unit_test(DR10_a_clock_slower_than_the_slack_starts_the_hold_again),
-        cmocka_unit_test(DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow),
-    };
-    return cmocka_run_group_tests_name("pool/grants_allowed", tests, NULL, NULL);
 }

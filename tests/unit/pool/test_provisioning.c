@@ -20,7 +20,7 @@ static struct provisioning_fate judge(const struct ledger_transaction *transacti
     return provisioning_judge(&sent, &ledger);
 }
 
-static void a_ledger_with_its_hash_decides_by_its_result(void **state)
+TEST_THAT(a_ledger_with_its_hash_decides_by_its_result)
 {
     struct ledger_transaction found = {.hash = sent.hash};
     struct provisioning_fate fate = judge(&found, 10);
@@ -34,7 +34,7 @@ static void a_ledger_with_its_hash_decides_by_its_result(void **state)
     assert_string_equal(judge(&found, 10).result_code, "txBAD_SEQ");
 }
 
-static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
+TEST_THAT(in_a_fee_bump_the_inner_hash_and_result_decide)
 {
     const struct ledger_transaction found = {
         .hash = {{77}}, .code = -13, .fee_bump = true, .inner_hash = sent.hash, .inner_code = TX_FAILED};
@@ -43,7 +43,7 @@ static void in_a_fee_bump_the_inner_hash_and_result_decide(void **state)
     assert_null(judge(&other, 10).state);
 }
 
-static void a_sequence_number_that_another_transaction_consumed_supersedes_it(void **state)
+TEST_THAT(a_sequence_number_that_another_transaction_consumed_supersedes_it)
 {
     struct ledger_transaction other = {
         .hash = {{8}}, .source = sent.source, .sequence = 49, .consumed = true};
@@ -55,7 +55,7 @@ static void a_sequence_number_that_another_transaction_consumed_supersedes_it(vo
     assert_null(judge(&other, 10).state);
 }
 
-static void it_expires_with_a_ledger_that_closed_after_its_max_time(void **state)
+TEST_THAT(it_expires_with_a_ledger_that_closed_after_its_max_time)
 {
     assert_null(judge(NULL, 999).state);
     assert_null(judge(NULL, 1000).state); /* CAP-88: the next ledger may still have this time */
@@ -72,7 +72,7 @@ static struct provisioning_fate judge_gap(
     return provisioning_judge_after_gap(&sent, &snapshot, &ledger);
 }
 
-static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet(void **state)
+TEST_THAT(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet)
 {
     assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
     assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).state, "failed");
@@ -80,7 +80,7 @@ static void DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_y
     assert_null(judge_gap(201, 0, 50, true, 5000).state);
 }
 
-static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
+TEST_THAT(DR5_after_a_gap_without_a_result_the_accounts_decide)
 {
     assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
     assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");
@@ -94,17 +94,4 @@ static void DR5_after_a_gap_without_a_result_the_accounts_decide(void **state)
     const struct provisioning_snapshot snapshot = {.source = &gone};
     const struct ledger ledger = {.sequence = 200, .close_time_s = 10};
     assert_string_equal(provisioning_judge_after_gap(&sent, &snapshot, &ledger).state, "superseded");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ledger_with_its_hash_decides_by_its_result),
-        cmocka_unit_test(in_a_fee_bump_the_inner_hash_and_result_decide),
-        cmocka_unit_test(a_sequence_number_that_another_transaction_consumed_supersedes_it),
-        cmocka_unit_test(it_expires_with_a_ledger_that_closed_after_its_max_time),
-        cmocka_unit_test(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet),
-        cmocka_unit_test(DR5_after_a_gap_without_a_result_the_accounts_decide),
-    };
-    return cmocka_run_group_tests_name("pool/provisioning", tests, NULL, NULL);
 }

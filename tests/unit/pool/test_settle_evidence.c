@@ -36,7 +36,7 @@ static struct account_evidence of_operation(
     return evidence.accounts[0];
 }
 
-static void each_deed_counts_for_its_account_alone(void **state)
+TEST_THAT(each_deed_counts_for_its_account_alone)
 {
     struct account_evidence seen = of_operation(DEED_CREATED, 0, NULL);
     assert_true(seen.created && !seen.merged && !seen.ended_sponsoring && !seen.acted);
@@ -48,7 +48,7 @@ static void each_deed_counts_for_its_account_alone(void **state)
     assert_true(seen.acted && !seen.created && !seen.merged && !seen.ended_sponsoring);
 }
 
-static void operations_of_the_pending_provisioning_are_fairways_own(void **state)
+TEST_THAT(operations_of_the_pending_provisioning_are_fairways_own)
 {
     const struct hash bumped = {{2}}, outer = {{3}};
     assert_true(of_operation(DEED_CREATED, 0, &pending_hash).created);
@@ -59,13 +59,4 @@ static void operations_of_the_pending_provisioning_are_fairways_own(void **state
     assert_true(of_operation(DEED_ENDED_SPONSORING, 1, &pending_hash).ended_sponsoring);
     assert_false(of_operation(DEED_OTHER, 1, &bumped).acted); /* anybody may pay for it by a fee bump */
     assert_true(of_operation(DEED_OTHER, 1, &outer).acted);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_deed_counts_for_its_account_alone),
-        cmocka_unit_test(operations_of_the_pending_provisioning_are_fairways_own),
-    };
-    return cmocka_run_group_tests_name("pool/settle_evidence", tests, NULL, NULL);
 }

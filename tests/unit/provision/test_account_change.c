@@ -47,7 +47,7 @@ static bool usable(const struct account_probe *probe)
     return !probe->account.removed && probe->account.own_authority && !probe->frozen && probe->opens;
 }
 
-static void only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released(void **state)
+TEST_THAT(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -67,7 +67,7 @@ static void only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_re
     }
 }
 
-static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
+TEST_THAT(only_an_account_that_can_be_merged_becomes_retiring)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -82,7 +82,7 @@ static void only_an_account_that_can_be_merged_becomes_retiring(void **state)
     }
 }
 
-static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes(void **state)
+TEST_THAT(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -102,7 +102,7 @@ static void Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_p
     }
 }
 
-static void each_refusal_names_its_reason(void **state)
+TEST_THAT(each_refusal_names_its_reason)
 {
     static const struct {
         struct account_probe probe;
@@ -119,15 +119,4 @@ static void each_refusal_names_its_reason(void **state)
         assert_int_equal(release.e, ERR_REFUSED);
         assert_non_null(strstr(release.detail.text, cases[i].words));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released),
-        cmocka_unit_test(only_an_account_that_can_be_merged_becomes_retiring),
-        cmocka_unit_test(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes),
-        cmocka_unit_test(each_refusal_names_its_reason),
-    };
-    return cmocka_run_group_tests_name("provision/account_change", tests, NULL, NULL);
 }

@@ -2,13 +2,13 @@
 #include "check.h"
 #include "prepare.h"
 
-static void a_transaction_has_no_more_accounts_than_signatures_allow(void **state)
+TEST_THAT(a_transaction_has_no_more_accounts_than_signatures_allow)
 {
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 18);
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 18);
 }
 
-static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(void **state)
+TEST_THAT(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none)
 {
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5500), 18);
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5499), 17);
@@ -17,7 +17,7 @@ static void a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none(v
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, 399), 2);
 }
 
-static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
+TEST_THAT(the_fee_doubles_with_each_failure_up_to_the_cap)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 10000, .max_fee_stroops = 1000000};
@@ -29,21 +29,10 @@ static void the_fee_doubles_with_each_failure_up_to_the_cap(void **state)
     assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, UINT32_MAX, &settings), 1000000);
 }
 
-static void a_fee_always_fits_its_field(void **state)
+TEST_THAT(a_fee_always_fits_its_field)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 100000000, .max_fee_stroops = 1000000000000};
     assert_true(prepare_fee(PROVISIONING_CREATION, 18, 0, &settings) == UINT32_MAX);
     assert_true(prepare_fee(PROVISIONING_CREATION, 13, 0, &settings) == 4000000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_transaction_has_no_more_accounts_than_signatures_allow),
-        cmocka_unit_test(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none),
-        cmocka_unit_test(the_fee_doubles_with_each_failure_up_to_the_cap),
-        cmocka_unit_test(a_fee_always_fits_its_field),
-    };
-    return cmocka_run_group_tests_name("provision/prepare", tests, NULL, NULL);
 }

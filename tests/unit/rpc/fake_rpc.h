@@ -242,6 +242,6 @@ static inline unsigned fake_requests(struct fake_rpc *fake)
 #define FAKE_RESULT(json) "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":" json "}"
 #define FAKE_ERROR(code, message)                                                                            \
     "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":" #code ",\"message\":\"" message "\"}}"
-#define FAKE_TEST(test) cmocka_unit_test_setup_teardown(test, fake_start, fake_stop)
+#define FAKE_TEST(name) TEST_WITH(name, fake_start, fake_stop)
 
 #endif

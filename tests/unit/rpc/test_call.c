@@ -19,7 +19,7 @@ static enum err ask(struct fake_rpc *fake)
 
 #define NETWORK "{\"passphrase\":\"p\",\"protocolVersion\":28}"
 
-static void a_malformed_json_rpc_response_is_unavailable(void **state)
+FAKE_TEST(a_malformed_json_rpc_response_is_unavailable)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -47,14 +47,14 @@ static void a_malformed_json_rpc_response_is_unavailable(void **state)
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void duplicate_members_are_refused(void **state)
+FAKE_TEST(duplicate_members_are_refused)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_RESULT("{\"passphrase\":\"p\",\"passphrase\":\"q\",\"protocolVersion\":28}"));
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 
-static void deep_nesting_is_refused(void **state)
+FAKE_TEST(deep_nesting_is_refused)
 {
     struct fake_rpc *fake = *state;
     AUTO_FREE char *deep = NEW_ARRAY(50001, char);
@@ -63,7 +63,7 @@ static void deep_nesting_is_refused(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 
-static void limits_are_checked_before_the_response_is_read(void **state)
+FAKE_TEST(limits_are_checked_before_the_response_is_read)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"id\":\"$id\",\"result\":{\"a\":[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]}}");
@@ -72,7 +72,7 @@ static void limits_are_checked_before_the_response_is_read(void **state)
 }
 
 /* The first address is a port that nobody listens on. */
-static void a_call_fails_over_to_the_next_address_and_stays_there(void **state)
+FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
 {
     struct fake_rpc *fake = *state;
     struct sockaddr_in address;
@@ -101,7 +101,7 @@ static void a_call_fails_over_to_the_next_address_and_stays_there(void **state)
     rpc_free(rpc);
 }
 
-static void calls_without_end_do_not_fill_the_log_while_no_address_answers(void **state)
+TEST_THAT(calls_without_end_do_not_fill_the_log_while_no_address_answers)
 {
     enum {
         CALLS = 100,
@@ -136,7 +136,7 @@ static unsigned port_of(const struct fake_rpc *fake)
 }
 
 /* Every call of simulations, signers and commands: without that, one broken RPC is asked for ever. */
-static void a_call_fails_over_from_an_rpc_that_answers_with_errors(void **state)
+FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors)
 {
     struct fake_rpc *first = *state;
     static const struct fake_reply errors[] = {{.body = FAKE_ERROR(-32603, "m")},
@@ -178,7 +178,7 @@ static int64_t calls(unsigned rpc, unsigned result)
 }
 
 /* Each call once, at the address that it was made to, by what came of it. */
-static void calls_are_counted_by_address_and_result(void **state)
+FAKE_TEST(calls_are_counted_by_address_and_result)
 {
     struct fake_rpc *fake = *state;
     struct sockaddr_in address;
@@ -205,7 +205,7 @@ static void calls_are_counted_by_address_and_result(void **state)
     assert_int_equal(calls(2, METRIC_CALL_FAILED), malformed + 1);
 }
 
-static void a_call_that_is_refused_with_http_200_does_not_fail_over(void **state)
+FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
 {
     struct fake_rpc *fake = *state;
     struct rpc_network network;
@@ -217,7 +217,7 @@ static void a_call_that_is_refused_with_http_200_does_not_fail_over(void **state
     rpc_free(rpc);
 }
 
-static void addresses_are_counted_and_compared(void **state)
+TEST_THAT(addresses_are_counted_and_compared)
 {
     assert_int_equal(rpc_address_count(" a , b,, c\t"), 3);
     assert_int_equal(rpc_address_count("1,2,3,4,5,6,7,8,9"), 9);
@@ -228,7 +228,7 @@ static void addresses_are_counted_and_compared(void **state)
         assert_int_equal(rpc_address_repeats(url, i + 1), repeats[i]);
 }
 
-static void plain_http_beyond_this_host_is_recognized(void **state)
+FAKE_TEST(plain_http_beyond_this_host_is_recognized)
 {
     static const char *const plain[] = {"http://rpc.example", "https://a.example,http://b.example/x",
         "http://localhost.example", "http://127.0.0.1.example:80", "http://10.0.0.1:8000",
@@ -242,7 +242,7 @@ static void plain_http_beyond_this_host_is_recognized(void **state)
         assert_false(rpc_is_plain(others[i]));
 }
 
-static void the_origin_of_an_address_has_no_password_and_no_key(void **state)
+TEST_THAT(the_origin_of_an_address_has_no_password_and_no_key)
 {
     static const char *const origins[][2] = {
         {"https://rpc.example", "https://rpc.example"},
@@ -262,7 +262,7 @@ static void the_origin_of_an_address_has_no_password_and_no_key(void **state)
     assert_string_equal(third, "http://three");
 }
 
-static void a_response_must_have_the_id_of_the_request(void **state)
+FAKE_TEST(a_response_must_have_the_id_of_the_request)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -282,7 +282,7 @@ static void a_response_must_have_the_id_of_the_request(void **state)
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void ids_differ_from_call_to_call(void **state)
+FAKE_TEST(ids_differ_from_call_to_call)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"id\":1,\"result\":" NETWORK "}");
@@ -290,7 +290,7 @@ static void ids_differ_from_call_to_call(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* a response with the id of the first request */
 }
 
-static void a_request_error_is_refused_and_a_server_error_is_unavailable(void **state)
+FAKE_TEST(a_request_error_is_refused_and_a_server_error_is_unavailable)
 {
     struct fake_rpc *fake = *state;
     static const char *const refused[] = {FAKE_ERROR(-32600, "m"), FAKE_ERROR(-32601, "m"),
@@ -311,7 +311,7 @@ static void a_request_error_is_refused_and_a_server_error_is_unavailable(void **
     assert_string_equal(detail.text, "getNetwork: error -32602 bad ' 'limit'");
 }
 
-static void an_error_may_have_no_id(void **state)
+FAKE_TEST(an_error_may_have_no_id)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"parse\"}}");
@@ -322,7 +322,7 @@ static void an_error_may_have_no_id(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE); /* it is to another request */
 }
 
-static void http_errors_are_unavailable_whatever_the_body(void **state)
+FAKE_TEST(http_errors_are_unavailable_whatever_the_body)
 {
     struct fake_rpc *fake = *state;
     static const int statuses[] = {201, 204, 301, 400, 401, 403, 404, 415, 429, 500, 502, 503, 504};
@@ -336,7 +336,7 @@ static void http_errors_are_unavailable_whatever_the_body(void **state)
     }
 }
 
-static void a_json_rpc_error_with_a_4xx_status_is_read(void **state)
+FAKE_TEST(a_json_rpc_error_with_a_4xx_status_is_read)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.status = 400, .body = FAKE_ERROR(-32602, "limit")});
@@ -344,29 +344,4 @@ static void a_json_rpc_error_with_a_4xx_status_is_read(void **state)
     /* but not when the status says "too many" */
     fake_set_reply(fake, 0, (struct fake_reply){.status = 429, .body = FAKE_ERROR(-32602, "limit")});
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(a_malformed_json_rpc_response_is_unavailable),
-        FAKE_TEST(duplicate_members_are_refused),
-        FAKE_TEST(deep_nesting_is_refused),
-        FAKE_TEST(limits_are_checked_before_the_response_is_read),
-        FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there),
-        cmocka_unit_test(calls_without_end_do_not_fill_the_log_while_no_address_answers),
-        FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors),
-        FAKE_TEST(calls_are_counted_by_address_and_result),
-        FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over),
-        cmocka_unit_test(addresses_are_counted_and_compared),
-        FAKE_TEST(plain_http_beyond_this_host_is_recognized),
-        FAKE_TEST(a_response_must_have_the_id_of_the_request),
-        FAKE_TEST(ids_differ_from_call_to_call),
-        FAKE_TEST(a_request_error_is_refused_and_a_server_error_is_unavailable),
-        FAKE_TEST(an_error_may_have_no_id),
-        FAKE_TEST(http_errors_are_unavailable_whatever_the_body),
-        FAKE_TEST(a_json_rpc_error_with_a_4xx_status_is_read),
-        cmocka_unit_test(the_origin_of_an_address_has_no_password_and_no_key),
-    };
-    return cmocka_run_group_tests_name("rpc/call", tests, NULL, NULL);
 }

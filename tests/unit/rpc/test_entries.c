@@ -62,7 +62,7 @@ static enum err ask(struct fake_rpc *fake, const char *entries, const struct pub
     return e;
 }
 
-static void entries_are_matched_by_key_whatever_their_order(void **state)
+FAKE_TEST(entries_are_matched_by_key_whatever_their_order)
 {
     struct fake_rpc *fake = *state;
     const struct public_key keys[] = {key_of(1), key_of(2), key_of(3)};
@@ -84,7 +84,7 @@ static void entries_are_matched_by_key_whatever_their_order(void **state)
     assert_true(fake_heard(fake, second));
 }
 
-static void missing_accounts_are_not_an_error(void **state)
+FAKE_TEST(missing_accounts_are_not_an_error)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -97,7 +97,7 @@ static void missing_accounts_are_not_an_error(void **state)
     assert_int_equal(ledger, 2552990);
 }
 
-static void an_entry_of_another_account_is_refused(void **state)
+FAKE_TEST(an_entry_of_another_account_is_refused)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
@@ -123,7 +123,7 @@ static void an_entry_of_another_account_is_refused(void **state)
 }
 
 /* A newer fairway is needed, not another RPC. */
-static void an_entry_of_a_newer_protocol_is_reported_as_such(void **state)
+FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -135,7 +135,7 @@ static void an_entry_of_a_newer_protocol_is_reported_as_such(void **state)
     assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_XDR_UNKNOWN_ARM);
 }
 
-static void missing_members_are_unavailable(void **state)
+FAKE_TEST(missing_members_are_unavailable)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -150,7 +150,7 @@ static void missing_members_are_unavailable(void **state)
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void at_most_200_accounts_are_requested_at_once(void **state)
+FAKE_TEST(at_most_200_accounts_are_requested_at_once)
 {
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
@@ -169,7 +169,7 @@ static void at_most_200_accounts_are_requested_at_once(void **state)
 #define NO_SNAPSHOT                                                                                          \
     FAKE_ERROR(-32603, "could not query captive core: http request failed with non-200 status code (404)")
 
-static void an_internal_error_is_retried_until_the_snapshot_is_published(void **state)
+FAKE_TEST(an_internal_error_is_retried_until_the_snapshot_is_published)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -186,7 +186,7 @@ static void an_internal_error_is_retried_until_the_snapshot_is_published(void **
     assert_int_equal(fake_requests(fake), 8);
 }
 
-static void a_lasting_internal_error_is_returned_after_two_seconds(void **state)
+FAKE_TEST(a_lasting_internal_error_is_returned_after_two_seconds)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -203,7 +203,7 @@ static void a_lasting_internal_error_is_returned_after_two_seconds(void **state)
 }
 
 /* Errors that a healthy server does not return: the caller decides when to retry. */
-static void other_errors_are_returned_at_once(void **state)
+FAKE_TEST(other_errors_are_returned_at_once)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -234,7 +234,7 @@ static void *close_after_two_requests(void *context)
     return NULL;
 }
 
-static void cancel_ends_the_retries(void **state)
+FAKE_TEST(cancel_ends_the_retries)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
@@ -284,7 +284,7 @@ static enum err ask_frozen(
     return e;
 }
 
-static void frozen_accounts_are_read_from_the_setting(void **state)
+FAKE_TEST(frozen_accounts_are_read_from_the_setting)
 {
     struct fake_rpc *fake = *state;
     struct frozen_accounts frozen;
@@ -297,7 +297,7 @@ static void frozen_accounts_are_read_from_the_setting(void **state)
     assert_true(fake_heard(fake, "\"keys\":[\"AAAACAAAABE=\"]")); /* CONFIG_SETTING 17 */
 }
 
-static void a_network_without_the_setting_has_no_frozen_accounts(void **state)
+FAKE_TEST(a_network_without_the_setting_has_no_frozen_accounts)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -312,30 +312,10 @@ static void a_network_without_the_setting_has_no_frozen_accounts(void **state)
     }
 }
 
-static void a_wrong_entry_instead_of_the_list_is_refused(void **state)
+FAKE_TEST(a_wrong_entry_instead_of_the_list_is_refused)
 {
     struct fake_rpc *fake = *state;
     struct frozen_accounts frozen;
     assert_int_equal(ask_frozen(fake, false, "", &frozen), ERR_RPC_REFUSED);
     assert_int_equal(ask_frozen(fake, true, "AAAAAAAA", &frozen), ERR_RPC_REFUSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(entries_are_matched_by_key_whatever_their_order),
-        FAKE_TEST(missing_accounts_are_not_an_error),
-        FAKE_TEST(an_entry_of_another_account_is_refused),
-        FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such),
-        FAKE_TEST(missing_members_are_unavailable),
-        FAKE_TEST(at_most_200_accounts_are_requested_at_once),
-        FAKE_TEST(an_internal_error_is_retried_until_the_snapshot_is_published),
-        FAKE_TEST(a_lasting_internal_error_is_returned_after_two_seconds),
-        FAKE_TEST(other_errors_are_returned_at_once),
-        FAKE_TEST(cancel_ends_the_retries),
-        FAKE_TEST(frozen_accounts_are_read_from_the_setting),
-        FAKE_TEST(a_network_without_the_setting_has_no_frozen_accounts),
-        FAKE_TEST(a_wrong_entry_instead_of_the_list_is_refused),
-    };
-    return cmocka_run_group_tests_name("rpc/entries", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static char *answer(struct bytes key, const uint32_t words[], size_t count)
 }
 
 /* An RPC may invent it. A ledger that has it stops ingestion. */
-static void an_entry_of_a_newer_protocol_only_fails_the_read(void **state)
+FAKE_TEST(an_entry_of_a_newer_protocol_only_fails_the_read)
 {
     struct fake_rpc *fake = *state;
     const struct feed feed = feed_of_rpc(fake->rpc);
@@ -50,12 +50,4 @@ static void an_entry_of_a_newer_protocol_only_fails_the_read(void **state)
     assert_non_null(strstr(detail.text, "frozen keys"));
     fake_says(fake, NULL);
     buf_free(&key);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(an_entry_of_a_newer_protocol_only_fails_the_read),
-    };
-    return cmocka_run_group_tests_name("rpc/feed", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static enum err ask(struct fake_rpc *fake, uint32_t start, uint32_t limit)
     return rpc_ledgers(fake->rpc, start, limit, &ledgers, &detail);
 }
 
-static void ledgers_come_with_sequence_hash_and_meta(void **state)
+FAKE_TEST(ledgers_come_with_sequence_hash_and_meta)
 {
     struct fake_rpc *fake = *state;
     fake_says(
@@ -41,7 +41,7 @@ static void ledgers_come_with_sequence_hash_and_meta(void **state)
 
 #define RANGE "must be between the oldest ledger: 29312 and the latest ledger: 36379 for this rpc instance"
 
-static void a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap(void **state)
+FAKE_TEST(a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -61,7 +61,7 @@ static void a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap(void *
     }
 }
 
-static void a_refusal_of_a_start_within_the_range_may_be_retried(void **state)
+FAKE_TEST(a_refusal_of_a_start_within_the_range_may_be_retried)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_ERROR(-32600, "start ledger (29312) " RANGE));
@@ -69,7 +69,7 @@ static void a_refusal_of_a_start_within_the_range_may_be_retried(void **state)
     assert_int_equal(ask(fake, 36379, 1), ERR_LEDGER_AHEAD);
 }
 
-static void getHealth_gives_the_range_when_the_message_does_not(void **state)
+FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not)
 {
     struct fake_rpc *fake = *state;
     static const char *const refusals[] = {
@@ -94,7 +94,7 @@ static void getHealth_gives_the_range_when_the_message_does_not(void **state)
     }
 }
 
-static void other_refusals_are_not_mapped(void **state)
+FAKE_TEST(other_refusals_are_not_mapped)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_ERROR(-32601, "method not found"));
@@ -103,7 +103,7 @@ static void other_refusals_are_not_mapped(void **state)
     assert_int_equal(ask(fake, 36380, 1), ERR_RPC_UNAVAILABLE);
 }
 
-static void an_empty_list_above_the_tip_is_ahead(void **state)
+FAKE_TEST(an_empty_list_above_the_tip_is_ahead)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, FAKE_RESULT("{\"ledgers\":[],\"latestLedger\":9,\"oldestLedger\":1}"));
@@ -112,7 +112,7 @@ static void an_empty_list_above_the_tip_is_ahead(void **state)
     assert_int_equal(ask(fake, 9, 1), ERR_RPC_UNAVAILABLE);
 }
 
-static void malformed_ledgers_are_unavailable(void **state)
+FAKE_TEST(malformed_ledgers_are_unavailable)
 {
     struct fake_rpc *fake = *state;
 #define ONE(item) FAKE_RESULT("{\"ledgers\":" item ",\"latestLedger\":9,\"oldestLedger\":1}")
@@ -152,16 +152,4 @@ static int clean_up(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(ledgers_come_with_sequence_hash_and_meta),
-        FAKE_TEST(a_start_above_the_tip_is_ahead_and_one_below_the_oldest_a_gap),
-        FAKE_TEST(a_refusal_of_a_start_within_the_range_may_be_retried),
-        FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not),
-        FAKE_TEST(other_refusals_are_not_mapped),
-        FAKE_TEST(an_empty_list_above_the_tip_is_ahead),
-        FAKE_TEST(malformed_ledgers_are_unavailable),
-    };
-    return cmocka_run_group_tests_name("rpc/ledgers", tests, NULL, clean_up);
-}
+GROUP_FIXTURE(NULL, clean_up)

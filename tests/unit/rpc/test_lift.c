@@ -21,7 +21,7 @@ static void check_rest(const char *text, const char *rest, size_t count)
     assert_true(bytes_equal(buf_bytes(&lifted.rest), (struct bytes){(const uint8_t *)rest, strlen(rest)}));
 }
 
-static void values_of_the_member_are_decoded_in_place(void **state)
+TEST_THAT(values_of_the_member_are_decoded_in_place)
 {
     check_rest("{\"a\":[{\"meta\":\"Zm9vYmFy\",\"b\":1},{\"meta\" :\n\"Zg==\"},{\"meta\":\"\"}]}",
         "{\"a\":[{\"meta\":\"0\",\"b\":1},{\"meta\" :\n\"1\"},{\"meta\":\"2\"}]}", 3);
@@ -33,7 +33,7 @@ static void values_of_the_member_are_decoded_in_place(void **state)
                     lifted.items[i].data + lifted.items[i].len <= lifted.text.data + lifted.text.len);
 }
 
-static void what_is_no_base64_becomes_null(void **state)
+TEST_THAT(what_is_no_base64_becomes_null)
 {
     check_rest("{\"meta\":\"Zg=\"}", "{\"meta\":null}", 0);
     check_rest("{\"meta\":\"Zh==\"}", "{\"meta\":null}", 0);
@@ -42,7 +42,7 @@ static void what_is_no_base64_becomes_null(void **state)
     check_rest("{\"meta\":\"AA\\\"\",\"c\":2}", "{\"meta\":null,\"c\":2}", 0);
 }
 
-static void other_strings_stay(void **state)
+TEST_THAT(other_strings_stay)
 {
     static const char *const texts[] = {
         "{\"a\":\"Zg==\"}",
@@ -64,7 +64,7 @@ static void other_strings_stay(void **state)
         check_rest(texts[i], texts[i], 0);
 }
 
-static void no_more_than_the_limits_are_kept(void **state)
+TEST_THAT(no_more_than_the_limits_are_kept)
 {
     struct buf text = {0};
     for (size_t i = 0; i <= LIFT_MAX; i++)
@@ -88,13 +88,4 @@ static int clean_up(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_the_member_are_decoded_in_place),
-        cmocka_unit_test(what_is_no_base64_becomes_null),
-        cmocka_unit_test(other_strings_stay),
-        cmocka_unit_test(no_more_than_the_limits_are_kept),
-    };
-    return cmocka_run_group_tests_name("rpc/lift", tests, NULL, clean_up);
-}
+GROUP_FIXTURE(NULL, clean_up)

@@ -6,7 +6,7 @@
 #include "call.h"
 
 /* What a client of getHealth once made 1.2 GB of. */
-static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
+TEST_THAT(no_method_accepts_24_megabytes_of_empty_arrays)
 {
     static const char *const methods[] = {"getHealth", "getNetwork", "getLedgers", "getLedgerEntries",
         "getTransaction", "sendTransaction", "simulateTransaction"};
@@ -22,12 +22,4 @@ static void no_method_accepts_24_megabytes_of_empty_arrays(void **state)
             json_is_within((struct bytes){(const uint8_t *)body, len}, limits->depth, limits->values, NULL));
     }
     mem_free_at(&body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_method_accepts_24_megabytes_of_empty_arrays),
-    };
-    return cmocka_run_group_tests_name("rpc/limits", tests, NULL, NULL);
 }

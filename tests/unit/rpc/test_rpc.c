@@ -3,7 +3,7 @@
 
 static struct detail detail;
 
-static void health_is_read_with_numbers_in_either_form(void **state)
+FAKE_TEST(health_is_read_with_numbers_in_either_form)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -22,7 +22,7 @@ static void health_is_read_with_numbers_in_either_form(void **state)
     }
 }
 
-static void an_unhealthy_server_is_not_an_error_and_gives_its_reason(void **state)
+FAKE_TEST(an_unhealthy_server_is_not_an_error_and_gives_its_reason)
 {
     struct fake_rpc *fake = *state;
     struct rpc_health health;
@@ -38,7 +38,7 @@ static void an_unhealthy_server_is_not_an_error_and_gives_its_reason(void **stat
     assert_int_equal(health.latest_ledger, 7);
 }
 
-static void an_unreachable_server_is_an_error(void **state)
+FAKE_TEST(an_unreachable_server_is_an_error)
 {
     struct fake_rpc *fake = *state;
     struct rpc_health health;
@@ -48,7 +48,7 @@ static void an_unreachable_server_is_an_error(void **state)
     assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
 }
 
-static void ledger_numbers_out_of_range_are_refused(void **state)
+FAKE_TEST(ledger_numbers_out_of_range_are_refused)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -69,7 +69,7 @@ static void ledger_numbers_out_of_range_are_refused(void **state)
     }
 }
 
-static void the_network_passphrase_is_read(void **state)
+FAKE_TEST(the_network_passphrase_is_read)
 {
     struct fake_rpc *fake = *state;
     struct rpc_network network;
@@ -88,7 +88,7 @@ static void the_network_passphrase_is_read(void **state)
     assert_non_null(strstr(detail.text, "passphrase"));
 }
 
-static void the_protocol_of_the_node_is_the_first_number_of_its_version(void **state)
+FAKE_TEST(the_protocol_of_the_node_is_the_first_number_of_its_version)
 {
     static const struct {
         const char *version;
@@ -105,17 +105,4 @@ static void the_protocol_of_the_node_is_the_first_number_of_its_version(void **s
     }
     fake_says(fake, FAKE_RESULT("{\"protocolVersion\":28}"));
     assert_int_equal(rpc_node_protocol(fake->rpc), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(health_is_read_with_numbers_in_either_form),
-        FAKE_TEST(an_unhealthy_server_is_not_an_error_and_gives_its_reason),
-        FAKE_TEST(an_unreachable_server_is_an_error),
-        FAKE_TEST(ledger_numbers_out_of_range_are_refused),
-        FAKE_TEST(the_network_passphrase_is_read),
-        FAKE_TEST(the_protocol_of_the_node_is_the_first_number_of_its_version),
-    };
-    return cmocka_run_group_tests_name("rpc/rpc", tests, NULL, NULL);
 }

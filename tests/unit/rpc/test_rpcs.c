@@ -185,7 +185,7 @@ static void make_older(int ms)
 
 static enum err (*const reads[])(void) = {read_account, read_frozen};
 
-static void what_two_say_of_accounts_counts_as_of_the_earlier_ledger(void **state)
+TEST_WITH(what_two_say_of_accounts_counts_as_of_the_earlier_ledger, set_up, tear_down)
 {
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         restart(3);
@@ -205,7 +205,7 @@ static void what_two_say_of_accounts_counts_as_of_the_earlier_ledger(void **stat
     }
 }
 
-static void any_difference_of_accounts_counts(void **state)
+TEST_WITH(any_difference_of_accounts_counts, set_up, tear_down)
 {
     static const struct account_entry lies[] = {{.removed = true}, {.sequence = 6, .balance_stroops = 1},
         {.sequence = 5, .own_authority = true, .balance_stroops = 1}, {.sequence = 5, .balance_stroops = 2},
@@ -219,7 +219,7 @@ static void any_difference_of_accounts_counts(void **state)
     }
 }
 
-static void a_read_that_one_alone_answers_is_waited_out(void **state)
+TEST_WITH(a_read_that_one_alone_answers_is_waited_out, set_up, tear_down)
 {
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         restart(2);
@@ -236,7 +236,7 @@ static void a_read_that_one_alone_answers_is_waited_out(void **state)
 }
 
 /* An answer to an earlier question is none to a later one. */
-static void one_that_hangs_is_waited_for_once(void **state)
+TEST_WITH(one_that_hangs_is_waited_for_once, set_up, tear_down)
 {
     for (size_t i = 0; i < ARRAY_LEN(fakes); i++) {
         restart(3);
@@ -260,7 +260,7 @@ static void one_that_hangs_is_waited_for_once(void **state)
     assert_int_equal(read_account(), ERR_OK);
 }
 
-static void an_error_of_all_is_returned_with_its_rpc(void **state)
+TEST_WITH(an_error_of_all_is_returned_with_its_rpc, set_up, tear_down)
 {
     for (size_t i = 0; i < ARRAY_LEN(fakes); i++)
         fakes[i].e = ERR_RPC_REFUSED;
@@ -270,7 +270,7 @@ static void an_error_of_all_is_returned_with_its_rpc(void **state)
     assert_int_equal(read_account(), ERR_CANCELLED);
 }
 
-static void what_one_alone_said_long_ago_is_waited_for_again(void **state)
+TEST_WITH(what_one_alone_said_long_ago_is_waited_for_again, set_up, tear_down)
 {
     restart(2);
     fakes[1].e = ERR_RPC_UNAVAILABLE;
@@ -281,7 +281,7 @@ static void what_one_alone_said_long_ago_is_waited_for_again(void **state)
 }
 
 /* What a client acts on: with a wrong result it would pay twice, or not at all. */
-static void how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same(void **state)
+TEST_WITH(how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same, set_up, tear_down)
 {
     static const struct rpc_transaction others[] = {{.status = RPC_TRANSACTION_NOT_FOUND},
         {.status = RPC_TRANSACTION_FAILED, .code = -1, .ledger = 9},
@@ -301,7 +301,7 @@ static void how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same(void 
     }
 }
 
-static void the_network_is_that_of_the_first_answer(void **state)
+TEST_WITH(the_network_is_that_of_the_first_answer, set_up, tear_down)
 {
     struct rpc_network out;
     const struct feed feed = rpcs_feed(rpcs);
@@ -314,27 +314,10 @@ static void the_network_is_that_of_the_first_answer(void **state)
     assert_true(clock_ms() - begun_ms < rpcs->ledger_ms);
 }
 
-static void an_rpc_that_is_alone_needs_no_other_and_no_thread(void **state)
+TEST_WITH(an_rpc_that_is_alone_needs_no_other_and_no_thread, set_up, tear_down)
 {
     restart(1);
     assert_int_equal(read_account(), ERR_OK);
     assert_int_equal(transaction_status(), RPC_TRANSACTION_SUCCESS);
     assert_int_equal(rpcs->reads, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(one_that_hangs_is_waited_for_once),
-        TEST(an_error_of_all_is_returned_with_its_rpc),
-        TEST(what_one_alone_said_long_ago_is_waited_for_again),
-        TEST(what_two_say_of_accounts_counts_as_of_the_earlier_ledger),
-        TEST(any_difference_of_accounts_counts),
-        TEST(a_read_that_one_alone_answers_is_waited_out),
-        TEST(how_a_transaction_ended_counts_only_when_two_rpcs_say_the_same),
-        TEST(the_network_is_that_of_the_first_answer),
-        TEST(an_rpc_that_is_alone_needs_no_other_and_no_thread),
-    };
-    return cmocka_run_group_tests_name("rpc/rpcs", tests, NULL, NULL);
 }

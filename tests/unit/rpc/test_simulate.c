@@ -15,7 +15,7 @@ static enum err simulate(struct fake_rpc *fake, const char *body, struct rpc_sim
     return rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, true, out, &detail);
 }
 
-static void the_fee_of_a_simulation_is_read(void **state)
+FAKE_TEST(the_fee_of_a_simulation_is_read)
 {
     struct fake_rpc *fake = *state;
     AUTO_SIMULATION simulation = {0};
@@ -40,7 +40,7 @@ static void the_fee_of_a_simulation_is_read(void **state)
     assert_false(fake_heard(fake, "authMode"));
 }
 
-static void a_transaction_that_fails_is_no_error_of_the_call(void **state)
+FAKE_TEST(a_transaction_that_fails_is_no_error_of_the_call)
 {
     struct fake_rpc *fake = *state;
     AUTO_SIMULATION simulation = {0};
@@ -57,7 +57,7 @@ static void a_transaction_that_fails_is_no_error_of_the_call(void **state)
                                            "\"events\":[]}");
 }
 
-static void events_that_are_no_text(void **state)
+FAKE_TEST(events_that_are_no_text)
 {
     struct fake_rpc *fake = *state;
     AUTO_SIMULATION simulation = {0};
@@ -66,7 +66,7 @@ static void events_that_are_no_text(void **state)
 }
 
 /* Whatever is in it: a quotation mark takes two bytes, a newline six. */
-static void a_report_has_at_most_4_kib(void **state)
+FAKE_TEST(a_report_has_at_most_4_kib)
 {
     struct fake_rpc *fake = *state;
     static const char *const units[] = {"\\n", "\\\"", "\\u0001", "x", "\xc3\xa4"};
@@ -87,7 +87,7 @@ static void a_report_has_at_most_4_kib(void **state)
         }
 }
 
-static void what_is_no_result_is_an_error(void **state)
+FAKE_TEST(what_is_no_result_is_an_error)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -112,16 +112,4 @@ static void what_is_no_result_is_an_error(void **state)
         assert_int_equal(simulate(fake, cases[i].body, &simulation), cases[i].expected);
         assert_false(simulation.succeeds);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(the_fee_of_a_simulation_is_read),
-        FAKE_TEST(a_transaction_that_fails_is_no_error_of_the_call),
-        FAKE_TEST(a_report_has_at_most_4_kib),
-        FAKE_TEST(what_is_no_result_is_an_error),
-        FAKE_TEST(events_that_are_no_text),
-    };
-    return cmocka_run_group_tests_name("rpc/simulate", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static enum err send_one(struct fake_rpc *fake, struct rpc_sent *sent)
     return rpc_send(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, sent, &detail);
 }
 
-static void each_status_of_sendTransaction_is_read(void **state)
+FAKE_TEST(each_status_of_sendTransaction_is_read)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -61,7 +61,7 @@ static enum err send_refused(struct fake_rpc *fake, const char *error_result, st
     return send_one(fake, sent);
 }
 
-static void an_ERROR_status_has_the_innermost_result_code(void **state)
+FAKE_TEST(an_ERROR_status_has_the_innermost_result_code)
 {
     struct fake_rpc *fake = *state;
     static const struct {
@@ -81,7 +81,7 @@ static void an_ERROR_status_has_the_innermost_result_code(void **state)
     assert_int_equal(sent.code, -5);
 }
 
-static void an_ERROR_status_with_a_malformed_result_is_unavailable(void **state)
+FAKE_TEST(an_ERROR_status_with_a_malformed_result_is_unavailable)
 {
     struct fake_rpc *fake = *state;
     static const char *const results[] = {
@@ -96,7 +96,7 @@ static void an_ERROR_status_with_a_malformed_result_is_unavailable(void **state)
     assert_int_equal(send_one(fake, &sent), ERR_RPC_UNAVAILABLE);
 }
 
-static void an_unknown_status_of_sendTransaction_is_unavailable(void **state)
+FAKE_TEST(an_unknown_status_of_sendTransaction_is_unavailable)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {FAKE_RESULT("{\"status\":\"pending\"}"),
@@ -117,7 +117,7 @@ static void an_unknown_status_of_sendTransaction_is_unavailable(void **state)
 #define RESULT_BUMPED_FAILED                                                                                 \
     "AAAAAAAAAMj////zAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAP////8AAAAAAAAAAAAAAAA="
 
-static void a_transaction_is_found_or_not(void **state)
+FAKE_TEST(a_transaction_is_found_or_not)
 {
     struct fake_rpc *fake = *state;
     struct rpc_transaction found;
@@ -154,7 +154,7 @@ static void a_transaction_is_found_or_not(void **state)
 #define HOLED(members) FAKE_RESULT("{\"oldestLedger\":7," members "}")
 #define XDR(base64) "\"resultXdr\":\"" base64 "\""
 
-static void a_getTransaction_response_with_missing_members_is_unavailable(void **state)
+FAKE_TEST(a_getTransaction_response_with_missing_members_is_unavailable)
 {
     struct fake_rpc *fake = *state;
     static const char *const bodies[] = {
@@ -174,17 +174,4 @@ static void a_getTransaction_response_with_missing_members_is_unavailable(void *
         fake_says(fake, bodies[i]);
         assert_int_equal(rpc_transaction(fake->rpc, &hash, &found, &detail), ERR_RPC_UNAVAILABLE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(each_status_of_sendTransaction_is_read),
-        FAKE_TEST(an_ERROR_status_has_the_innermost_result_code),
-        FAKE_TEST(an_ERROR_status_with_a_malformed_result_is_unavailable),
-        FAKE_TEST(an_unknown_status_of_sendTransaction_is_unavailable),
-        FAKE_TEST(a_transaction_is_found_or_not),
-        FAKE_TEST(a_getTransaction_response_with_missing_members_is_unavailable),
-    };
-    return cmocka_run_group_tests_name("rpc/transactions", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static enum err ask(struct fake_rpc *fake)
     return rpc_health(fake->rpc, &health, &detail);
 }
 
-static void a_request_is_a_json_post_with_our_name(void **state)
+FAKE_TEST(a_request_is_a_json_post_with_our_name)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
@@ -33,7 +33,7 @@ static void a_request_is_a_json_post_with_our_name(void **state)
     assert_true(fake_heard(fake, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}"));
 }
 
-static void one_connection_serves_many_calls(void **state)
+FAKE_TEST(one_connection_serves_many_calls)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
@@ -45,7 +45,7 @@ static void one_connection_serves_many_calls(void **state)
     pthread_mutex_unlock(&fake->lock);
 }
 
-static void a_closed_connection_is_unavailable_and_the_next_call_reconnects(void **state)
+FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
@@ -54,7 +54,7 @@ static void a_closed_connection_is_unavailable_and_the_next_call_reconnects(void
     assert_int_equal(ask(fake), ERR_OK);
 }
 
-static void a_refused_connection_is_unavailable(void **state)
+FAKE_TEST(a_refused_connection_is_unavailable)
 {
     struct rpc_health health;
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/", .cancel_fd = -1});
@@ -63,7 +63,7 @@ static void a_refused_connection_is_unavailable(void **state)
     rpc_free(rpc);
 }
 
-static void a_slow_server_is_unavailable_after_the_timeout(void **state)
+FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
 {
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
@@ -81,7 +81,7 @@ static void a_slow_server_is_unavailable_after_the_timeout(void **state)
     rpc_free(rpc);
 }
 
-static void a_body_over_the_limit_ends_the_transfer(void **state)
+FAKE_TEST(a_body_over_the_limit_ends_the_transfer)
 {
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_ENDLESS, FAKE_BOASTS};
@@ -92,7 +92,7 @@ static void a_body_over_the_limit_ends_the_transfer(void **state)
     }
 }
 
-static void a_body_of_just_the_limit_is_read(void **state)
+FAKE_TEST(a_body_of_just_the_limit_is_read)
 {
     struct fake_rpc *fake = *state;
     static const char start[] = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}");
@@ -104,7 +104,7 @@ static void a_body_of_just_the_limit_is_read(void **state)
     assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
 }
 
-static void redirects_are_not_followed(void **state)
+FAKE_TEST(redirects_are_not_followed)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.status = 307, .header = "Location: /elsewhere\r\n"});
@@ -113,7 +113,7 @@ static void redirects_are_not_followed(void **state)
     assert_int_equal(fake_requests(fake), 1);
 }
 
-static void proxies_of_the_environment_are_ignored(void **state)
+FAKE_TEST(proxies_of_the_environment_are_ignored)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
@@ -127,7 +127,7 @@ static void proxies_of_the_environment_are_ignored(void **state)
     unsetenv("all_proxy");
 }
 
-static void only_http_and_https_urls_are_used(void **state)
+FAKE_TEST(only_http_and_https_urls_are_used)
 {
     static const char *const urls[] = {
         "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
@@ -139,7 +139,7 @@ static void only_http_and_https_urls_are_used(void **state)
     }
 }
 
-static void no_detail_contains_the_url(void **state)
+FAKE_TEST(no_detail_contains_the_url)
 {
     static const char *const urls[] = {"http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret",
         "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
@@ -172,7 +172,7 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 }
 
 /* Otherwise ingestion, requests and the end of the process wait for the resolver. */
-static void DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout(void **state)
+FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout)
 {
     const int cancel_fd = eventfd(0, 0);
     int64_t begun_ms = clock_ms();
@@ -200,7 +200,7 @@ static void *close_later(void *context)
     return NULL;
 }
 
-static void cancel_ends_a_call_at_once(void **state)
+FAKE_TEST(cancel_ends_a_call_at_once)
 {
     struct fake_rpc *fake = *state;
     int wake[2];
@@ -220,24 +220,4 @@ static void cancel_ends_a_call_at_once(void **state)
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
     rpc_free(rpc);
     close(wake[0]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FAKE_TEST(a_request_is_a_json_post_with_our_name),
-        FAKE_TEST(one_connection_serves_many_calls),
-        FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects),
-        FAKE_TEST(a_refused_connection_is_unavailable),
-        FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout),
-        FAKE_TEST(a_body_over_the_limit_ends_the_transfer),
-        FAKE_TEST(a_body_of_just_the_limit_is_read),
-        FAKE_TEST(redirects_are_not_followed),
-        FAKE_TEST(proxies_of_the_environment_are_ignored),
-        FAKE_TEST(only_http_and_https_urls_are_used),
-        FAKE_TEST(no_detail_contains_the_url),
-        FAKE_TEST(cancel_ends_a_call_at_once),
-        FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout),
-    };
-    return cmocka_run_group_tests_name("rpc/transport", tests, NULL, NULL);
 }

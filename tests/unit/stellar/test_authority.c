@@ -48,7 +48,7 @@ static void assert_authority(const struct leased *leased, enum authority expecte
     assert_int_equal(authority_of(&leased->envelope, &leased->hash), expected);
 }
 
-static void somebody_besides_the_channel_account_must_have_signed(void **state)
+TEST_THAT(somebody_besides_the_channel_account_must_have_signed)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
@@ -65,7 +65,7 @@ static void somebody_besides_the_channel_account_must_have_signed(void **state)
     assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
 }
 
-static void the_source_of_any_operation_may_have_signed(void **state)
+TEST_THAT(the_source_of_any_operation_may_have_signed)
 {
     for (enum sample_source form = PLAIN; form <= MUXED; form++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -80,7 +80,7 @@ static void the_source_of_any_operation_may_have_signed(void **state)
 }
 
 /* The user's consent is in the authorization entries: nobody has to sign the transaction. */
-static void a_call_without_a_source_needs_the_channel_account_alone(void **state)
+TEST_THAT(a_call_without_a_source_needs_the_channel_account_alone)
 {
     AUTO_SAMPLE sample = SAMPLE, with_source = SAMPLE, extra = SAMPLE;
     AUTO_BUF auth = {0}, signers = {0};
@@ -109,7 +109,7 @@ static void a_call_without_a_source_needs_the_channel_account_alone(void **state
 }
 
 /* The hint is right, and the key is, but another hash was signed. */
-static void a_signature_for_another_network_proves_nothing(void **state)
+TEST_THAT(a_signature_for_another_network_proves_nothing)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
@@ -121,7 +121,7 @@ static void a_signature_for_another_network_proves_nothing(void **state)
     assert_authority(&leased, AUTHORITY_UNKNOWN);
 }
 
-static void no_other_bytes_prove_anything(void **state)
+TEST_THAT(no_other_bytes_prove_anything)
 {
     static const uint8_t zeros[64];
     AUTO_SAMPLE sample = SAMPLE;
@@ -180,7 +180,7 @@ static struct public_key satisfy(struct leased *leased, uint32_t kind)
     return key;
 }
 
-static void an_extra_signer_of_every_kind_may_have_signed(void **state)
+TEST_THAT(an_extra_signer_of_every_kind_may_have_signed)
 {
     static const uint32_t kinds[] = {0, 2, 3}; /* no transaction has its own hash (1) */
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -222,7 +222,7 @@ static bool proved_by(const struct leased *leased, struct bytes account_entry)
     return authority_proved_by(&leased->envelope, &leased->hash, account_entry, &verifications);
 }
 
-static void a_signer_of_an_operations_source_may_have_signed(void **state)
+TEST_THAT(a_signer_of_an_operations_source_may_have_signed)
 {
     for (uint32_t kind = 0; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -244,7 +244,7 @@ static void a_signer_of_an_operations_source_may_have_signed(void **state)
 }
 
 /* An account of which the channel account is a signer: what fairway has signed is not the user's consent. */
-static void the_channel_accounts_own_signature_never_counts(void **state)
+TEST_THAT(the_channel_accounts_own_signature_never_counts)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
@@ -267,7 +267,7 @@ static void add_sources_of_one_hint(struct sample *sample)
     }
 }
 
-static void DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times(void **state)
+TEST_THAT(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times)
 {
     AUTO_SAMPLE sample = SAMPLE;
     const struct public_key user = sample_key(USER);
@@ -284,7 +284,7 @@ static void DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_
     assert_authority(&leased, AUTHORITY_CHANNEL_MISSING);
 }
 
-static void DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications(void **state)
+TEST_THAT(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
@@ -304,7 +304,7 @@ static void DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verif
     assert_true(proved_by(&leased, buf_bytes(&account)));
 }
 
-static void sources_are_listed_once(void **state)
+TEST_THAT(sources_are_listed_once)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct public_key sources[OPERATIONS_MAX];
@@ -316,22 +316,4 @@ static void sources_are_listed_once(void **state)
         const struct public_key key = sample_key(i);
         assert_true(public_key_equal(&sources[i], &key));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(somebody_besides_the_channel_account_must_have_signed),
-        cmocka_unit_test(the_source_of_any_operation_may_have_signed),
-        cmocka_unit_test(a_call_without_a_source_needs_the_channel_account_alone),
-        cmocka_unit_test(a_signature_for_another_network_proves_nothing),
-        cmocka_unit_test(no_other_bytes_prove_anything),
-        cmocka_unit_test(an_extra_signer_of_every_kind_may_have_signed),
-        cmocka_unit_test(a_signer_of_an_operations_source_may_have_signed),
-        cmocka_unit_test(the_channel_accounts_own_signature_never_counts),
-        cmocka_unit_test(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times),
-        cmocka_unit_test(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications),
-        cmocka_unit_test(sources_are_listed_once),
-    };
-    return cmocka_run_group_tests_name("stellar/authority", tests, NULL, NULL);
 }

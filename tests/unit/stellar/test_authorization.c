@@ -31,7 +31,7 @@ static struct authorization read_call(struct sample *sample, uint32_t count, con
     return authorization;
 }
 
-static void the_least_expiration_of_all_kinds_counts(void **state)
+TEST_THAT(the_least_expiration_of_all_kinds_counts)
 {
     for (uint32_t least = 1; least <= 3; least++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -51,7 +51,7 @@ static void the_least_expiration_of_all_kinds_counts(void **state)
     assert_int_equal(read_call(&none, 0, NULL).expires_ledger, UINT32_MAX);
 }
 
-static void addresses_without_a_signature_are_listed_unless_they_have_delegates(void **state)
+TEST_THAT(addresses_without_a_signature_are_listed_unless_they_have_delegates)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -84,7 +84,7 @@ static void addresses_without_a_signature_are_listed_unless_they_have_delegates(
     assert_unsigned(authorization.unsigned_addresses[4], account);
 }
 
-static void more_addresses_than_are_listed_are_counted(void **state)
+TEST_THAT(more_addresses_than_are_listed_are_counted)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -94,14 +94,4 @@ static void more_addresses_than_are_listed_are_counted(void **state)
     }
     assert_int_equal(read_call(&sample, AUTHORIZATION_UNSIGNED_MAX + 5, &auth).unsigned_count,
         AUTHORIZATION_UNSIGNED_MAX + 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_expiration_of_all_kinds_counts),
-        cmocka_unit_test(addresses_without_a_signature_are_listed_unless_they_have_delegates),
-        cmocka_unit_test(more_addresses_than_are_listed_are_counted),
-    };
-    return cmocka_run_group_tests_name("stellar/authorization", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-static void every_truncation_is_refused_and_names_the_place(void **state)
+TEST_THAT(every_truncation_is_refused_and_names_the_place)
 {
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
@@ -31,7 +31,7 @@ static void every_truncation_is_refused_and_names_the_place(void **state)
     }
 }
 
-static void trailing_bytes_are_refused(void **state)
+TEST_THAT(trailing_bytes_are_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 1);
@@ -41,7 +41,7 @@ static void trailing_bytes_are_refused(void **state)
         envelope_decode(buf_bytes(&sample.xdr), &sample.view, NULL), ERR_INVALID_TRANSACTION_XDR);
 }
 
-static void more_than_100_operations_do_not_decode(void **state)
+TEST_THAT(more_than_100_operations_do_not_decode)
 {
     AUTO_SAMPLE sample = SAMPLE;
     for (int i = 0; i < OPERATIONS_MAX; i++)
@@ -52,7 +52,7 @@ static void more_than_100_operations_do_not_decode(void **state)
     assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
 }
 
-static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
+TEST_THAT(DA6_unknown_operations_and_envelopes_do_not_decode)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_operation(&sample, PLAIN, 1, 27);
@@ -68,7 +68,7 @@ static void DA6_unknown_operations_and_envelopes_do_not_decode(void **state)
     }
 }
 
-static void unknown_kinds_of_credentials_do_not_decode(void **state)
+TEST_THAT(unknown_kinds_of_credentials_do_not_decode)
 {
     for (uint32_t kind = 4; kind < 8; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -79,7 +79,7 @@ static void unknown_kinds_of_credentials_do_not_decode(void **state)
     }
 }
 
-static void preconditions_of_every_form_decode_alike(void **state)
+TEST_THAT(preconditions_of_every_form_decode_alike)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf signer = {0};
@@ -133,7 +133,7 @@ static struct public_key sign_sample(struct sample *sample, struct buf *xdr, str
     return key;
 }
 
-static void a_signature_is_matched_by_hint_hash_and_length(void **state)
+TEST_THAT(a_signature_is_matched_by_hint_hash_and_length)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0};
@@ -162,7 +162,7 @@ static void a_signature_is_matched_by_hint_hash_and_length(void **state)
     assert_true(envelope_signed_by(&bad, &key, &hash));
 }
 
-static void a_transaction_without_envelope_decodes_alone(void **state)
+TEST_THAT(a_transaction_without_envelope_decodes_alone)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct envelope view;
@@ -178,7 +178,7 @@ static void a_transaction_without_envelope_decodes_alone(void **state)
     assert_int_equal(transaction_decode(shorter, &view, &detail), ERR_INVALID_TRANSACTION_XDR);
 }
 
-static void a_lease_does_not_keep_the_clients_signatures(void **state)
+TEST_THAT(a_lease_does_not_keep_the_clients_signatures)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0}, transaction = {0}, lease = {0};
@@ -195,7 +195,7 @@ static void a_lease_does_not_keep_the_clients_signatures(void **state)
     assert_false(envelope_signed_by(&leased, &key, &hash));
 }
 
-static void an_inner_transaction_of_form_V0_is_sent_as_V1(void **state)
+TEST_THAT(an_inner_transaction_of_form_V0_is_sent_as_V1)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf bump = {0}, envelope = {0};
@@ -219,21 +219,4 @@ static void an_inner_transaction_of_form_V0_is_sent_as_V1(void **state)
     assert_true(bytes_equal(inner.signature_list, sample.view.signature_list));
     struct hash before = envelope_hash(&network, &sample.view), after = envelope_hash(&network, &inner);
     assert_true(hash_equal(&before, &after));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused_and_names_the_place),
-        cmocka_unit_test(trailing_bytes_are_refused),
-        cmocka_unit_test(more_than_100_operations_do_not_decode),
-        cmocka_unit_test(DA6_unknown_operations_and_envelopes_do_not_decode),
-        cmocka_unit_test(unknown_kinds_of_credentials_do_not_decode),
-        cmocka_unit_test(preconditions_of_every_form_decode_alike),
-        cmocka_unit_test(a_signature_is_matched_by_hint_hash_and_length),
-        cmocka_unit_test(a_transaction_without_envelope_decodes_alone),
-        cmocka_unit_test(a_lease_does_not_keep_the_clients_signatures),
-        cmocka_unit_test(an_inner_transaction_of_form_V0_is_sent_as_V1),
-    };
-    return cmocka_run_group_tests_name("stellar/envelope", tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static const struct public_key sep_23_key = {
     {0x3f, 0x0c, 0x34, 0xbf, 0x93, 0xad, 0x0d, 0x99, 0x71, 0xd0, 0x4c, 0xcc, 0x90, 0xf7, 0x05, 0x51, 0x1c,
         0x83, 0x8a, 0xad, 0x97, 0x34, 0xa4, 0xa2, 0xfb, 0x0d, 0x7a, 0x03, 0xfc, 0x7f, 0xe8, 0x9a}};
 
-static void a_G_address_is_its_account_and_an_M_address_is_malformed(void **state)
+TEST_THAT(a_G_address_is_its_account_and_an_M_address_is_malformed)
 {
     struct public_key key = {0};
     assert_int_equal(address_decode(G, &key), ERR_OK);
@@ -27,14 +27,14 @@ static void a_G_address_is_its_account_and_an_M_address_is_malformed(void **stat
     assert_int_equal(address_decode(M_2_63, &key), ERR_MALFORMED);
 }
 
-static void address_encode_gives_the_strkey_of_sep_23(void **state)
+TEST_THAT(address_encode_gives_the_strkey_of_sep_23)
 {
     char text[ADDRESS_SIZE];
     address_encode(&sep_23_key, text);
     assert_string_equal(text, G);
 }
 
-static void strkeys_that_sep_23_forbids_are_malformed(void **state)
+TEST_THAT(strkeys_that_sep_23_forbids_are_malformed)
 {
     static const char *const bad[] = {
         "",
@@ -75,7 +75,7 @@ static void strkeys_that_sep_23_forbids_are_malformed(void **state)
     }
 }
 
-static void a_changed_or_missing_character_is_malformed(void **state)
+TEST_THAT(a_changed_or_missing_character_is_malformed)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     struct public_key key;
@@ -90,7 +90,7 @@ static void a_changed_or_missing_character_is_malformed(void **state)
     }
 }
 
-static void seeds_round_trip(void **state)
+TEST_THAT(seeds_round_trip)
 {
     static const char seed[] = "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO";
     uint8_t value[32];
@@ -101,7 +101,7 @@ static void seeds_round_trip(void **state)
     assert_int_equal(strkey_decode(STRKEY_ACCOUNT, seed, value, sizeof value), ERR_MALFORMED);
 }
 
-static void hashes_are_64_digits_of_either_case(void **state)
+TEST_THAT(hashes_are_64_digits_of_either_case)
 {
     static const char lower[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     struct hash hash, upper;
@@ -116,7 +116,7 @@ static void hashes_are_64_digits_of_either_case(void **state)
     assert_int_equal(hash_decode("", &hash), ERR_MALFORMED);
 }
 
-static void order_is_that_of_the_bytes(void **state)
+TEST_THAT(order_is_that_of_the_bytes)
 {
     struct public_key low = {{0}}, high = {{0}};
     low.bytes[31] = 0xff;
@@ -141,7 +141,7 @@ static void assert_hash(struct hash hash, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void sha256_gives_the_hashes_of_FIPS_180_2(void **state)
+TEST_THAT(sha256_gives_the_hashes_of_FIPS_180_2)
 {
     /* appendix B; the empty text is not in it */
     assert_hash(
@@ -152,14 +152,14 @@ static void sha256_gives_the_hashes_of_FIPS_180_2(void **state)
         sha256((struct bytes){0}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-static void the_hash_of_parts_is_that_of_their_concatenation(void **state)
+TEST_THAT(the_hash_of_parts_is_that_of_their_concatenation)
 {
     const struct bytes parts[] = {text_bytes("a"), text_bytes(""), text_bytes("bc")};
     struct hash whole = sha256(text_bytes("abc")), apart = sha256_parts(parts, 3);
     assert_true(hash_equal(&whole, &apart));
 }
 
-static void network_id_is_the_hash_of_the_passphrase(void **state)
+TEST_THAT(network_id_is_the_hash_of_the_passphrase)
 {
     struct network_id id = network_id_of("Public Global Stellar Network ; September 2015");
     char text[HASH_HEX_SIZE];
@@ -167,7 +167,7 @@ static void network_id_is_the_hash_of_the_passphrase(void **state)
     assert_string_equal(text, "7ac33997544e3175d266bd022439b22cdb16508c01163f26e5cb2a3e1045a979");
 }
 
-static void a_signature_is_valid_for_its_hash_and_key_only(void **state)
+TEST_THAT(a_signature_is_valid_for_its_hash_and_key_only)
 {
     struct public_key key;
     uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES] = {7};
@@ -192,30 +192,11 @@ static void a_signature_is_valid_for_its_hash_and_key_only(void **state)
     }
 }
 
-static void a_key_of_small_order_never_verifies(void **state)
+TEST_THAT(a_key_of_small_order_never_verifies)
 {
     /* The identity as key and as R with S = 0 satisfies the bare equation for every message. */
     struct public_key identity = {{1}};
     struct signature trivial = {{1}};
     struct hash hash = sha256(text_bytes("abc"));
     assert_false(signature_valid(&trivial, &hash, &identity));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_G_address_is_its_account_and_an_M_address_is_malformed),
-        cmocka_unit_test(address_encode_gives_the_strkey_of_sep_23),
-        cmocka_unit_test(strkeys_that_sep_23_forbids_are_malformed),
-        cmocka_unit_test(a_changed_or_missing_character_is_malformed),
-        cmocka_unit_test(seeds_round_trip),
-        cmocka_unit_test(hashes_are_64_digits_of_either_case),
-        cmocka_unit_test(order_is_that_of_the_bytes),
-        cmocka_unit_test(sha256_gives_the_hashes_of_FIPS_180_2),
-        cmocka_unit_test(the_hash_of_parts_is_that_of_their_concatenation),
-        cmocka_unit_test(network_id_is_the_hash_of_the_passphrase),
-        cmocka_unit_test(a_signature_is_valid_for_its_hash_and_key_only),
-        cmocka_unit_test(a_key_of_small_order_never_verifies),
-    };
-    return cmocka_run_group_tests_name("stellar/ids", tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static struct public_key key(uint8_t byte)
     return out;
 }
 
-static void header_fields_and_proofs_of_every_version(void **state)
+TEST_THAT(header_fields_and_proofs_of_every_version)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -71,7 +71,7 @@ static void header_fields_and_proofs_of_every_version(void **state)
     }
 }
 
-static void results_name_the_inner_transaction_of_a_fee_bump(void **state)
+TEST_THAT(results_name_the_inner_transaction_of_a_fee_bump)
 {
     static const struct test_transaction results[] = {
         {.hash = 1, .code = -1},
@@ -104,7 +104,7 @@ static size_t offset_of_key(struct bytes bytes, uint8_t byte)
     return 0;
 }
 
-static void a_changed_header_or_result_fails_its_proof_only(void **state)
+TEST_THAT(a_changed_header_or_result_fails_its_proof_only)
 {
     struct buf bytes = meta_build(&sample);
     size_t previous_hash = offset_of_key(buf_bytes(&bytes), 0xee);
@@ -127,7 +127,7 @@ static void a_changed_header_or_result_fails_its_proof_only(void **state)
 }
 
 /* Without a transaction, a confirmed lease would look expired. */
-static void missing_results_fail_the_proof(void **state)
+TEST_THAT(missing_results_fail_the_proof)
 {
     struct test_meta fewer = sample;
     fewer.transaction_count = 1;
@@ -144,7 +144,7 @@ static void missing_results_fail_the_proof(void **state)
 }
 
 /* ledger_decode reads part by part; the schema describes the whole. */
-static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
+TEST_THAT(exactly_the_ledgers_that_the_schema_accepts_decode)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -165,7 +165,7 @@ static void exactly_the_ledgers_that_the_schema_accepts_decode(void **state)
     }
 }
 
-static void every_truncation_and_trailing_bytes_are_refused(void **state)
+TEST_THAT(every_truncation_and_trailing_bytes_are_refused)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -180,7 +180,7 @@ static void every_truncation_and_trailing_bytes_are_refused(void **state)
     }
 }
 
-static void an_unknown_version_or_arm_names_its_position(void **state)
+TEST_THAT(an_unknown_version_or_arm_names_its_position)
 {
     struct buf bytes = meta_build(&sample);
     struct ledger ledger;
@@ -199,7 +199,7 @@ static void an_unknown_version_or_arm_names_its_position(void **state)
 }
 
 /* The count of transactions comes before the first of them. */
-static void a_count_of_4_billion_transactions_allocates_nothing(void **state)
+TEST_THAT(a_count_of_4_billion_transactions_allocates_nothing)
 {
     struct test_meta empty = {.version = 0};
     struct buf bytes = meta_build(&empty);
@@ -208,19 +208,4 @@ static void a_count_of_4_billion_transactions_allocates_nothing(void **state)
     struct ledger ledger;
     assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_XDR_TRUNCATED);
     buf_free(&bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(header_fields_and_proofs_of_every_version),
-        cmocka_unit_test(results_name_the_inner_transaction_of_a_fee_bump),
-        cmocka_unit_test(a_changed_header_or_result_fails_its_proof_only),
-        cmocka_unit_test(missing_results_fail_the_proof),
-        cmocka_unit_test(exactly_the_ledgers_that_the_schema_accepts_decode),
-        cmocka_unit_test(every_truncation_and_trailing_bytes_are_refused),
-        cmocka_unit_test(an_unknown_version_or_arm_names_its_position),
-        cmocka_unit_test(a_count_of_4_billion_transactions_allocates_nothing),
-    };
-    return cmocka_run_group_tests_name("stellar/ledger", tests, NULL, NULL);
 }

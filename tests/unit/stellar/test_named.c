@@ -15,7 +15,7 @@ static bool has(const struct named_accounts *named, uint8_t n)
     return named_has(named, &key);
 }
 
-static void exactly_the_added_accounts_are_found(void **state)
+TEST_THAT(exactly_the_added_accounts_are_found)
 {
     struct named_accounts named = {0};
     assert_false(has(&named, 0));
@@ -29,7 +29,7 @@ static void exactly_the_added_accounts_are_found(void **state)
         assert_true(public_key_compare(&named.keys[i - 1], &named.keys[i]) < 0);
 }
 
-static void an_account_is_added_once(void **state)
+TEST_THAT(an_account_is_added_once)
 {
     struct named_accounts named = {0};
     add(&named, 1);
@@ -39,7 +39,7 @@ static void an_account_is_added_once(void **state)
     assert_int_equal(named.count, 2);
 }
 
-static void accounts_beyond_the_count_are_ignored(void **state)
+TEST_THAT(accounts_beyond_the_count_are_ignored)
 {
     struct named_accounts named = {0};
     add(&named, 1);
@@ -51,7 +51,7 @@ static void accounts_beyond_the_count_are_ignored(void **state)
     assert_true(has(&named, 2));
 }
 
-static void a_full_set_still_accepts_accounts_that_it_has(void **state)
+TEST_THAT(a_full_set_still_accepts_accounts_that_it_has)
 {
     struct named_accounts named = {0};
     for (unsigned i = 0; i < POLICY_NAMED_MAX; i++)
@@ -61,15 +61,4 @@ static void a_full_set_still_accepts_accounts_that_it_has(void **state)
     assert_int_equal(named_add(&named, &other, NULL), ERR_INVALID_SOROBAN_TRANSACTION);
     assert_int_equal(named.count, POLICY_NAMED_MAX);
     assert_false(named_has(&named, &other));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exactly_the_added_accounts_are_found),
-        cmocka_unit_test(an_account_is_added_once),
-        cmocka_unit_test(accounts_beyond_the_count_are_ignored),
-        cmocka_unit_test(a_full_set_still_accepts_accounts_that_it_has),
-    };
-    return cmocka_run_group_tests_name("stellar/named", tests, NULL, NULL);
 }

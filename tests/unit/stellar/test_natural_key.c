@@ -46,7 +46,7 @@ static bool key_of(const struct call *call, struct hash *out)
 static const struct call usual = {
     .source = NO_SOURCE, .kind = 1, .address = 5, .expires = 2, .nonce = 3, .function = 4, .invoked = 'f'};
 
-static void the_key_is_that_of_the_call_however_it_is_signed_and_wrapped(void **state)
+TEST_THAT(the_key_is_that_of_the_call_however_it_is_signed_and_wrapped)
 {
     struct call same[] = {usual, usual, usual, usual};
     struct hash key, other;
@@ -61,7 +61,7 @@ static void the_key_is_that_of_the_call_however_it_is_signed_and_wrapped(void **
     }
 }
 
-static void another_call_has_another_key(void **state)
+TEST_THAT(another_call_has_another_key)
 {
     struct call others[] = {usual, usual, usual, usual, usual, usual};
     struct hash keys[ARRAY_LEN(others) + 1];
@@ -79,7 +79,7 @@ static void another_call_has_another_key(void **state)
             assert_false(hash_equal(&keys[i], &keys[k]));
 }
 
-static void the_network_is_in_the_key(void **state)
+TEST_THAT(the_network_is_in_the_key)
 {
     struct sample sample = SAMPLE;
     struct buf auth CLEANUP(buf_free) = {0};
@@ -93,7 +93,7 @@ static void the_network_is_in_the_key(void **state)
     sample_wipe(&sample);
 }
 
-static void what_entries_alone_do_not_ask_for_has_none(void **state)
+TEST_THAT(what_entries_alone_do_not_ask_for_has_none)
 {
     struct call sourced = usual;
     struct sample payments = SAMPLE;
@@ -104,15 +104,4 @@ static void what_entries_alone_do_not_ask_for_has_none(void **state)
     assert_int_equal(sample_decode(&payments, NULL), ERR_OK);
     assert_false(authorization_natural_key(&network, &payments.view, &key));
     sample_wipe(&payments);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_key_is_that_of_the_call_however_it_is_signed_and_wrapped),
-        cmocka_unit_test(another_call_has_another_key),
-        cmocka_unit_test(the_network_is_in_the_key),
-        cmocka_unit_test(what_entries_alone_do_not_ask_for_has_none),
-    };
-    return cmocka_run_group_tests_name("natural key", tests, NULL, NULL);
 }

@@ -9,21 +9,21 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-static void plain_source_of_an_operation_is_named(void **state)
+TEST_THAT(plain_source_of_an_operation_is_named)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     NAMES(&sample, 3);
 }
 
-static void muxed_source_of_an_operation_is_named_by_its_account(void **state)
+TEST_THAT(muxed_source_of_an_operation_is_named_by_its_account)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, MUXED, 3);
     NAMES(&sample, 3);
 }
 
-static void named_accounts_are_sorted_and_each_once(void **state)
+TEST_THAT(named_accounts_are_sorted_and_each_once)
 {
     AUTO_SAMPLE sample = SAMPLE;
     static const uint8_t sources[] = {5, 2, 9, 2, 5, 1, 9};
@@ -32,7 +32,7 @@ static void named_accounts_are_sorted_and_each_once(void **state)
     NAMES(&sample, 1, 2, 5, 9);
 }
 
-static void the_source_of_the_transaction_is_not_named_since_it_is_replaced(void **state)
+TEST_THAT(the_source_of_the_transaction_is_not_named_since_it_is_replaced)
 {
     AUTO_SAMPLE sample = SAMPLE;
     sample.source = MUXED;
@@ -40,7 +40,7 @@ static void the_source_of_the_transaction_is_not_named_since_it_is_replaced(void
     NAMES(&sample, 3);
 }
 
-static void keys_that_become_signers_of_an_account_are_named(void **state)
+TEST_THAT(keys_that_become_signers_of_an_account_are_named)
 {
     static const struct {
         uint32_t kind, weight;
@@ -56,7 +56,7 @@ static void keys_that_become_signers_of_an_account_are_named(void **state)
     }
 }
 
-static void DA5_the_distribution_account_authorizes_nothing(void **state)
+TEST_THAT(DA5_the_distribution_account_authorizes_nothing)
 {
     AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, signer = SAMPLE, extra = SAMPLE, soroban = SAMPLE,
                 payee = SAMPLE;
@@ -81,7 +81,7 @@ static void DA5_the_distribution_account_authorizes_nothing(void **state)
     NAMES(&payee, 3);
 }
 
-static void classic_operation_without_source_is_refused(void **state)
+TEST_THAT(classic_operation_without_source_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, NO_SOURCE, 0);
@@ -94,7 +94,7 @@ static void classic_operation_without_source_is_refused(void **state)
     assert_refused(&last, ERR_INVALID_OPERATION_STRUCTURE, "operations[99]");
 }
 
-static void holds_in_every_form_of_envelope(void **state)
+TEST_THAT(holds_in_every_form_of_envelope)
 {
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
@@ -108,7 +108,7 @@ static void holds_in_every_form_of_envelope(void **state)
 }
 
 /* The SDK's vectors have every kind with a plain, a muxed and no source. */
-static void holds_for_every_classic_kind(void **state)
+TEST_THAT(holds_for_every_classic_kind)
 {
     struct vectors vectors;
     vectors_open(&vectors);
@@ -140,7 +140,7 @@ static void holds_for_every_classic_kind(void **state)
     assert_int_equal(accepted, 24 * 3 * 2);
 }
 
-static void three_kinds_are_soroban(void **state)
+TEST_THAT(three_kinds_are_soroban)
 {
     for (uint32_t kind = 0; kind < 24; kind++)
         assert_int_equal(operation_family(kind), OPERATION_CLASSIC);
@@ -150,14 +150,14 @@ static void three_kinds_are_soroban(void **state)
     assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
 }
 
-static void a_transaction_without_operation_is_refused(void **state)
+TEST_THAT(a_transaction_without_operation_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "no operation");
 }
 
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
-static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **state)
+TEST_THAT(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused)
 {
     struct policy_limits limits = sample_limits;
     struct named_accounts named;
@@ -186,7 +186,7 @@ static void a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused(void **s
 }
 
 /* The resource fee is added to the cap. The inner fee, which includes it, must fit its field of 32 bits. */
-static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
+TEST_THAT(the_fee_bump_cap_excludes_the_resource_fee)
 {
     struct policy_limits limits = {.base_fee_stroops = 100,
         .max_resource_fee_stroops = INT64_MAX,
@@ -207,7 +207,7 @@ static void the_fee_bump_cap_excludes_the_resource_fee(void **state)
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
 }
 
-static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
+TEST_THAT(a_hundred_operations_of_a_hundred_sources_pass)
 {
     AUTO_SAMPLE sample = SAMPLE;
     uint8_t names[100];
@@ -218,7 +218,7 @@ static void a_hundred_operations_of_a_hundred_sources_pass(void **state)
     assert_names(&sample, 100, names);
 }
 
-static void memo_and_bounds_of_a_classic_transaction_pass(void **state)
+TEST_THAT(memo_and_bounds_of_a_classic_transaction_pass)
 {
     AUTO_SAMPLE sample = SAMPLE;
     sample.memo = true;
@@ -228,7 +228,7 @@ static void memo_and_bounds_of_a_classic_transaction_pass(void **state)
 }
 
 /* 1,120 bytes of claimants each. */
-static void a_classic_transaction_that_no_node_relays_is_refused(void **state)
+TEST_THAT(a_classic_transaction_that_no_node_relays_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     for (uint8_t i = 0; i < 100; i++)
@@ -259,14 +259,14 @@ static enum err check_lease(struct sample *sample, struct lease_case lease)
         &decoded, &signer, &sample_limits, lease.max_fee_stroops, lease.now_s, &(struct detail){0});
 }
 
-static void a_lease_within_all_limits_may_be_signed(void **state)
+TEST_THAT(a_lease_within_all_limits_may_be_signed)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
     assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_OK);
 }
 
-static void a_lease_has_the_plain_signer_as_source(void **state)
+TEST_THAT(a_lease_has_the_plain_signer_as_source)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -285,7 +285,7 @@ static void a_lease_has_the_plain_signer_as_source(void **state)
     assert_int_equal(policy_check_lease(&sample.view, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
 }
 
-static void a_lease_never_uses_the_authority_of_its_signer(void **state)
+TEST_THAT(a_lease_never_uses_the_authority_of_its_signer)
 {
     AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, soroban = SAMPLE;
     CLEANUP(buf_free) struct buf auth = {0};
@@ -300,7 +300,7 @@ static void a_lease_never_uses_the_authority_of_its_signer(void **state)
 }
 
 /* The operation's source is the channel account then. */
-static void DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer(void **state)
+TEST_THAT(DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer)
 {
     AUTO_SAMPLE user = SAMPLE, own = SAMPLE, deployer = SAMPLE, source = SAMPLE, none = SAMPLE;
     CLEANUP(buf_free) struct buf auth = {0}, own_auth = {0}, source_auth = {0};
@@ -324,14 +324,14 @@ static void DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer(
     assert_int_equal(check_lease(&none, (struct lease_case)LEASE_CASE), ERR_SIGNATURE_MISSING);
 }
 
-static void a_lease_passes_the_policy_again(void **state)
+TEST_THAT(a_lease_passes_the_policy_again)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, NO_SOURCE, 0);
     assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_INVALID_OPERATION_STRUCTURE);
 }
 
-static void a_lease_costs_no_more_than_the_cap(void **state)
+TEST_THAT(a_lease_costs_no_more_than_the_cap)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -345,7 +345,7 @@ static void a_lease_costs_no_more_than_the_cap(void **state)
     assert_int_equal(check_lease(&sample, lease), ERR_FEE_EXCEEDS_MAXIMUM);
 }
 
-static void a_lease_ends_within_300_seconds(void **state)
+TEST_THAT(a_lease_ends_within_300_seconds)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -370,7 +370,7 @@ static void a_lease_ends_within_300_seconds(void **state)
     }
 }
 
-static void a_lease_is_exactly_one_transaction(void **state)
+TEST_THAT(a_lease_is_exactly_one_transaction)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf transaction = {0};
@@ -381,35 +381,4 @@ static void a_lease_is_exactly_one_transaction(void **state)
     buf_add_u32(&transaction, 0);
     assert_int_equal(transaction_decode(buf_bytes(&transaction), &(struct envelope){0}, NULL),
         ERR_INVALID_TRANSACTION_XDR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_source_of_an_operation_is_named),
-        cmocka_unit_test(muxed_source_of_an_operation_is_named_by_its_account),
-        cmocka_unit_test(named_accounts_are_sorted_and_each_once),
-        cmocka_unit_test(the_source_of_the_transaction_is_not_named_since_it_is_replaced),
-        cmocka_unit_test(keys_that_become_signers_of_an_account_are_named),
-        cmocka_unit_test(DA5_the_distribution_account_authorizes_nothing),
-        cmocka_unit_test(classic_operation_without_source_is_refused),
-        cmocka_unit_test(holds_in_every_form_of_envelope),
-        cmocka_unit_test(holds_for_every_classic_kind),
-        cmocka_unit_test(three_kinds_are_soroban),
-        cmocka_unit_test(a_transaction_without_operation_is_refused),
-        cmocka_unit_test(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused),
-        cmocka_unit_test(the_fee_bump_cap_excludes_the_resource_fee),
-        cmocka_unit_test(a_hundred_operations_of_a_hundred_sources_pass),
-        cmocka_unit_test(memo_and_bounds_of_a_classic_transaction_pass),
-        cmocka_unit_test(a_classic_transaction_that_no_node_relays_is_refused),
-        cmocka_unit_test(a_lease_within_all_limits_may_be_signed),
-        cmocka_unit_test(a_lease_has_the_plain_signer_as_source),
-        cmocka_unit_test(a_lease_never_uses_the_authority_of_its_signer),
-        cmocka_unit_test(DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer),
-        cmocka_unit_test(a_lease_passes_the_policy_again),
-        cmocka_unit_test(a_lease_costs_no_more_than_the_cap),
-        cmocka_unit_test(a_lease_ends_within_300_seconds),
-        cmocka_unit_test(a_lease_is_exactly_one_transaction),
-    };
-    return cmocka_run_group_tests_name("stellar/policy", tests, NULL, NULL);
 }

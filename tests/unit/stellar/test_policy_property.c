@@ -422,7 +422,7 @@ static void print_hits(struct generator *generator)
             (unsigned long long)generator->roles[i].hits, i + 1 < generator->role_count ? "," : "\n");
 }
 
-static void DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts(void **state)
+TEST_THAT(DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts)
 {
     struct world world = {
         .generator = {.state = 0x9E3779B97F4A7C15, .account = choose_account, .unknown_arm_in = 4000},
@@ -453,7 +453,7 @@ static void DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_acc
 }
 
 /* When the schema gains a place for an account, somebody has to decide what it means. */
-static void DA5_every_role_of_the_schema_is_authority_or_harmless(void **state)
+TEST_THAT(DA5_every_role_of_the_schema_is_authority_or_harmless)
 {
     static struct generator generator;
     bool seen[XDR_TYPE_COUNT] = {false};
@@ -469,7 +469,7 @@ static void DA5_every_role_of_the_schema_is_authority_or_harmless(void **state)
 }
 
 /* When the schema gains an arm that no rule names, these fail. */
-static void DA6_the_rules_name_every_kind_of_operation_of_the_schema(void **state)
+TEST_THAT(DA6_the_rules_name_every_kind_of_operation_of_the_schema)
 {
     const struct xdr_type_info *bodies = &xdr_types[XDR_OperationBody];
     uint32_t known = 0;
@@ -490,7 +490,7 @@ static void assert_arms(enum xdr_type type, uint32_t count)
         assert_int_equal(info->arms[i].value, i);
 }
 
-static void DA6_the_rules_name_every_kind_of_credentials_host_function_and_address(void **state)
+TEST_THAT(DA6_the_rules_name_every_kind_of_credentials_host_function_and_address)
 {
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         assert_arms(soroban_unions[i].type, soroban_unions[i].arms);
@@ -501,15 +501,4 @@ static void DA6_the_rules_name_every_kind_of_credentials_host_function_and_addre
     assert_arms(XDR_TransactionExt, 2);
     assert_int_equal(xdr_types[XDR_MuxedAccount].arm_count, 2);
     assert_int_equal(xdr_types[XDR_TransactionEnvelope].arm_count, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts),
-        cmocka_unit_test(DA5_every_role_of_the_schema_is_authority_or_harmless),
-        cmocka_unit_test(DA6_the_rules_name_every_kind_of_operation_of_the_schema),
-        cmocka_unit_test(DA6_the_rules_name_every_kind_of_credentials_host_function_and_address),
-    };
-    return cmocka_run_group_tests_name("stellar/policy_property", tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void assert_preconditions(struct sample_v2 v2, enum err expected, const c
         assert_refused(&sample, expected, words);
 }
 
-static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
+TEST_THAT(H12_conditions_on_the_clients_sequence_are_refused)
 {
     /* Refused when present, even 0, which every account meets. */
     assert_preconditions((struct sample_v2){.min_sequence = true}, ERR_INVALID_TRANSACTION, "minSeqNum");
@@ -30,7 +30,7 @@ static void H12_conditions_on_the_clients_sequence_are_refused(void **state)
     assert_preconditions((struct sample_v2){0}, ERR_OK, NULL);
 }
 
-static void min_time_after_max_time_is_refused(void **state)
+TEST_THAT(min_time_after_max_time_is_refused)
 {
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
         ERR_INVALID_TRANSACTION, "min time is after its max time");
@@ -38,7 +38,7 @@ static void min_time_after_max_time_is_refused(void **state)
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
 }
 
-static void the_same_holds_for_plain_time_bounds(void **state)
+TEST_THAT(the_same_holds_for_plain_time_bounds)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
@@ -50,7 +50,7 @@ static void the_same_holds_for_plain_time_bounds(void **state)
     NAMES(&sample, 3);
 }
 
-static void ledger_bounds_that_admit_no_ledger_are_refused(void **state)
+TEST_THAT(ledger_bounds_that_admit_no_ledger_are_refused)
 {
     assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10, .max_ledger = 10},
         ERR_INVALID_TRANSACTION, "ledger bounds");
@@ -72,7 +72,7 @@ static void add_payload_signer(struct buf *out, uint8_t n, uint32_t payload_len)
     buf_add(out, "abcd", payload_len);
 }
 
-static void DA5_keys_of_extra_signers_are_named(void **state)
+TEST_THAT(DA5_keys_of_extra_signers_are_named)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
@@ -83,7 +83,7 @@ static void DA5_keys_of_extra_signers_are_named(void **state)
     NAMES(&sample, 3, 4, 5);
 }
 
-static void extra_signers_that_are_hashes_name_no_account(void **state)
+TEST_THAT(extra_signers_that_are_hashes_name_no_account)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
@@ -93,7 +93,7 @@ static void extra_signers_that_are_hashes_name_no_account(void **state)
     NAMES(&sample, 3);
 }
 
-static void an_extra_signer_that_nobody_can_be_is_refused(void **state)
+TEST_THAT(an_extra_signer_that_nobody_can_be_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF signers = {0};
@@ -103,7 +103,7 @@ static void an_extra_signer_that_nobody_can_be_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_TRANSACTION, "no transaction contains its own hash");
 }
 
-static void extra_signers_that_the_network_calls_malformed_are_refused(void **state)
+TEST_THAT(extra_signers_that_the_network_calls_malformed_are_refused)
 {
     AUTO_SAMPLE twice = SAMPLE, empty = SAMPLE;
     AUTO_BUF same = {0}, nothing = {0};
@@ -116,19 +116,4 @@ static void extra_signers_that_the_network_calls_malformed_are_refused(void **st
     add_payload_signer(&nothing, 4, 0);
     set_v2(&empty, (struct sample_v2){.signer_count = 1, .signers = &nothing});
     assert_refused(&empty, ERR_INVALID_TRANSACTION, "payload of an extra signer is empty");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(H12_conditions_on_the_clients_sequence_are_refused),
-        cmocka_unit_test(min_time_after_max_time_is_refused),
-        cmocka_unit_test(the_same_holds_for_plain_time_bounds),
-        cmocka_unit_test(ledger_bounds_that_admit_no_ledger_are_refused),
-        cmocka_unit_test(DA5_keys_of_extra_signers_are_named),
-        cmocka_unit_test(extra_signers_that_are_hashes_name_no_account),
-        cmocka_unit_test(an_extra_signer_that_nobody_can_be_is_refused),
-        cmocka_unit_test(extra_signers_that_the_network_calls_malformed_are_refused),
-    };
-    return cmocka_run_group_tests_name("stellar/preconditions", tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "stellar/protocol.h"
 
-static void the_newest_version_is_kept(void **state)
+TEST_THAT(the_newest_version_is_kept)
 {
     assert_int_equal(protocol_noted(), 0);
     protocol_note(27, "a ledger");
@@ -11,10 +11,4 @@ static void the_newest_version_is_kept(void **state)
     protocol_note(PROTOCOL_KNOWN + 1, "a vote");
     protocol_note(PROTOCOL_KNOWN, "a ledger");
     assert_int_equal(protocol_noted(), PROTOCOL_KNOWN + 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_newest_version_is_kept)};
-    return cmocka_run_group_tests_name("stellar/protocol", tests, NULL, NULL);
 }

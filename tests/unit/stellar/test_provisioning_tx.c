@@ -50,7 +50,7 @@ static void check_provisioning(struct vectors *vectors)
     assert_bytes(buf_bytes(&envelope), buf_bytes(&expected));
 }
 
-static void DS3_creations_and_merges_are_those_of_the_sdk(void **state)
+TEST_THAT(DS3_creations_and_merges_are_those_of_the_sdk)
 {
     struct vectors vectors;
     size_t count = 0;
@@ -70,7 +70,7 @@ static enum err expect_source(const struct operation *operation, void *context)
     return ERR_OK;
 }
 
-static void every_operation_has_an_explicit_source(void **state)
+TEST_THAT(every_operation_has_an_explicit_source)
 {
     static const size_t operations[] = {[PROVISIONING_CREATION] = 54, [PROVISIONING_MERGE] = 18};
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
@@ -84,13 +84,4 @@ static void every_operation_has_an_explicit_source(void **state)
         assert_int_equal(operation_each(view.operations, expect_source, &count), ERR_OK);
         assert_int_equal(count, operations[kind]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DS3_creations_and_merges_are_those_of_the_sdk),
-        cmocka_unit_test(every_operation_has_an_explicit_source),
-    };
-    return cmocka_run_group_tests_name("stellar/provisioning_tx", tests, NULL, NULL);
 }

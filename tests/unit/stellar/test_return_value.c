@@ -93,7 +93,7 @@ static bool proves(uint32_t version, uint32_t events, int32_t code, uint32_t has
     return proved;
 }
 
-static void a_value_is_returned_only_if_the_result_has_its_hash_with_the_events(void **state)
+TEST_THAT(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events)
 {
     for (uint32_t version = 3; version <= 4; version++)
         for (uint32_t events = 0; events <= 2; events++) {
@@ -103,7 +103,7 @@ static void a_value_is_returned_only_if_the_result_has_its_hash_with_the_events(
         }
 }
 
-static void without_a_call_or_metadata_there_is_no_value(void **state)
+TEST_THAT(without_a_call_or_metadata_there_is_no_value)
 {
     struct buf meta = meta_of(4, 1), result = result_of(0, 1);
     static const uint8_t payment[] = {
@@ -113,13 +113,4 @@ static void without_a_call_or_metadata_there_is_no_value(void **state)
     assert_int_equal(return_value(buf_bytes(&result), (struct bytes){0}).len, 0);
     buf_free(&meta);
     buf_free(&result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events),
-        cmocka_unit_test(without_a_call_or_metadata_there_is_no_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,7 @@ static bool valid(const struct sample *sample)
     return signature_valid_of(&sample->signature, sample->bytes, &sample->key);
 }
 
-static void the_vectors_of_RFC_8032_are_valid_and_nothing_near_them(void **state)
+TEST_THAT(the_vectors_of_RFC_8032_are_valid_and_nothing_near_them)
 {
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct sample sample;
@@ -114,7 +114,7 @@ static bool add_order(struct signature *signature)
     return carry == 0;
 }
 
-static void an_S_that_is_not_reduced_is_invalid(void **state)
+TEST_THAT(an_S_that_is_not_reduced_is_invalid)
 {
     size_t tried = 0;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
@@ -127,7 +127,7 @@ static void an_S_that_is_not_reduced_is_invalid(void **state)
 }
 
 /* With such a key, S = 0 and R = the key satisfy the bare equation for one message in eight or fewer. */
-static void no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages(void **state)
+TEST_THAT(no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages)
 {
     for (size_t k = 0; k < ARRAY_LEN(small_order); k++)
         for (size_t r = 0; r < ARRAY_LEN(small_order); r++)
@@ -140,7 +140,7 @@ static void no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages(void
             }
 }
 
-static void zeros_and_ones_are_no_signature(void **state)
+TEST_THAT(zeros_and_ones_are_no_signature)
 {
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++)
         for (int fill = 0; fill <= 0xff; fill += 0xff) {
@@ -157,15 +157,4 @@ static void zeros_and_ones_are_no_signature(void **state)
             memset(sample.key.bytes, fill, 32);
             assert_false(valid(&sample));
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_vectors_of_RFC_8032_are_valid_and_nothing_near_them),
-        cmocka_unit_test(an_S_that_is_not_reduced_is_invalid),
-        cmocka_unit_test(no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages),
-        cmocka_unit_test(zeros_and_ones_are_no_signature),
-    };
-    return cmocka_run_group_tests_name("stellar/signature", tests, NULL, NULL);
 }

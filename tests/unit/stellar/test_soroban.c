@@ -11,7 +11,7 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-static void sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
+TEST_THAT(sources_of_extend_and_restore_are_named_muxed_or_not)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
     add_extend(&extend, PLAIN, 3);
@@ -21,7 +21,7 @@ static void sources_of_extend_and_restore_are_named_muxed_or_not(void **state)
     NAMES(&restore, 4);
 }
 
-static void entries_are_extended_by_reading_and_restored_by_writing_them(void **state)
+TEST_THAT(entries_are_extended_by_reading_and_restored_by_writing_them)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE, invoke = SAMPLE;
     add_extend(&extend, PLAIN, 3);
@@ -41,7 +41,7 @@ static void entries_are_extended_by_reading_and_restored_by_writing_them(void **
 
 /* Without a source of its own the operation would act for the channel account, and nobody else would have to
  * sign for it. */
-static void a_soroban_operation_without_source_is_refused(void **state)
+TEST_THAT(a_soroban_operation_without_source_is_refused)
 {
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
     add_invoke(&invoke, NO_SOURCE, 0, 0, NULL);
@@ -52,7 +52,7 @@ static void a_soroban_operation_without_source_is_refused(void **state)
     assert_refused(&restore, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
 }
 
-static void DA5_entries_by_address_replace_the_source_of_a_call(void **state)
+TEST_THAT(DA5_entries_by_address_replace_the_source_of_a_call)
 {
     for (uint32_t kind = 1; kind <= 3; kind++) {
         AUTO_SAMPLE one = SAMPLE, two = SAMPLE, mixed = SAMPLE, among = SAMPLE;
@@ -73,7 +73,7 @@ static void DA5_entries_by_address_replace_the_source_of_a_call(void **state)
 }
 
 /* 132,096 bytes of envelope, two signatures included. */
-static void the_largest_soroban_transaction_of_the_network_passes(void **state)
+TEST_THAT(the_largest_soroban_transaction_of_the_network_passes)
 {
     AUTO_SAMPLE sample = SAMPLE;
     const uint32_t wasm = SOROBAN_ENVELOPE_MAX - 320;
@@ -92,7 +92,7 @@ static void the_largest_soroban_transaction_of_the_network_passes(void **state)
     assert_refused(&sample, ERR_INVALID_TRANSACTION, "the network takes at most 132096");
 }
 
-static void one_soroban_operation_among_others_is_refused(void **state)
+TEST_THAT(one_soroban_operation_among_others_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
@@ -101,7 +101,7 @@ static void one_soroban_operation_among_others_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[1]");
 }
 
-static void several_soroban_operations_are_refused(void **state)
+TEST_THAT(several_soroban_operations_are_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_restore(&sample, PLAIN, 3);
@@ -109,7 +109,7 @@ static void several_soroban_operations_are_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
 }
 
-static void missing_soroban_data_is_refused(void **state)
+TEST_THAT(missing_soroban_data_is_refused)
 {
     AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
     add_invoke(&invoke, PLAIN, 3, 0, NULL);
@@ -123,7 +123,7 @@ static void missing_soroban_data_is_refused(void **state)
     }
 }
 
-static void soroban_data_on_a_classic_operation_is_refused(void **state)
+TEST_THAT(soroban_data_on_a_classic_operation_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
@@ -131,7 +131,7 @@ static void soroban_data_on_a_classic_operation_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[0] is not a Soroban operation");
 }
 
-static void a_memo_on_invoke_is_refused(void **state)
+TEST_THAT(a_memo_on_invoke_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
@@ -140,7 +140,7 @@ static void a_memo_on_invoke_is_refused(void **state)
     assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "memo");
 }
 
-static void a_muxed_source_on_invoke_is_refused(void **state)
+TEST_THAT(a_muxed_source_on_invoke_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE, replaced = SAMPLE;
     add_invoke(&sample, MUXED, 3, 0, NULL);
@@ -150,7 +150,7 @@ static void a_muxed_source_on_invoke_is_refused(void **state)
     NAMES(&replaced, 3);
 }
 
-static void source_account_credentials_of_the_channel_account_are_refused(void **state)
+TEST_THAT(source_account_credentials_of_the_channel_account_are_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -159,7 +159,7 @@ static void source_account_credentials_of_the_channel_account_are_refused(void *
     assert_refused(&sample, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "operations[0] has no source account");
 }
 
-static void source_account_credentials_of_an_operations_own_source_pass_and_name_it(void **state)
+TEST_THAT(source_account_credentials_of_an_operations_own_source_pass_and_name_it)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -168,7 +168,7 @@ static void source_account_credentials_of_an_operations_own_source_pass_and_name
     NAMES(&sample, 3);
 }
 
-static void addresses_of_every_kind_of_credentials_are_named(void **state)
+TEST_THAT(addresses_of_every_kind_of_credentials_are_named)
 {
     for (uint32_t kind = 1; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -181,7 +181,7 @@ static void addresses_of_every_kind_of_credentials_are_named(void **state)
     }
 }
 
-static void H11_muxed_addresses_are_named_by_their_account(void **state)
+TEST_THAT(H11_muxed_addresses_are_named_by_their_account)
 {
     for (uint32_t kind = 1; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -192,7 +192,7 @@ static void H11_muxed_addresses_are_named_by_their_account(void **state)
     }
 }
 
-static void addresses_that_have_no_key_are_not_named(void **state)
+TEST_THAT(addresses_that_have_no_key_are_not_named)
 {
     static const enum sample_address keyless[] = {CONTRACT, CLAIMABLE_BALANCE, LIQUIDITY_POOL};
     for (size_t i = 0; i < ARRAY_LEN(keyless); i++) {
@@ -205,7 +205,7 @@ static void addresses_that_have_no_key_are_not_named(void **state)
 }
 
 /* The text is from the crate stellar-strkey. */
-static void DA5_a_muxed_contract_authorizes_nothing(void **state)
+TEST_THAT(DA5_a_muxed_contract_authorizes_nothing)
 {
     static const char words[] =
         "by WDE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4SAAAAAAAAAAAMND3G, a muxed contract";
@@ -224,7 +224,7 @@ static void DA5_a_muxed_contract_authorizes_nothing(void **state)
     assert_refused(&deployer, ERR_INVALID_SOROBAN_TRANSACTION, words);
 }
 
-static void delegates_are_named_at_every_depth(void **state)
+TEST_THAT(delegates_are_named_at_every_depth)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -240,7 +240,7 @@ static void delegates_are_named_at_every_depth(void **state)
     NAMES(&sample, 1, 4, 5, 6);
 }
 
-static void a_delegate_is_named_below_hundreds_of_others(void **state)
+TEST_THAT(a_delegate_is_named_below_hundreds_of_others)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -254,7 +254,7 @@ static void a_delegate_is_named_below_hundreds_of_others(void **state)
     NAMES(&sample, 1, 4);
 }
 
-static void deployers_are_named(void **state)
+TEST_THAT(deployers_are_named)
 {
     static const uint32_t functions[] = {1, 3};
     for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
@@ -268,7 +268,7 @@ static void deployers_are_named(void **state)
     }
 }
 
-static void deployers_inside_authorized_invocations_are_named(void **state)
+TEST_THAT(deployers_inside_authorized_invocations_are_named)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -283,7 +283,7 @@ static void deployers_inside_authorized_invocations_are_named(void **state)
     NAMES(&sample, 1, 4);
 }
 
-static void accounts_that_are_only_arguments_are_not_named(void **state)
+TEST_THAT(accounts_that_are_only_arguments_are_not_named)
 {
     AUTO_SAMPLE sample = SAMPLE;
     sample.soroban = true;
@@ -313,7 +313,7 @@ static enum err judge_many(uint32_t count, struct judgement *judgement)
     return judge(&sample, judgement);
 }
 
-static void more_accounts_than_can_be_named_are_refused(void **state)
+TEST_THAT(more_accounts_than_can_be_named_are_refused)
 {
     struct judgement judgement;
     assert_int_equal(judge_many(POLICY_NAMED_MAX - 1, &judgement), ERR_OK);
@@ -322,7 +322,7 @@ static void more_accounts_than_can_be_named_are_refused(void **state)
     assert_non_null(strstr(judgement.detail.text, "more than 256 accounts"));
 }
 
-static void resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
+TEST_THAT(resource_fee_at_the_cap_passes_and_above_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
@@ -334,7 +334,7 @@ static void resource_fee_at_the_cap_passes_and_above_is_refused(void **state)
     assert_refused(&sample, ERR_FEE_EXCEEDS_MAXIMUM, "resource fee");
 }
 
-static void a_negative_resource_fee_is_refused(void **state)
+TEST_THAT(a_negative_resource_fee_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
@@ -347,7 +347,7 @@ static void a_negative_resource_fee_is_refused(void **state)
 }
 
 /* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
-static void DA6_arms_newer_than_the_rules_are_refused(void **state)
+TEST_THAT(DA6_arms_newer_than_the_rules_are_refused)
 {
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         for (uint32_t arm = 0; arm < 8; arm++) {
@@ -358,7 +358,7 @@ static void DA6_arms_newer_than_the_rules_are_refused(void **state)
         }
 }
 
-static void addresses_newer_than_the_rules_are_refused(void **state)
+TEST_THAT(addresses_newer_than_the_rules_are_refused)
 {
     for (uint32_t kind = 0; kind < 8; kind++) {
         AUTO_BUF address = {0};
@@ -381,7 +381,7 @@ static int64_t cpu_us(void)
 }
 
 /* Beside one walk over the envelope. Such a transaction occupied an HTTP thread for as long as nine. */
-static void DX3_many_values_are_judged_in_few_walks(void **state)
+TEST_THAT(DX3_many_values_are_judged_in_few_walks)
 {
     enum {
         VALUES = 30000,
@@ -427,7 +427,7 @@ static const char *called(struct sample *sample)
     return out;
 }
 
-static void the_contract_is_that_of_a_transaction_which_only_calls_it(void **state)
+TEST_THAT(the_contract_is_that_of_a_transaction_which_only_calls_it)
 {
     struct sample samples[8] = {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE};
     const struct public_key contract = sample_key(201);
@@ -456,40 +456,4 @@ static void the_contract_is_that_of_a_transaction_which_only_calls_it(void **sta
     buf_add_u32(&samples[7].operations, 0); /* auth */
     for (size_t i = 3; i < ARRAY_LEN(samples); i++)
         assert_string_equal(called(&samples[i]), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sources_of_extend_and_restore_are_named_muxed_or_not),
-        cmocka_unit_test(entries_are_extended_by_reading_and_restored_by_writing_them),
-        cmocka_unit_test(a_soroban_operation_without_source_is_refused),
-        cmocka_unit_test(DA5_entries_by_address_replace_the_source_of_a_call),
-        cmocka_unit_test(the_largest_soroban_transaction_of_the_network_passes),
-        cmocka_unit_test(one_soroban_operation_among_others_is_refused),
-        cmocka_unit_test(several_soroban_operations_are_refused),
-        cmocka_unit_test(missing_soroban_data_is_refused),
-        cmocka_unit_test(soroban_data_on_a_classic_operation_is_refused),
-        cmocka_unit_test(a_memo_on_invoke_is_refused),
-        cmocka_unit_test(a_muxed_source_on_invoke_is_refused),
-        cmocka_unit_test(source_account_credentials_of_the_channel_account_are_refused),
-        cmocka_unit_test(source_account_credentials_of_an_operations_own_source_pass_and_name_it),
-        cmocka_unit_test(addresses_of_every_kind_of_credentials_are_named),
-        cmocka_unit_test(H11_muxed_addresses_are_named_by_their_account),
-        cmocka_unit_test(addresses_that_have_no_key_are_not_named),
-        cmocka_unit_test(DA5_a_muxed_contract_authorizes_nothing),
-        cmocka_unit_test(delegates_are_named_at_every_depth),
-        cmocka_unit_test(a_delegate_is_named_below_hundreds_of_others),
-        cmocka_unit_test(deployers_are_named),
-        cmocka_unit_test(deployers_inside_authorized_invocations_are_named),
-        cmocka_unit_test(accounts_that_are_only_arguments_are_not_named),
-        cmocka_unit_test(more_accounts_than_can_be_named_are_refused),
-        cmocka_unit_test(resource_fee_at_the_cap_passes_and_above_is_refused),
-        cmocka_unit_test(a_negative_resource_fee_is_refused),
-        cmocka_unit_test(DA6_arms_newer_than_the_rules_are_refused),
-        cmocka_unit_test(addresses_newer_than_the_rules_are_refused),
-        cmocka_unit_test(the_contract_is_that_of_a_transaction_which_only_calls_it),
-        cmocka_unit_test(DX3_many_values_are_judged_in_few_walks),
-    };
-    return cmocka_run_group_tests_name("stellar/soroban", tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void unhex(size_t i, uint8_t out[static CAPTURED_SIZE])
     assert_int_equal(hex_decode(captured[i].xdr, strlen(captured[i].xdr), out, CAPTURED_SIZE), ERR_OK);
 }
 
-static void values_of_the_public_network_are_signed_by_their_nodes(void **state)
+TEST_THAT(values_of_the_public_network_are_signed_by_their_nodes)
 {
     const struct network_id network = network_id_of(PUBLIC_PASSPHRASE), other = network_id_of("another");
     for (size_t i = 0; i < ARRAY_LEN(captured); i++) {
@@ -53,7 +53,7 @@ static void values_of_the_public_network_are_signed_by_their_nodes(void **state)
     }
 }
 
-static void a_flipped_bit_anywhere_in_a_signed_value_is_refused(void **state)
+TEST_THAT(a_flipped_bit_anywhere_in_a_signed_value_is_refused)
 {
     const struct network_id network = network_id_of(PUBLIC_PASSPHRASE);
     for (size_t i = 0; i < ARRAY_LEN(captured); i++) {
@@ -146,7 +146,7 @@ static bool valid(const struct made *made)
     return stellar_value_verify(&value, &network);
 }
 
-static void the_signature_covers_the_milliseconds_of_values_that_have_them(void **state)
+TEST_THAT(the_signature_covers_the_milliseconds_of_values_that_have_them)
 {
     for (uint32_t kind = 1; kind <= 4; kind++) {
         struct made made = {.kind = kind,
@@ -159,7 +159,7 @@ static void the_signature_covers_the_milliseconds_of_values_that_have_them(void 
     }
 }
 
-static void the_signature_of_a_dropped_set_covers_the_set_that_was_dropped(void **state)
+TEST_THAT(the_signature_of_a_dropped_set_covers_the_set_that_was_dropped)
 {
     for (uint32_t kind = 2; kind <= 4; kind += 2) {
         struct made made = {
@@ -174,7 +174,7 @@ static void the_signature_of_a_dropped_set_covers_the_set_that_was_dropped(void 
     }
 }
 
-static void times_that_differ_are_noted(void **state)
+TEST_THAT(times_that_differ_are_noted)
 {
     static const struct {
         uint64_t close_time_s, close_time_ms;
@@ -190,7 +190,7 @@ static void times_that_differ_are_noted(void **state)
     }
 }
 
-static void an_unsigned_value_and_a_short_signature_are_not_valid(void **state)
+TEST_THAT(an_unsigned_value_and_a_short_signature_are_not_valid)
 {
     const struct made basic = {.kind = 0, .close_time_s = 5};
     assert_false(make(&basic).has_signature);
@@ -207,7 +207,7 @@ static void an_unsigned_value_and_a_short_signature_are_not_valid(void **state)
 }
 
 /* Of each: the length, the type, the rest. */
-static void upgrades_to_a_protocol_and_of_the_settings_are_noted(void **state)
+TEST_THAT(upgrades_to_a_protocol_and_of_the_settings_are_noted)
 {
     struct buf upgrades = {0};
     const uint32_t words[] = {4, 8, 1, 30, 4, 0xffffffff, 4, 6, 0};
@@ -223,18 +223,4 @@ static void upgrades_to_a_protocol_and_of_the_settings_are_noted(void **state)
         buf_add_u32(&upgrades, i == 0 ? 1 : words[i]);
     assert_false(make(&(struct made){.kind = 1, .upgrades = buf_bytes(&upgrades)}).upgrades_config);
     buf_free(&upgrades);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_of_the_public_network_are_signed_by_their_nodes),
-        cmocka_unit_test(a_flipped_bit_anywhere_in_a_signed_value_is_refused),
-        cmocka_unit_test(the_signature_covers_the_milliseconds_of_values_that_have_them),
-        cmocka_unit_test(the_signature_of_a_dropped_set_covers_the_set_that_was_dropped),
-        cmocka_unit_test(times_that_differ_are_noted),
-        cmocka_unit_test(an_unsigned_value_and_a_short_signature_are_not_valid),
-        cmocka_unit_test(upgrades_to_a_protocol_and_of_the_settings_are_noted),
-    };
-    return cmocka_run_group_tests_name("stellar/stellar_value", tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static enum err parse(const char *text, struct validators *out)
     return validators_parse((struct bytes){(const uint8_t *)text, strlen(text)}, out, &detail);
 }
 
-static void each_line_has_an_organisation_and_a_key(void **state)
+TEST_THAT(each_line_has_an_organisation_and_a_key)
 {
     struct validators list CLEANUP(validators_free) = {0};
     struct public_key a, other = {{1}};
@@ -29,7 +29,7 @@ static void each_line_has_an_organisation_and_a_key(void **state)
     assert_false(validators_have(&list, &other));
 }
 
-static void a_line_that_is_wrong_is_named(void **state)
+TEST_THAT(a_line_that_is_wrong_is_named)
 {
     static const struct {
         const char *text, *words;
@@ -44,13 +44,4 @@ static void a_line_that_is_wrong_is_named(void **state)
         assert_non_null(strstr(detail.text, cases[i].words));
         assert_int_equal(list.count, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_has_an_organisation_and_a_key),
-        cmocka_unit_test(a_line_that_is_wrong_is_named),
-    };
-    return cmocka_run_group_tests_name("stellar/validators", tests, NULL, NULL);
 }

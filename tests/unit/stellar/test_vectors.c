@@ -82,7 +82,7 @@ static void check_lease(struct vectors *vectors)
     check_fee_bump(vectors, &network, buf_bytes(&envelope), hash);
 }
 
-static void DS3_leases_and_fee_bumps_are_those_of_the_sdk(void **state)
+TEST_THAT(DS3_leases_and_fee_bumps_are_those_of_the_sdk)
 {
     struct vectors vectors;
     size_t count = 0;
@@ -91,12 +91,4 @@ static void DS3_leases_and_fee_bumps_are_those_of_the_sdk(void **state)
         check_lease(&vectors);
     vectors_close(&vectors);
     assert_true(count >= 300);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DS3_leases_and_fee_bumps_are_those_of_the_sdk),
-    };
-    return cmocka_run_group_tests_name("stellar/vectors", tests, NULL, NULL);
 }

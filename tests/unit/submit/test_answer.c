@@ -12,14 +12,14 @@ static enum answer answer(enum rpc_send_status status, int32_t code, uint32_t la
     return answer_of(ERR_OK, &sent, ROUND);
 }
 
-static void DL16_no_status_but_ERROR_rejects(void **state)
+TEST_THAT(DL16_no_status_but_ERROR_rejects)
 {
     assert_int_equal(answer(RPC_SEND_PENDING, 0, ROUND), ANSWER_TAKEN);
     assert_int_equal(answer(RPC_SEND_DUPLICATE, 0, ROUND), ANSWER_TAKEN);
     assert_int_equal(answer(RPC_SEND_TRY_AGAIN_LATER, 0, ROUND), ANSWER_OPEN);
 }
 
-static void DL16_each_code_of_ERROR_has_its_consequence(void **state)
+TEST_THAT(DL16_each_code_of_ERROR_has_its_consequence)
 {
     static const enum answer by_code[] = {
         /* from txSUCCESS down to txFROZEN_KEY_ACCESSED and an unknown one */
@@ -31,21 +31,21 @@ static void DL16_each_code_of_ERROR_has_its_consequence(void **state)
         assert_int_equal(answer(RPC_SEND_ERROR, -(int32_t)i, ROUND), by_code[i]);
 }
 
-static void DL16_a_node_that_lags_rejects_nothing(void **state)
+TEST_THAT(DL16_a_node_that_lags_rejects_nothing)
 {
     assert_int_equal(answer(RPC_SEND_ERROR, -6, ROUND - 1), ANSWER_OPEN);
     assert_int_equal(answer(RPC_SEND_ERROR, -6, 0), ANSWER_OPEN);
     assert_int_equal(answer(RPC_SEND_ERROR, -9, ROUND - 1), ANSWER_NO_ROOM);
 }
 
-static void DL16_an_unknown_outcome_changes_nothing(void **state)
+TEST_THAT(DL16_an_unknown_outcome_changes_nothing)
 {
     const struct rpc_sent sent = {.status = RPC_SEND_ERROR, .code = -6, .latest_ledger = ROUND};
     assert_int_equal(answer_of(ERR_RPC_UNAVAILABLE, &sent, ROUND), ANSWER_OPEN);
     assert_int_equal(answer_of(ERR_CANCELLED, &sent, ROUND), ANSWER_OPEN);
 }
 
-static void DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid(void **state)
+TEST_THAT(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid)
 {
     for (int64_t tip = ROUND - 1; tip < ROUND + 4; tip++)
         assert_int_equal(submit_round_of(ROUND, tip, 200, 0), ROUND_SEND);
@@ -53,21 +53,8 @@ static void DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid(void *
     assert_int_equal(submit_round_of(ROUND, ROUND + 50, 200, 201), ROUND_RAISE);
 }
 
-static void DL16_no_bid_is_above_the_cap(void **state)
+TEST_THAT(DL16_no_bid_is_above_the_cap)
 {
     assert_int_equal(submit_round_of(ROUND, ROUND + 4, 201, 201), ROUND_WAIT);
     assert_int_equal(submit_round_of(ROUND, ROUND + 3, 201, 201), ROUND_SEND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL16_no_status_but_ERROR_rejects),
-        cmocka_unit_test(DL16_each_code_of_ERROR_has_its_consequence),
-        cmocka_unit_test(DL16_a_node_that_lags_rejects_nothing),
-        cmocka_unit_test(DL16_an_unknown_outcome_changes_nothing),
-        cmocka_unit_test(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid),
-        cmocka_unit_test(DL16_no_bid_is_above_the_cap),
-    };
-    return cmocka_run_group_tests_name("answers of sendTransaction", tests, NULL, NULL);
 }

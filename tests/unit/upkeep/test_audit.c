@@ -27,14 +27,14 @@ static void assert_differs(
     assert_non_null(strstr(reason, words));
 }
 
-static void an_account_that_is_as_its_row_says_is_left_alone(void **state)
+TEST_THAT(an_account_that_is_as_its_row_says_is_left_alone)
 {
     const struct account_row row = idle();
     const struct account_snapshot read = as_of(READ);
     assert_null(audit_judge(&row, &read));
 }
 
-static void another_sequence_number_other_signers_and_a_missing_account_differ(void **state)
+TEST_THAT(another_sequence_number_other_signers_and_a_missing_account_differ)
 {
     const enum account_state states[] = {ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
@@ -55,7 +55,7 @@ static void another_sequence_number_other_signers_and_a_missing_account_differ(v
 }
 
 /* The RPC may have named an earlier ledger than the one as of which it answers. */
-static void the_sequence_number_of_the_open_lease_does_not_differ(void **state)
+TEST_THAT(the_sequence_number_of_the_open_lease_does_not_differ)
 {
     struct account_row row = idle();
     struct account_snapshot read = as_of(READ);
@@ -68,7 +68,7 @@ static void the_sequence_number_of_the_open_lease_does_not_differ(void **state)
     assert_differs(&row, &read, "signers");
 }
 
-static void a_row_that_is_not_older_than_the_read_is_not_compared(void **state)
+TEST_THAT(a_row_that_is_not_older_than_the_read_is_not_compared)
 {
     struct account_row row = idle();
     struct account_snapshot reads[] = {as_of(READ), as_of(READ), as_of(READ)};
@@ -78,15 +78,4 @@ static void a_row_that_is_not_older_than_the_read_is_not_compared(void **state)
     for (size_t i = 0; i < ARRAY_LEN(reads); i++)
         for (row.sequence_ledger = READ; row.sequence_ledger <= READ + 1; row.sequence_ledger++)
             assert_null(audit_judge(&row, &reads[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_account_that_is_as_its_row_says_is_left_alone),
-        cmocka_unit_test(another_sequence_number_other_signers_and_a_missing_account_differ),
-        cmocka_unit_test(the_sequence_number_of_the_open_lease_does_not_differ),
-        cmocka_unit_test(a_row_that_is_not_older_than_the_read_is_not_compared),
-    };
-    return cmocka_run_group_tests_name("upkeep/audit", tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void assert_honest(const struct account_snapshot *read)
     assert_int_equal(read->account.reserves, 2);
 }
 
-static void the_account_is_read_once_when_its_balance_is_not_known(void **state)
+TEST_THAT(the_account_is_read_once_when_its_balance_is_not_known)
 {
     struct world world = {0};
     world.said = honest();
@@ -80,7 +80,7 @@ static void the_account_is_read_once_when_its_balance_is_not_known(void **state)
     funds_watch_stop(&world.watch);
 }
 
-static void the_balance_is_read_again_after_a_while(void **state)
+TEST_THAT(the_balance_is_read_again_after_a_while)
 {
     struct world world = {0};
     world.said = honest();
@@ -102,13 +102,4 @@ static void the_balance_is_read_again_after_a_while(void **state)
     assert_int_equal(requests, 2);
     assert_in_range(world.watch.reread_ms, before_ms + FUNDS_REREAD_MS, clock_ms() + FUNDS_REREAD_MS);
     funds_watch_stop(&world.watch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_account_is_read_once_when_its_balance_is_not_known),
-        cmocka_unit_test(the_balance_is_read_again_after_a_while),
-    };
-    return cmocka_run_group_tests_name("upkeep/funds_watch", tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 static const uint8_t bytes[] = {0xff, 0xfe, 0xfd, 0xfc, 0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};
 
-static void numbers_are_big_endian(void **state)
+TEST_THAT(numbers_are_big_endian)
 {
     uint32_t u32;
     int32_t i32;
@@ -22,7 +22,7 @@ static void numbers_are_big_endian(void **state)
     assert_true(i64 == INT64_MIN + 0x100000001);
 }
 
-static void missing_bytes_are_not_read(void **state)
+TEST_THAT(missing_bytes_are_not_read)
 {
     uint32_t u32;
     int32_t i32;
@@ -45,7 +45,7 @@ static void missing_bytes_are_not_read(void **state)
     assert_int_equal(xdr_end(&reader), ERR_OK);
 }
 
-static void a_count_or_boolean_above_its_maximum_is_not_consumed(void **state)
+TEST_THAT(a_count_or_boolean_above_its_maximum_is_not_consumed)
 {
     uint32_t count;
     bool flag;
@@ -58,14 +58,4 @@ static void a_count_or_boolean_above_its_maximum_is_not_consumed(void **state)
     assert_int_equal(xdr_end(&reader), ERR_XDR_TRAILING);
     assert_int_equal(xdr_count(&reader, 2, &count), ERR_OK);
     assert_int_equal(count, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_big_endian),
-        cmocka_unit_test(missing_bytes_are_not_read),
-        cmocka_unit_test(a_count_or_boolean_above_its_maximum_is_not_consumed),
-    };
-    return cmocka_run_group_tests_name("xdr/read", tests, NULL, NULL);
 }
