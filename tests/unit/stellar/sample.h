@@ -109,40 +109,12 @@ static inline void add_operation(struct sample *sample, enum sample_source sourc
     buf_add_u32(&sample->operations, kind);
 }
 
-static inline void add_payment_body(struct sample *sample, uint8_t to)
-{
-    add_muxed_account(&sample->operations, PLAIN, to);
-    buf_add_u32(&sample->operations, 0); /* native */
-    buf_add_u64(&sample->operations, 1);
-}
-
 static inline void add_payment(struct sample *sample, enum sample_source source, uint8_t n)
 {
     add_operation(sample, source, n, 1);
-    add_payment_body(sample, 200);
-}
-
-static inline void add_payment_to(struct sample *sample, uint8_t from, uint8_t to)
-{
-    add_operation(sample, PLAIN, from, 1);
-    add_payment_body(sample, to);
-}
-
-/* SetOptions of sample_key(n) that sets a signer: a SignerKey of this kind, with sample_key(signer). */
-static inline void add_set_signer(
-    struct sample *sample, uint8_t n, uint32_t kind, uint8_t signer, uint32_t weight)
-{
-    add_operation(sample, PLAIN, n, 5);
-    for (int i = 0; i < 8; i++) /* the other options are absent */
-        buf_add_u32(&sample->operations, 0);
-    buf_add_u32(&sample->operations, 1);
-    buf_add_u32(&sample->operations, kind);
-    add_key(&sample->operations, signer);
-    if (kind == 3) {
-        buf_add_u32(&sample->operations, 4);
-        buf_add_u32(&sample->operations, 5);
-    }
-    buf_add_u32(&sample->operations, weight);
+    add_muxed_account(&sample->operations, PLAIN, 200);
+    buf_add_u32(&sample->operations, 0); /* native */
+    buf_add_u64(&sample->operations, 1);
 }
 
 /* CreateClaimableBalance with the ten claimants that it can have, each with predicates four deep. */
@@ -176,13 +148,6 @@ static inline void add_extend(struct sample *sample, enum sample_source source, 
     add_operation(sample, source, n, 25);
     buf_add_u32(&sample->operations, 0);
     buf_add_u32(&sample->operations, 1000);
-}
-
-static inline void add_restore(struct sample *sample, enum sample_source source, uint8_t n)
-{
-    sample->soroban = true;
-    add_operation(sample, source, n, 26);
-    buf_add_u32(&sample->operations, 0);
 }
 
 static inline void add_address(struct buf *out, enum sample_address kind, uint8_t n)

@@ -1,144 +1,12 @@
-/* Rules of stellar/policy.h for operations, and for what a channel account may sign. tests/hazards.md
- * explains the ids. */
+/* Limits of stellar/policy.h for requests, and for what a channel account may sign. test_policy_property.c
+ * has the rules that no limit decides. */
 #include "check.h"
 #include "stellar/envelope_build.h"
 #include "judge.h"
 #include "policy_parts.h"
 #include "operation.h"
-#include "vectors.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-
-TEST_THAT(plain_source_of_an_operation_is_named)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, PLAIN, 3);
-    NAMES(&sample, 3);
-}
-
-TEST_THAT(muxed_source_of_an_operation_is_named_by_its_account)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, MUXED, 3);
-    NAMES(&sample, 3);
-}
-
-TEST_THAT(named_accounts_are_sorted_and_each_once)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    static const uint8_t sources[] = {5, 2, 9, 2, 5, 1, 9};
-    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-        add_payment(&sample, i % 2 == 0 ? PLAIN : MUXED, sources[i]);
-    NAMES(&sample, 1, 2, 5, 9);
-}
-
-TEST_THAT(the_source_of_the_transaction_is_not_named_since_it_is_replaced)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    sample.source = MUXED;
-    add_payment(&sample, PLAIN, 3);
-    NAMES(&sample, 3);
-}
-
-TEST_THAT(keys_that_become_signers_of_an_account_are_named)
-{
-    static const struct {
-        uint32_t kind, weight;
-        bool named;
-    } cases[] = {{0, 1, true}, {0, 255, true}, {0, 0, false}, {1, 1, false}, {2, 1, false}, {3, 1, true}};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO_SAMPLE sample = SAMPLE;
-        add_set_signer(&sample, 3, cases[i].kind, 9, cases[i].weight);
-        if (cases[i].named)
-            NAMES(&sample, 3, 9);
-        else
-            NAMES(&sample, 3);
-    }
-}
-
-TEST_THAT(DA5_the_distribution_account_authorizes_nothing)
-{
-    AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, signer = SAMPLE, extra = SAMPLE, soroban = SAMPLE,
-                payee = SAMPLE;
-    CLEANUP(buf_free) struct buf auth = {0}, extra_signer = {0};
-    add_payment(&plain, PLAIN, DISTRIBUTION);
-    assert_refused(
-        &plain, ERR_FORBIDDEN_SIGNER, "operations[0] needs, or gives, the authority of the distribution");
-    add_payment(&muxed, PLAIN, 3);
-    add_payment(&muxed, MUXED, DISTRIBUTION);
-    assert_refused(&muxed, ERR_FORBIDDEN_SIGNER, "operations[1]");
-    add_set_signer(&signer, 3, 0, DISTRIBUTION, 1);
-    assert_refused(&signer, ERR_FORBIDDEN_SIGNER, "operations[0]");
-    buf_add_u32(&extra_signer, 0);
-    add_key(&extra_signer, DISTRIBUTION);
-    set_v2(&extra, (struct sample_v2){.signer_count = 1, .signers = &extra_signer});
-    add_payment(&extra, PLAIN, 3);
-    assert_refused(&extra, ERR_FORBIDDEN_SIGNER, "is the distribution account");
-    add_address_entry(&auth, 2, MUXED_ACCOUNT, DISTRIBUTION);
-    add_invoke(&soroban, PLAIN, 3, 1, &auth);
-    assert_refused(&soroban, ERR_FORBIDDEN_SIGNER, "operations[0]");
-    add_payment_to(&payee, 3, DISTRIBUTION);
-    NAMES(&payee, 3);
-}
-
-TEST_THAT(classic_operation_without_source_is_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, NO_SOURCE, 0);
-    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[0]");
-
-    AUTO_SAMPLE last = SAMPLE;
-    for (int i = 0; i < 99; i++)
-        add_payment(&last, PLAIN, 3);
-    add_payment(&last, NO_SOURCE, 0);
-    assert_refused(&last, ERR_INVALID_OPERATION_STRUCTURE, "operations[99]");
-}
-
-TEST_THAT(holds_in_every_form_of_envelope)
-{
-    static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        AUTO_SAMPLE bad = SAMPLE, good = SAMPLE;
-        bad.form = good.form = forms[i];
-        add_payment(&bad, NO_SOURCE, 0);
-        assert_refused(&bad, ERR_INVALID_OPERATION_STRUCTURE, "operations[0]");
-        add_payment(&good, MUXED, 3);
-        NAMES(&good, 3);
-    }
-}
-
-/* The SDK's vectors have every kind with a plain, a muxed and no source. */
-TEST_THAT(holds_for_every_classic_kind)
-{
-    struct vectors vectors;
-    vectors_open(&vectors);
-    size_t refused = 0, accepted = 0;
-    while (vectors_next(&vectors, "lease")) {
-        unsigned kind;
-        char form[16], source[16];
-        if (sscanf(vector_text(&vectors), "%15s operation %u source %15s", form, &kind, source) != 3 ||
-            kind > 23)
-            continue;
-        vectors.column = 4;
-        CLEANUP(buf_free) struct buf xdr = vector_bytes(&vectors);
-        struct envelope view;
-        struct named_accounts named;
-        assert_int_equal(envelope_decode(buf_bytes(&xdr), &view, NULL), ERR_OK);
-        enum err e = policy_check(&view, &sample_limits, &named, NULL);
-        if (strcmp(source, "none") == 0) {
-            assert_int_equal(e, ERR_INVALID_OPERATION_STRUCTURE);
-            refused++;
-        } else {
-            assert_int_equal(e, ERR_OK);
-            assert_true(named_has(&named, &view.source));
-            assert_true(named.count == 1 || (kind == SET_OPTIONS && named.count == 2));
-            accepted++;
-        }
-    }
-    vectors_close(&vectors);
-    assert_int_equal(refused, 24 * 3);
-    assert_int_equal(accepted, 24 * 3 * 2);
-}
 
 TEST_THAT(three_kinds_are_soroban)
 {
@@ -150,10 +18,13 @@ TEST_THAT(three_kinds_are_soroban)
     assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
 }
 
-TEST_THAT(a_transaction_without_operation_is_refused)
+TEST_THAT(DA5_a_refusal_names_the_operation_that_needs_the_authority)
 {
     AUTO_SAMPLE sample = SAMPLE;
-    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "no operation");
+    add_payment(&sample, PLAIN, 3);
+    add_payment(&sample, MUXED, DISTRIBUTION);
+    assert_refused(
+        &sample, ERR_FORBIDDEN_SIGNER, "operations[1] needs, or gives, the authority of the distribution");
 }
 
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
@@ -207,26 +78,6 @@ TEST_THAT(the_fee_bump_cap_excludes_the_resource_fee)
     assert_int_equal(policy_check(&sample.view, &limits, &named, NULL), ERR_FEE_EXCEEDS_MAXIMUM);
 }
 
-TEST_THAT(a_hundred_operations_of_a_hundred_sources_pass)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    uint8_t names[100];
-    for (uint8_t i = 0; i < 100; i++) {
-        add_payment(&sample, PLAIN, (uint8_t)(99 - i));
-        names[i] = i;
-    }
-    assert_names(&sample, 100, names);
-}
-
-TEST_THAT(memo_and_bounds_of_a_classic_transaction_pass)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    sample.memo = true;
-    set_v2(&sample, (struct sample_v2){true, true, .min_time_s = 5, .max_time_s = 6, .min_ledger = 7});
-    add_payment(&sample, PLAIN, 3);
-    NAMES(&sample, 3);
-}
-
 /* 1,120 bytes of claimants each. */
 TEST_THAT(a_classic_transaction_that_no_node_relays_is_refused)
 {
@@ -259,13 +110,6 @@ static enum err check_lease(struct sample *sample, struct lease_case lease)
         &decoded, &signer, &sample_limits, lease.max_fee_stroops, lease.now_s, &(struct detail){0});
 }
 
-TEST_THAT(a_lease_within_all_limits_may_be_signed)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, PLAIN, 3);
-    assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_OK);
-}
-
 TEST_THAT(a_lease_has_the_plain_signer_as_source)
 {
     AUTO_SAMPLE sample = SAMPLE;
@@ -283,52 +127,6 @@ TEST_THAT(a_lease_has_the_plain_signer_as_source)
     sample.source = PLAIN;
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     assert_int_equal(policy_check_lease(&sample.view, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
-}
-
-TEST_THAT(a_lease_never_uses_the_authority_of_its_signer)
-{
-    AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, soroban = SAMPLE;
-    CLEANUP(buf_free) struct buf auth = {0};
-    add_payment(&plain, PLAIN, 1);
-    assert_int_equal(check_lease(&plain, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
-    add_payment(&muxed, PLAIN, 3);
-    add_payment(&muxed, MUXED, 1);
-    assert_int_equal(check_lease(&muxed, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
-    add_address_entry(&auth, 2, ACCOUNT, 1);
-    add_invoke(&soroban, PLAIN, 3, 1, &auth);
-    assert_int_equal(check_lease(&soroban, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
-}
-
-/* The operation's source is the channel account then. */
-TEST_THAT(DA5_a_lease_without_a_source_never_uses_the_authority_of_its_signer)
-{
-    AUTO_SAMPLE user = SAMPLE, own = SAMPLE, deployer = SAMPLE, source = SAMPLE, none = SAMPLE;
-    CLEANUP(buf_free) struct buf auth = {0}, own_auth = {0}, source_auth = {0};
-    add_address_entry(&auth, 2, ACCOUNT, 3);
-    add_invoke(&user, NO_SOURCE, 0, 1, &auth);
-    assert_int_equal(check_lease(&user, (struct lease_case)LEASE_CASE), ERR_OK);
-    add_address_entry(&own_auth, 2, ACCOUNT, 1);
-    add_invoke(&own, NO_SOURCE, 0, 1, &own_auth);
-    assert_int_equal(check_lease(&own, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
-    deployer.soroban = true;
-    add_operation(&deployer, NO_SOURCE, 0, 24);
-    buf_add_u32(&deployer.operations, 1); /* create contract */
-    add_deployer(&deployer.operations, ACCOUNT, 1);
-    buf_add_u32(&deployer.operations, 1);
-    buf_add_bytes(&deployer.operations, buf_bytes(&auth));
-    assert_int_equal(check_lease(&deployer, (struct lease_case)LEASE_CASE), ERR_FORBIDDEN_SIGNER);
-    add_source_account_entry(&source_auth);
-    add_invoke(&source, NO_SOURCE, 0, 1, &source_auth);
-    assert_int_equal(check_lease(&source, (struct lease_case)LEASE_CASE), ERR_SOURCE_CREDENTIALS_NOT_ALLOWED);
-    add_invoke(&none, NO_SOURCE, 0, 0, NULL);
-    assert_int_equal(check_lease(&none, (struct lease_case)LEASE_CASE), ERR_SIGNATURE_MISSING);
-}
-
-TEST_THAT(a_lease_passes_the_policy_again)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, NO_SOURCE, 0);
-    assert_int_equal(check_lease(&sample, (struct lease_case)LEASE_CASE), ERR_INVALID_OPERATION_STRUCTURE);
 }
 
 TEST_THAT(a_lease_costs_no_more_than_the_cap)

@@ -1,8 +1,8 @@
 /*
- * DA5 and DA6: transactions at random, with the accounts of fairway in every role that the schema allows.
- * None may be signed that could use their authority, and none may be refused because of an account that
- * authorizes nothing. The test decides by itself what authority a transaction uses: by the roles in which it
- * has put an account.
+ * DA5, DA6 and H11: transactions at random, with the accounts of fairway in every role that the schema
+ * allows. None may be signed that could use their authority, and none may be refused because of an account
+ * that authorizes nothing. The test decides by itself what authority a transaction uses: by the roles in
+ * which it has put an account.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,7 +422,7 @@ static void print_hits(struct generator *generator)
             (unsigned long long)generator->roles[i].hits, i + 1 < generator->role_count ? "," : "\n");
 }
 
-TEST_THAT(DA5_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts)
+TEST_THAT(DA5_H11_no_transaction_is_signed_that_could_use_the_authority_of_our_accounts)
 {
     struct world world = {
         .generator = {.state = 0x9E3779B97F4A7C15, .account = choose_account, .unknown_arm_in = 4000},

@@ -1,4 +1,4 @@
-/* Rules of policy_check for Soroban operations: no channel account authorizes anything in them. */
+/* Rules of policy_check for Soroban operations, beside those of test_policy_property.c. */
 #include <time.h>
 
 #include "check.h"
@@ -11,65 +11,32 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-TEST_THAT(sources_of_extend_and_restore_are_named_muxed_or_not)
+TEST_THAT(not_even_one_entry_is_extended_by_writing_or_restored_by_reading_it)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
     add_extend(&extend, PLAIN, 3);
-    NAMES(&extend, 3);
-    add_restore(&restore, MUXED, 4);
-    restore.memo = true;
-    NAMES(&restore, 4);
-}
-
-TEST_THAT(entries_are_extended_by_reading_and_restored_by_writing_them)
-{
-    AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE, invoke = SAMPLE;
-    add_extend(&extend, PLAIN, 3);
     extend.read_only_count = 2;
-    NAMES(&extend, 3);
     extend.read_write_count = 1;
     assert_refused(&extend, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-write entries");
-    add_restore(&restore, PLAIN, 4);
+    restore.soroban = true;
+    add_operation(&restore, PLAIN, 4, 26);
+    buf_add_u32(&restore.operations, 0);
     restore.read_write_count = 2;
-    NAMES(&restore, 4);
     restore.read_only_count = 1;
     assert_refused(&restore, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries");
-    add_invoke(&invoke, PLAIN, 5, 0, NULL);
-    invoke.read_only_count = invoke.read_write_count = 1;
-    NAMES(&invoke, 5);
 }
 
-/* Without a source of its own the operation would act for the channel account, and nobody else would have to
- * sign for it. */
-TEST_THAT(a_soroban_operation_without_source_is_refused)
+TEST_THAT(a_memo_and_a_muxed_source_are_refused_on_invoke_alone)
 {
-    AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
-    add_invoke(&invoke, NO_SOURCE, 0, 0, NULL);
-    add_extend(&extend, NO_SOURCE, 0);
-    add_restore(&restore, NO_SOURCE, 0);
-    assert_refused(&invoke, ERR_SIGNATURE_MISSING, "operations[0] has neither a source account nor");
-    assert_refused(&extend, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
-    assert_refused(&restore, ERR_INVALID_OPERATION_STRUCTURE, "operations[0] has no source account");
-}
-
-TEST_THAT(DA5_entries_by_address_replace_the_source_of_a_call)
-{
-    for (uint32_t kind = 1; kind <= 3; kind++) {
-        AUTO_SAMPLE one = SAMPLE, two = SAMPLE, mixed = SAMPLE, among = SAMPLE;
-        AUTO_BUF auth = {0};
-        add_address_entry(&auth, kind, ACCOUNT, 4);
-        add_invoke(&one, NO_SOURCE, 0, 1, &auth);
-        NAMES(&one, 4);
-        add_invoke(&among, NO_SOURCE, 0, 1, &auth);
-        add_payment(&among, PLAIN, 3);
-        assert_refused(&among, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
-        add_address_entry(&auth, kind, CONTRACT, 5);
-        add_invoke(&two, NO_SOURCE, 0, 2, &auth);
-        NAMES(&two, 4);
-        add_source_account_entry(&auth);
-        add_invoke(&mixed, NO_SOURCE, 0, 3, &auth);
-        assert_refused(&mixed, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "operations[0] has no source account");
-    }
+    AUTO_SAMPLE memo = SAMPLE, muxed = SAMPLE, extend = SAMPLE;
+    add_invoke(&memo, PLAIN, 3, 0, NULL);
+    memo.memo = true;
+    assert_refused(&memo, ERR_INVALID_SOROBAN_TRANSACTION, "memo");
+    add_invoke(&muxed, MUXED, 3, 0, NULL);
+    assert_refused(&muxed, ERR_INVALID_SOROBAN_TRANSACTION, "muxed");
+    add_extend(&extend, MUXED, 3);
+    extend.memo = true;
+    NAMES(&extend, 3);
 }
 
 /* 132,096 bytes of envelope, two signatures included. */
@@ -92,118 +59,6 @@ TEST_THAT(the_largest_soroban_transaction_of_the_network_passes)
     assert_refused(&sample, ERR_INVALID_TRANSACTION, "the network takes at most 132096");
 }
 
-TEST_THAT(one_soroban_operation_among_others_is_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, PLAIN, 3);
-    add_restore(&sample, PLAIN, 3);
-    sample.soroban = false;
-    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[1]");
-}
-
-TEST_THAT(several_soroban_operations_are_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_restore(&sample, PLAIN, 3);
-    add_restore(&sample, PLAIN, 3);
-    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "exactly one operation");
-}
-
-TEST_THAT(missing_soroban_data_is_refused)
-{
-    AUTO_SAMPLE invoke = SAMPLE, extend = SAMPLE, restore = SAMPLE;
-    add_invoke(&invoke, PLAIN, 3, 0, NULL);
-    add_extend(&extend, PLAIN, 3);
-    add_restore(&restore, PLAIN, 3);
-    struct sample *const samples[] = {&invoke, &extend, &restore};
-    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
-        NAMES(samples[i], 3);
-        samples[i]->soroban = false;
-        assert_refused(samples[i], ERR_INVALID_SOROBAN_TRANSACTION, "lacks the SorobanTransactionData");
-    }
-}
-
-TEST_THAT(soroban_data_on_a_classic_operation_is_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, PLAIN, 3);
-    sample.soroban = true;
-    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "operations[0] is not a Soroban operation");
-}
-
-TEST_THAT(a_memo_on_invoke_is_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_invoke(&sample, PLAIN, 3, 0, NULL);
-    NAMES(&sample, 3);
-    sample.memo = true;
-    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "memo");
-}
-
-TEST_THAT(a_muxed_source_on_invoke_is_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE, replaced = SAMPLE;
-    add_invoke(&sample, MUXED, 3, 0, NULL);
-    assert_refused(&sample, ERR_INVALID_SOROBAN_TRANSACTION, "muxed");
-    replaced.source = MUXED;
-    add_invoke(&replaced, PLAIN, 3, 0, NULL);
-    NAMES(&replaced, 3);
-}
-
-TEST_THAT(source_account_credentials_of_the_channel_account_are_refused)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    AUTO_BUF auth = {0};
-    add_source_account_entry(&auth);
-    add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
-    assert_refused(&sample, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "operations[0] has no source account");
-}
-
-TEST_THAT(source_account_credentials_of_an_operations_own_source_pass_and_name_it)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    AUTO_BUF auth = {0};
-    add_source_account_entry(&auth);
-    add_invoke(&sample, PLAIN, 3, 1, &auth);
-    NAMES(&sample, 3);
-}
-
-TEST_THAT(addresses_of_every_kind_of_credentials_are_named)
-{
-    for (uint32_t kind = 1; kind <= 3; kind++) {
-        AUTO_SAMPLE sample = SAMPLE;
-        AUTO_BUF auth = {0};
-        add_address_entry(&auth, kind, ACCOUNT, 4);
-        add_address_entry(&auth, kind, CONTRACT, 5);
-        add_address_entry(&auth, kind, ACCOUNT, 3);
-        add_invoke(&sample, PLAIN, 1, 3, &auth);
-        NAMES(&sample, 1, 3, 4);
-    }
-}
-
-TEST_THAT(H11_muxed_addresses_are_named_by_their_account)
-{
-    for (uint32_t kind = 1; kind <= 3; kind++) {
-        AUTO_SAMPLE sample = SAMPLE;
-        AUTO_BUF auth = {0};
-        add_address_entry(&auth, kind, MUXED_ACCOUNT, 4);
-        add_invoke(&sample, PLAIN, 1, 1, &auth);
-        NAMES(&sample, 1, 4);
-    }
-}
-
-TEST_THAT(addresses_that_have_no_key_are_not_named)
-{
-    static const enum sample_address keyless[] = {CONTRACT, CLAIMABLE_BALANCE, LIQUIDITY_POOL};
-    for (size_t i = 0; i < ARRAY_LEN(keyless); i++) {
-        AUTO_SAMPLE sample = SAMPLE;
-        AUTO_BUF auth = {0};
-        add_address_entry(&auth, 1, keyless[i], 4);
-        add_invoke(&sample, PLAIN, 1, 1, &auth);
-        NAMES(&sample, 1);
-    }
-}
-
 /* The text is from the crate stellar-strkey. */
 TEST_THAT(DA5_a_muxed_contract_authorizes_nothing)
 {
@@ -224,22 +79,6 @@ TEST_THAT(DA5_a_muxed_contract_authorizes_nothing)
     assert_refused(&deployer, ERR_INVALID_SOROBAN_TRANSACTION, words);
 }
 
-TEST_THAT(delegates_are_named_at_every_depth)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    AUTO_BUF auth = {0};
-    add_credentials(&auth, 3, CONTRACT, 9);
-    buf_add_u32(&auth, 2);
-    add_delegate(&auth, ACCOUNT, 6, 0);
-    add_delegate(&auth, CONTRACT, 9, 2);
-    add_delegate(&auth, MUXED_ACCOUNT, 5, 1);
-    add_delegate(&auth, ACCOUNT, 4, 0);
-    add_delegate(&auth, CONTRACT, 9, 0);
-    add_invocation(&auth);
-    add_invoke(&sample, PLAIN, 1, 1, &auth);
-    NAMES(&sample, 1, 4, 5, 6);
-}
-
 TEST_THAT(a_delegate_is_named_below_hundreds_of_others)
 {
     AUTO_SAMPLE sample = SAMPLE;
@@ -252,50 +91,6 @@ TEST_THAT(a_delegate_is_named_below_hundreds_of_others)
     add_invocation(&auth);
     add_invoke(&sample, PLAIN, 1, 1, &auth);
     NAMES(&sample, 1, 4);
-}
-
-TEST_THAT(deployers_are_named)
-{
-    static const uint32_t functions[] = {1, 3};
-    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
-        AUTO_SAMPLE plain = SAMPLE, muxed = SAMPLE, contract = SAMPLE;
-        add_create_contract(&plain, functions[i], ACCOUNT, 4);
-        NAMES(&plain, 1, 4);
-        add_create_contract(&muxed, functions[i], MUXED_ACCOUNT, 5);
-        NAMES(&muxed, 1, 5);
-        add_create_contract(&contract, functions[i], CONTRACT, 6);
-        NAMES(&contract, 1);
-    }
-}
-
-TEST_THAT(deployers_inside_authorized_invocations_are_named)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    AUTO_BUF auth = {0};
-    add_credentials(&auth, 1, CONTRACT, 9);
-    buf_add_u32(&auth, 0);
-    add_contract_call(&auth);
-    buf_add_u32(&auth, 1); /* subInvocations */
-    buf_add_u32(&auth, 1); /* create contract */
-    add_deployer(&auth, ACCOUNT, 4);
-    buf_add_u32(&auth, 0);
-    add_invoke(&sample, PLAIN, 1, 1, &auth);
-    NAMES(&sample, 1, 4);
-}
-
-TEST_THAT(accounts_that_are_only_arguments_are_not_named)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    sample.soroban = true;
-    add_operation(&sample, PLAIN, 3, 24);
-    buf_add_u32(&sample.operations, 0);
-    add_address(&sample.operations, CONTRACT, 9);
-    add_symbol_f(&sample.operations);
-    buf_add_u32(&sample.operations, 1);
-    buf_add_u32(&sample.operations, 18); /* SCV_ADDRESS, for example a payee */
-    add_address(&sample.operations, ACCOUNT, 4);
-    buf_add_u32(&sample.operations, 0);
-    NAMES(&sample, 3);
 }
 
 /* A source, and two entries for each of count more accounts, which differ in the first four bytes of their
