@@ -158,50 +158,10 @@ TEST_THAT(a_token_without_a_body_has_the_hash_of_no_bytes)
     free(token);
 }
 
-/* ---- DA1: headers and claims, each signed by the client's own key: only their content is wrong */
+/* ---- DA1: claims, each signed by the client's own key: only their content is wrong. test_token.c has what
+ * is no token at all. */
 
-TEST_THAT(DA1_a_header_that_names_another_algorithm_is_refused)
-{
-    static const char *const headers[] = {
-        "{\"alg\":\"none\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"None\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"HS256\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"ES256\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"RS256\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"Ed25519\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"eddsa\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"EDDSA\",\"typ\":\"JWT\"}",
-        "{\"alg\":\"EdDSA \",\"typ\":\"JWT\"}",
-        "{\"ALG\":\"EdDSA\",\"typ\":\"JWT\"}",
-        "{\"alg\":[\"EdDSA\"],\"typ\":\"JWT\"}",
-        "{\"alg\":null}",
-        "{\"typ\":\"JWT\"}",
-        "{}",
-        "[]",
-        "",
-        "null",
-        "\"EdDSA\"",
-        "{\"alg\":\"EdDSA\",\"alg\":\"none\"}",
-        "{\"alg\":\"none\",\"alg\":\"EdDSA\"}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWE\"}",
-        "{\"alg\":\"EdDSA\",\"typ\":1}",
-        "{\"alg\":\"EdDSA\",\"typ\":null}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"crit\":[\"exp\"]}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"b64\":false}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"jwk\":{\"kty\":\"OKP\"}}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"zip\":\"DEF\"}",
-        "{\"alg\":\"EdDSA\",\"typ\":\"JWT\"}x",
-        "{\"alg\":\"EdDSA\\u0000\"}",
-        "{\"alg\":\"EdDSA\",\"kid\":\"\xff\"}",
-    };
-    AUTO_FREE char *claims = good_claims();
-    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
-        AUTO_FREE char *token = sign_token(&alice, headers[i], claims);
-        refused(headers[i], token);
-    }
-}
-
-TEST_THAT(DA1_times_outside_the_window_and_of_another_form_are_refused)
+TEST_THAT(DA1_times_outside_the_window_are_refused)
 {
     static const struct {
         const char *issued, *expires;
@@ -214,30 +174,12 @@ TEST_THAT(DA1_times_outside_the_window_and_of_another_form_are_refused)
         {"1800000060", "1800000075"},
         {"1800000010", NOW_TEXT}, /* exchanged */
         {NOW_TEXT, NOW_TEXT},
-        {NOW_TEXT, "\"1800000015\""}, /* other types */
-        {"\"" NOW_TEXT "\"", "1800000015"},
-        {NOW_TEXT, "1800000015.0"},
-        {NOW_TEXT, "1.8e9"},
-        {"1800000000.5", "1800000015"},
-        {NOW_TEXT, "null"},
-        {"null", "1800000015"},
-        {"true", "1800000015"},
-        {NOW_TEXT, "[1800000015]"},
-        {NOW_TEXT, "{}"},
-        {"-1", "14"},
         {"0", "15"},
         {NOW_TEXT, "-1800000015"},
         {NOW_TEXT, "9007199254740992"},
         {"9007199254740992", "9007199254740993"},
         {NOW_TEXT, "9223372036854775807"},
         {"9223372036854775800", "9223372036854775807"},
-        {NOW_TEXT, "9223372036854775808"},
-        {NOW_TEXT, "18446744073709551616"},
-        {NOW_TEXT, "1e400"},
-        {"-9223372036854775808", "9223372036854775807"},
-        {"01800000000", "1800000015"},
-        {"+1800000000", "1800000015"},
-        {"0x6b49d200", "1800000015"},
     };
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         AUTO_FREE char *claims = claims_with(alice.address, times[i].issued, times[i].expires, "");
@@ -277,11 +219,6 @@ TEST_THAT(a_claim_that_is_missing_doubled_or_of_another_type_is_refused)
         AUTO_FREE char *twice = mem_format("{\"%s\":1,%s", members[i], good + 1);
         AUTO_FREE char *token_twice = sign_token(&alice, HEADER, twice);
         refused(twice, token_twice);
-    }
-    static const char *const claims[] = {"", "{}", "[]", "null", "1", "{", "{\"sub\":1}", "{\"sub\":null}"};
-    for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
-        AUTO_FREE char *token = sign_token(&alice, HEADER, claims[i]);
-        refused(claims[i], token);
     }
     AUTO_FREE char *trailing = mem_format("%s{}", good),
                    *nul = claims_with(alice.address, NOW_TEXT, "1800000015", ",\"x\":\"\\u0000\"");
@@ -511,7 +448,7 @@ TEST_THAT(DA1_a_token_in_another_spelling_is_refused)
     AUTO_FREE char *claims = good_claims();
     AUTO_FREE char *good = sign_token(&alice, HEADER, claims);
     const size_t len = strlen(good);
-    static const char *const suffixes[] = {"=", "==", " ", "\n", "\t", ".", ".x", "A", ",", "%3D"};
+    static const char *const suffixes[] = {"=", "==", " ", "\n", "\t", ".", ".x", "A", "AA", ",", "%3D"};
     for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
         AUTO_FREE char *token = mem_format("%s%s", good, suffixes[i]);
         refused(suffixes[i], token);
@@ -703,42 +640,6 @@ static void write_clients(const char *path, const char *text)
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-}
-
-TEST_THAT(DA4_a_key_is_added_and_revoked_while_the_service_runs)
-{
-    char path[] = "/tmp/fairway-clients-XXXXXX";
-    const int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    close(fd);
-    AUTO_FREE char *both = mem_format("{\"%s\":{\"keys\":[\"%s\"]},\"m\":{\"keys\":[\"%s\"],\"scopes\":"
-                                      "[\"pool\"]}}",
-                       alice.address, alice.address, mallory.address),
-                   *only = mem_format("{\"m\":{\"keys\":[\"%s\"]}}", mallory.address);
-    struct auth *usual = auth;
-    struct detail detail = {0};
-    AUTO_FREE char *claims = good_claims();
-    AUTO_FREE char *token = sign_token(&alice, HEADER, claims);
-    write_clients(path, both);
-    const struct auth_settings settings = {.clients_file = path};
-    assert_int_equal(auth_open(&settings, &auth, &detail), ERR_OK);
-    assert_int_equal(auth_key_count(auth), 2);
-    assert_false(auth_changed(auth));
-    assert_int_equal(check(token), ERR_OK);
-
-    write_clients(path, "{\"m\":{\"keys\":[\"G\"]}}");
-    assert_true(auth_changed(auth));
-    assert_int_equal(auth_reload(auth, &detail), ERR_CONFIG);
-    assert_int_equal(check(token), ERR_OK); /* the clients before the mistake stay */
-    assert_false(auth_changed(auth));
-
-    write_clients(path, only);
-    assert_true(auth_changed(auth));
-    assert_int_equal(auth_reload(auth, &detail), ERR_OK);
-    assert_int_equal(check(token), ERR_UNAUTHORIZED);
-    unlink(path);
-    auth_free(auth);
-    auth = usual;
 }
 
 TEST_THAT(a_client_may_do_only_what_its_scopes_say)
