@@ -1,7 +1,7 @@
 /*
- * The key process. server_main sandboxes it, then server_run handles one request at a time. Each message must
- * be known, allowed in this mode and at this point, and well formed. Any other message ends the process: its
- * peer is then not the fairway that started it, or is compromised.
+ * The key process, which handles one request at a time. Each message must be known, allowed in this mode and
+ * at this point, and well formed. Any other message ends the process: its peer is then not the fairway that
+ * started it, or is compromised.
  */
 #ifndef FAIRWAY_KEYS_SERVER_H
 #define FAIRWAY_KEYS_SERVER_H
@@ -19,15 +19,11 @@ enum server_violation {
     VIOLATION_MALFORMED,    /* the payload does not decode */
 };
 
-/* Enters the sandbox, reads the secrets, sends WIRE_READY and runs server_run. Returns the exit code:
- * EX_CONFIG when the sandbox or the secrets fail, else server_run's. */
-int server_main(const struct arguments *arguments);
-
 /*
- * Handles requests until the peer closes the socket (EX_OK). EX_CONFIG: the key ring could not be loaded; the
- * answer says why. EX_IOERR: the answer could not be written. Else a violation, which is logged.
+ * Enters the sandbox, reads the secrets, sends WIRE_READY, and handles requests until the peer closes the
+ * socket (EX_OK). EX_CONFIG: the sandbox or the secrets fail, or the key ring could not be loaded; the answer
+ * says why. EX_IOERR: an answer could not be written. Else a violation, which is logged.
  */
-struct ring;
-int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring);
+int server_main(const struct arguments *arguments);
 
 #endif

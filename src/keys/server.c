@@ -101,7 +101,8 @@ static int handle_one(
     return state->loaded ? -1 : EX_CONFIG;
 }
 
-int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring)
+/* Handles requests until the peer closes the socket. Returns the exit code. */
+static int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring)
 {
     struct handle_state state = handle_state_of(ring, settings);
     struct buf request = {0}, answer = {0};
