@@ -1,12 +1,13 @@
 /*
  * cmocka, the headers that it needs before it, and how a test is written:
  *
- *     TEST_THAT(the_rule_that_it_guards)
+ *     TEST(the_rule_that_it_guards)
  *     {
  *         assert_int_equal(...);
  *     }
  *
- * The program runs its tests in the order of the file; main is in main.c. A test may use `void **state`.
+ * The program runs its tests in the order of the file; main is in main.c, unless the program has its own. A test
+ * may use `void **state`.
  */
 #ifndef FAIRWAY_TESTS_CHECK_H
 #define FAIRWAY_TESTS_CHECK_H
@@ -17,7 +18,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#define TEST_THAT(name) TEST_WITH(name, NULL, NULL)
+#define TEST(name) TEST_WITH(name, NULL, NULL)
 
 /* A test that runs between two functions of cmocka's fixtures, of which each may be NULL. */
 #define TEST_WITH(name, set_up, tear_down)                                                                   \
@@ -37,7 +38,12 @@
 
 void test_add(int line, struct CMUnitTest test);
 void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
-/* Returns the number of tests that failed. For a program with a main of its own. */
-int tests_run(void);
+
+/* For a main of its own. Runs the tests between start and stop; each that has neither set_up nor tear_down of its
+ * own gets these (NULL: none). Returns the number of tests that failed. */
+int check_run(
+    CMFixtureFunction set_up, CMFixtureFunction tear_down, CMFixtureFunction start, CMFixtureFunction stop);
+/* Instead of check_run, where the tests cannot run. */
+int check_skip(void);
 
 #endif

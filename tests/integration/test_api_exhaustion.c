@@ -33,7 +33,7 @@ static int all_leased(void **state)
     return 0;
 }
 
-static void no_request_waits_longer_than_six_seconds(void **state)
+TEST(no_request_waits_longer_than_six_seconds)
 {
     AUTO_RESPONSE response = {0};
     const int64_t begun_ms = clock_ms(), waits = metric_read(METRIC_LEASE_WAIT, 0, 0);
@@ -46,7 +46,7 @@ static void no_request_waits_longer_than_six_seconds(void **state)
 }
 
 /* Only a notification ends the wait this soon: polling would take up to a second. */
-static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
+TEST(DL7_the_ledger_that_releases_an_account_ends_the_wait)
 {
     AUTO_RESPONSE response = {0};
     int waiting = service_send(&service, "POST", PATH, fixture_payment());
@@ -60,7 +60,7 @@ static void DL7_the_ledger_that_releases_an_account_ends_the_wait(void **state)
     assert_true(took_ms < slower(500));
 }
 
-static void DL7_the_first_request_gets_the_first_account(void **state)
+TEST(DL7_the_first_request_gets_the_first_account)
 {
     AUTO_RESPONSE first = {0}, second = {0};
     int one = service_send(&service, "POST", PATH, fixture_payment());
@@ -81,7 +81,7 @@ static int64_t cancelled(void)
     return metric_read(METRIC_CLIENT_REQUESTS, METRIC_NO_CLIENT, ERR_CANCELLED);
 }
 
-static void DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account(void **state)
+TEST(DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account)
 {
     const int64_t before = cancelled();
     int gone = service_send(&service, "POST", PATH, fixture_payment());
@@ -100,11 +100,5 @@ static void DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account(voi
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(no_request_waits_longer_than_six_seconds, all_leased),
-        cmocka_unit_test_setup(DL7_the_ledger_that_releases_an_account_ends_the_wait, all_leased),
-        cmocka_unit_test_setup(DL7_the_first_request_gets_the_first_account, all_leased),
-        cmocka_unit_test_setup(DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account, all_leased),
-    };
-    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
+    return check_run(all_leased, NULL, fixture_start, fixture_stop);
 }

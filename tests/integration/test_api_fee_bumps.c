@@ -88,7 +88,7 @@ static void refused(const struct leased *leased, const char *max_fee, const char
     refused_with(leased, max_fee, 400, code, "");
 }
 
-static void the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(void **state)
+TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature)
 {
     static const char *const members[] = {
         "hash", "innerHash", "transactionXdr", "fee", "feeAccount", "networkPassphrase", NULL};
@@ -125,7 +125,7 @@ static void the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature(v
     buf_free(&expected);
 }
 
-static void the_fee_bump_is_recorded_with_its_fee(void **state)
+TEST(the_fee_bump_is_recorded_with_its_fee)
 {
     AUTO_RESPONSE response = {0};
     AUTO_LEASED leased = lease_payment();
@@ -140,7 +140,7 @@ static void the_fee_bump_is_recorded_with_its_fee(void **state)
         LEAST);
 }
 
-static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
+TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned)
 {
     AUTO_RESPONSE response = {0};
     AUTO_LEASED leased = lease_payment();
@@ -158,7 +158,7 @@ static void a_fee_bump_that_cannot_be_recorded_is_not_returned(void **state)
     assert_null(json_object_get(response.json, "transactionXdr"));
 }
 
-static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
+TEST(DL10_a_lease_may_have_any_number_of_fee_bumps)
 {
     static const char *const bids[] = {"20000", "20001", "1000000", "20000"};
     AUTO_LEASED leased = lease_payment();
@@ -173,7 +173,7 @@ static void DL10_a_lease_may_have_any_number_of_fee_bumps(void **state)
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void a_settled_lease_gets_no_fee_bump(void **state)
+TEST(a_settled_lease_gets_no_fee_bump)
 {
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -184,7 +184,7 @@ static void a_settled_lease_gets_no_fee_bump(void **state)
     refused_with(&leased, NULL, 409, "LEASE_SETTLED", "ended as confirmed in ledger ");
 }
 
-static void an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void **state)
+TEST(an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key)
 {
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -194,7 +194,7 @@ static void an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key(void
 }
 
 /* The account is idle again, and the lease's row may have been deleted. */
-static void a_lease_that_is_unknown_is_not_found(void **state)
+TEST(a_lease_that_is_unknown_is_not_found)
 {
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -204,7 +204,7 @@ static void a_lease_that_is_unknown_is_not_found(void **state)
     refused_with(&leased, NULL, 404, "LEASE_NOT_FOUND", hash);
 }
 
-static void DA8_another_clients_lease_is_not_found(void **state)
+TEST(DA8_another_clients_lease_is_not_found)
 {
     AUTO_RESPONSE theirs = {0}, none = {0};
     AUTO_LEASED leased = lease_payment();
@@ -221,7 +221,7 @@ static void DA8_another_clients_lease_is_not_found(void **state)
 }
 
 /* The same account and sequence number, but one other byte and so another hash. */
-static void DA7_a_changed_transaction_gets_no_fee_bump(void **state)
+TEST(DA7_a_changed_transaction_gets_no_fee_bump)
 {
     struct sample sample = SAMPLE;
     add_extend(&sample, PLAIN, SIGNER);
@@ -237,7 +237,7 @@ static void DA7_a_changed_transaction_gets_no_fee_bump(void **state)
     refused_with(&leased, NULL, 409, "TRANSACTION_CHANGED", address);
 }
 
-static void DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
+TEST(DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it)
 {
     static const char *const above[] = {"1000001", "9223372036854775807"};
     AUTO_LEASED leased = lease_payment();
@@ -254,7 +254,7 @@ static void DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it(void **state)
     assert_string_equal(response_text(&response, "fee"), "1000000");
 }
 
-static void DA7_maxFee_below_the_minimum_is_refused(void **state)
+TEST(DA7_maxFee_below_the_minimum_is_refused)
 {
     AUTO_LEASED leased = lease_payment();
     sign_as(&leased, SIGNER);
@@ -270,7 +270,7 @@ static void DA7_maxFee_below_the_minimum_is_refused(void **state)
 }
 
 /* A fee bump may rescue a pending transaction, so it is refused only if it cannot be paid. */
-static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it(void **state)
+TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it)
 {
     AUTO_LEASED leased = lease_payment();
     AUTO_RESPONSE response = {0};
@@ -284,13 +284,13 @@ static void a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_i
     assert_int_equal(response.status, 200);
 }
 
-static void without_the_clients_signature_it_is_refused_where_the_client_must_sign(void **state)
+TEST(without_the_clients_signature_it_is_refused_where_the_client_must_sign)
 {
     AUTO_LEASED leased = lease_payment();
     refused(&leased, NULL, "NO_SIGNATURES_PROVIDED");
 }
 
-static void without_the_channel_accounts_signature_it_is_refused(void **state)
+TEST(without_the_channel_accounts_signature_it_is_refused)
 {
     AUTO_LEASED leased = lease_payment();
     cut_signatures(&leased, 0);
@@ -299,7 +299,7 @@ static void without_the_channel_accounts_signature_it_is_refused(void **state)
     refused(&leased, NULL, "CHANNEL_SIGNATURE_MISSING");
 }
 
-static void maxFee_is_a_positive_decimal_in_a_string(void **state)
+TEST(maxFee_is_a_positive_decimal_in_a_string)
 {
     static const char *const wrong[] = {"\"0\"", "\"-1\"", "\"+1\"", "\"1e6\"", "\"1.0\"", "\"\"", "\" 1\"",
         "\"01\"", "\"9223372036854775808\"", "\"18446744073709551616\"", "20000", "true", "{}"};
@@ -318,23 +318,5 @@ static void maxFee_is_a_positive_decimal_in_a_string(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
-    const struct CMUnitTest tests[] = {
-        TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature),
-        TEST(the_fee_bump_is_recorded_with_its_fee),
-        TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned),
-        TEST(DL10_a_lease_may_have_any_number_of_fee_bumps),
-        TEST(a_settled_lease_gets_no_fee_bump),
-        TEST(an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key),
-        TEST(a_lease_that_is_unknown_is_not_found),
-        TEST(DA8_another_clients_lease_is_not_found),
-        TEST(DA7_a_changed_transaction_gets_no_fee_bump),
-        TEST(DA7_maxFee_is_exact_up_to_the_cap_and_refused_above_it),
-        TEST(DA7_maxFee_below_the_minimum_is_refused),
-        TEST(a_fee_bump_is_refused_when_the_distribution_account_cannot_pay_for_it),
-        TEST(without_the_clients_signature_it_is_refused_where_the_client_must_sign),
-        TEST(without_the_channel_accounts_signature_it_is_refused),
-        TEST(maxFee_is_a_positive_decimal_in_a_string),
-    };
-    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

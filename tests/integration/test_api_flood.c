@@ -187,7 +187,7 @@ static int64_t lease_and_settle(void)
     return took_us;
 }
 
-static void DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones(void **state)
+TEST(DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones)
 {
     struct sender senders[SENDERS] = {0};
     int64_t leases = 0, slowest_us = 0, begun_ms = clock_ms();
@@ -221,7 +221,7 @@ static bool needs_no_database(const struct attempt *kind)
     return strcmp(kind->code, "FORBIDDEN_SIGNER") != 0 && strcmp(kind->code, "INVALID_TRANSACTION") != 0;
 }
 
-static void DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code(void **state)
+TEST(DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code)
 {
     struct sender sender = {0};
     make_kinds();
@@ -274,7 +274,7 @@ static void wipe_racers(struct racer racers[], size_t count)
 
 #define RACERS 64
 
-static void DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503(void **state)
+TEST(DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503)
 {
     struct racer racers[RACERS] = {0};
     unsigned granted = 0, refused = 0;
@@ -314,7 +314,7 @@ static struct buf signed_lease(struct hash *hash)
     return xdr;
 }
 
-static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void **state)
+TEST(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease)
 {
     struct racer racers[RACERS] = {0};
     struct hash lease;
@@ -349,15 +349,5 @@ static void DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease(void
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones, fixture_reset),
-        cmocka_unit_test_setup(
-            DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code,
-            fixture_reset),
-        cmocka_unit_test_setup(
-            DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503, fixture_reset),
-        cmocka_unit_test_setup(
-            DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease, fixture_reset),
-    };
-    return cmocka_run_group_tests_name("API: many at once", tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

@@ -57,7 +57,7 @@ static void assert_passes(const char *path)
     assert_int_equal(response.status, 200);
 }
 
-static void at_first_every_check_passes(void **state)
+TEST(at_first_every_check_passes)
 {
     static const char *const names[] = {
         "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk"};
@@ -72,7 +72,7 @@ static void at_first_every_check_passes(void **state)
     assert_passes("/health");
 }
 
-static void DO5_failed_ingestion_fails_its_check_without_the_reason(void **state)
+TEST(DO5_failed_ingestion_fails_its_check_without_the_reason)
 {
     AUTO_RESPONSE response = {0};
     service.ingestion_error = (struct detail){"http://user:secret@rpc says no"};
@@ -86,7 +86,7 @@ static void DO5_failed_ingestion_fails_its_check_without_the_reason(void **state
     assert_passes("/readyz");
 }
 
-static void DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check(void **state)
+TEST(DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check)
 {
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 34");
     assert_passes("/readyz");
@@ -107,7 +107,7 @@ static char *reason_of(const char *name)
     return mem_copy_text(json_string_value(json_object_get(check_named(&response, name), "reason")));
 }
 
-static void DO5_stopped_grants_fail_their_check_with_the_reason(void **state)
+TEST(DO5_stopped_grants_fail_their_check_with_the_reason)
 {
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'the ledgers have a gap'");
@@ -115,7 +115,7 @@ static void DO5_stopped_grants_fail_their_check_with_the_reason(void **state)
     assert_string_equal(reason, "grants are stopped: the ledgers have a gap");
 }
 
-static void DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end(void **state)
+TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end)
 {
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
@@ -142,7 +142,7 @@ static size_t count_lines(FILE *log, const char *with)
 }
 
 /* Probes come every few seconds, and on both listeners. */
-static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery(void **state)
+TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery)
 {
     FILE *log = tmpfile();
     const int stderr_fd = dup(STDERR_FILENO);
@@ -176,7 +176,7 @@ static void DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_reco
     fclose(log);
 }
 
-static void DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not(void **state)
+TEST(DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not)
 {
     for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
         AUTO_RESPONSE response = {0};
@@ -199,7 +199,7 @@ static const char *warning(const char *name)
     return text;
 }
 
-static void DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check(void **state)
+TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check)
 {
     assert_non_null(strstr(warning("funds"), "not known"));
     service_set_spendable(&service, 1000 * SERVICE_PAYMENT);
@@ -225,7 +225,7 @@ static void set_standby_names(const char *names)
         assert_int_not_equal(clock_left_ms(end), 0);
 }
 
-static void DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning(void **state)
+TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning)
 {
     service.synchronous_failover = true;
     service_restart_api(&service, &service_limits);
@@ -251,7 +251,7 @@ static void drop_partitions_after(const char *day)
 }
 
 /* The first lease of a day makes its partition. */
-static void missing_partitions_are_a_warning(void **state)
+TEST(missing_partitions_are_a_warning)
 {
     assert_string_equal(warning("database"), "");
     drop_partitions_after("current_date");
@@ -276,7 +276,7 @@ static void await_ready(void)
     }
 }
 
-static void DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers(void **state)
+TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers)
 {
     static const char *const paths[] = {"/v1/pool", "/v1/channel-accounts",
         "/v1/transactions/0000000000000000000000000000000000000000000000000000000000000000"};
@@ -302,7 +302,7 @@ static void DX7_without_the_database_everything_is_503_but_livez_and_the_service
 }
 
 /* The status after the outage, not the one that was read before it. */
-static void DX7_a_wait_continues_after_an_outage_and_returns_the_new_status(void **state)
+TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status)
 {
     AUTO_RESPONSE leased = {0}, response = {0};
     fixture_post_payment(&leased);
@@ -320,7 +320,7 @@ static void DX7_a_wait_continues_after_an_outage_and_returns_the_new_status(void
     assert_string_equal(response_text(&response, "status"), "confirmed");
 }
 
-static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void **state)
+TEST(DX7_a_wait_that_ends_during_an_outage_does_not_return_pending)
 {
     AUTO_RESPONSE leased = {0}, response = {0};
     fixture_post_payment(&leased);
@@ -335,7 +335,7 @@ static void DX7_a_wait_that_ends_during_an_outage_does_not_return_pending(void *
 }
 
 /* The last test: the key process is not started again. */
-static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable(void **state)
+TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable)
 {
     AUTO_RESPONSE leased = {0}, bumped = {0}, refused = {0}, live = {0};
     fixture_post_payment(&leased);
@@ -356,22 +356,5 @@ static void without_the_key_process_nothing_is_signed_and_its_descriptor_becomes
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
-    const struct CMUnitTest tests[] = {
-        TEST(at_first_every_check_passes),
-        TEST(DO5_failed_ingestion_fails_its_check_without_the_reason),
-        TEST(DO5_a_clock_far_from_the_last_close_time_in_either_direction_fails_its_check),
-        TEST(DO5_stopped_grants_fail_their_check_with_the_reason),
-        TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end),
-        TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery),
-        TEST(DO5_a_pool_without_an_active_account_fails_its_check_and_a_leased_one_does_not),
-        TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check),
-        TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning),
-        TEST(missing_partitions_are_a_warning),
-        TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recovers),
-        TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status),
-        TEST(DX7_a_wait_that_ends_during_an_outage_does_not_return_pending),
-        TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readable),
-    };
-    return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start_private, fixture_stop);
 }

@@ -45,8 +45,7 @@ static void assert_repeats(const struct response *first, struct response *retry,
     assert_true(json_equal(retry->json, first->json));
 }
 
-static void DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle(
-    void **state)
+TEST(DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle)
 {
     AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
@@ -69,7 +68,7 @@ static void DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_w
         &service.db, "UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL");
 }
 
-static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it(void **state)
+TEST(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it)
 {
     AUTO_RESPONSE first = {0};
     AUTO_RESPONSE retry = {0};
@@ -89,7 +88,7 @@ static void DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_
     assert_int_equal(another.status, 400);
 }
 
-static void DL9_the_same_key_with_another_body_is_409(void **state)
+TEST(DL9_the_same_key_with_another_body_is_409)
 {
     AUTO_RESPONSE first = {0};
     AUTO_RESPONSE second = {0};
@@ -104,7 +103,7 @@ static void DL9_the_same_key_with_another_body_is_409(void **state)
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void DL9_a_refused_request_leaves_its_key_free(void **state)
+TEST(DL9_a_refused_request_leaves_its_key_free)
 {
     AUTO_RESPONSE refused = {0};
     AUTO_RESPONSE granted = {0};
@@ -115,7 +114,7 @@ static void DL9_a_refused_request_leaves_its_key_free(void **state)
     assert_int_equal(granted.status, 201);
 }
 
-static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
+TEST(DL9_fifty_at_a_time_with_one_key_get_one_lease)
 {
     AUTO_RESPONSE first = {0};
     AUTO_FREE char *body = body_of_payment(60);
@@ -141,7 +140,7 @@ static void DL9_fifty_at_a_time_with_one_key_get_one_lease(void **state)
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused(void **state)
+TEST(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused)
 {
     AUTO_FREE char *body = body_of_payment(60);
     char longest[257];
@@ -162,17 +161,5 @@ static void an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refuse
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            DL9_a_retry_with_its_key_gets_the_same_reply_also_when_settled_and_when_no_account_is_idle,
-            fixture_reset),
-        cmocka_unit_test_setup(
-            DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it, fixture_reset),
-        cmocka_unit_test_setup(DL9_the_same_key_with_another_body_is_409, fixture_reset),
-        cmocka_unit_test_setup(DL9_a_refused_request_leaves_its_key_free, fixture_reset),
-        cmocka_unit_test_setup(DL9_fifty_at_a_time_with_one_key_get_one_lease, fixture_reset),
-        cmocka_unit_test_setup(
-            an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused, fixture_reset),
-    };
-    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

@@ -50,7 +50,7 @@ static void assert_items(const struct response *response, const struct hash hash
     }
 }
 
-static void an_item_is_what_the_status_of_its_transaction_says(void **state)
+TEST(an_item_is_what_the_status_of_its_transaction_says)
 {
     static const char *const members[] = {"transactions", "next", NULL};
     AUTO_RESPONSE response = {0}, status = {0};
@@ -65,7 +65,7 @@ static void an_item_is_what_the_status_of_its_transaction_says(void **state)
     assert_true(json_equal(item(&response, 0), status.json));
 }
 
-static void pages_follow_each_other_in_the_order_of_the_ends(void **state)
+TEST(pages_follow_each_other_in_the_order_of_the_ends)
 {
     AUTO_RESPONSE first = {0}, second = {0}, third = {0}, now = {0};
     const struct hash hashes[] = {lease_and_end(0), lease_and_end(-1), lease_and_end(0)};
@@ -84,7 +84,7 @@ static void pages_follow_each_other_in_the_order_of_the_ends(void **state)
     assert_string_equal(response_text(&now, "next"), cursor);
 }
 
-static void another_clients_leases_are_never_listed(void **state)
+TEST(another_clients_leases_are_never_listed)
 {
     AUTO_RESPONSE response = {0};
     lease_and_end(0);
@@ -93,7 +93,7 @@ static void another_clients_leases_are_never_listed(void **state)
     assert_items(&response, NULL, 0);
 }
 
-static void what_is_not_a_cursor_a_limit_or_a_wait_is_refused(void **state)
+TEST(what_is_not_a_cursor_a_limit_or_a_wait_is_refused)
 {
     static const char *const wrong[] = {"after=x", "after=", "after=-", "after=-1", "after=01", "after=1.5",
         "after=1%20", "after=NOW", "after=4000000000000000000", "after=111111111111111111111111111111",
@@ -106,7 +106,7 @@ static void what_is_not_a_cursor_a_limit_or_a_wait_is_refused(void **state)
     }
 }
 
-static void a_cursor_from_before_what_is_kept_is_gone(void **state)
+TEST(a_cursor_from_before_what_is_kept_is_gone)
 {
     AUTO_RESPONSE old = {0}, fresh = {0};
     test_db_exec(&service.db, "INSERT INTO fairway.dropped_ends (ended_ledger) VALUES (900)");
@@ -120,7 +120,7 @@ static void a_cursor_from_before_what_is_kept_is_gone(void **state)
 }
 
 /* A ledger that ends nothing of this client's ends no wait. */
-static void a_wait_ends_with_its_time(void **state)
+TEST(a_wait_ends_with_its_time)
 {
     AUTO_RESPONSE now = {0}, response = {0};
     list(&now, "?after=now");
@@ -137,7 +137,7 @@ static void a_wait_ends_with_its_time(void **state)
     assert_string_not_equal(response_text(&response, "next"), response_text(&now, "next"));
 }
 
-static void a_wait_ends_at_once_when_a_lease_ends(void **state)
+TEST(a_wait_ends_at_once_when_a_lease_ends)
 {
     AUTO_RESPONSE now = {0}, response = {0};
     const struct hash hash = lease();
@@ -152,7 +152,7 @@ static void a_wait_ends_at_once_when_a_lease_ends(void **state)
     assert_items(&response, &hash, 1);
 }
 
-static void info_says_what_a_client_must_know(void **state)
+TEST(info_says_what_a_client_must_know)
 {
     static const char *const members[] = {"networkPassphrase", "distributionAccount", "protocol",
         "newestProtocol", "version", "baseFee", "maxFee", "client", NULL};
@@ -175,19 +175,7 @@ static void info_says_what_a_client_must_know(void **state)
     assert_int_equal(json_object_size(limits), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup(function, fixture_reset)
-
 int main(void)
 {
-    static const struct CMUnitTest tests[] = {
-        TEST(an_item_is_what_the_status_of_its_transaction_says),
-        TEST(pages_follow_each_other_in_the_order_of_the_ends),
-        TEST(another_clients_leases_are_never_listed),
-        TEST(what_is_not_a_cursor_a_limit_or_a_wait_is_refused),
-        TEST(a_cursor_from_before_what_is_kept_is_gone),
-        TEST(a_wait_ends_with_its_time),
-        TEST(a_wait_ends_at_once_when_a_lease_ends),
-        TEST(info_says_what_a_client_must_know),
-    };
-    return cmocka_run_group_tests_name("api/list", tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

@@ -106,7 +106,7 @@ static void assert_line(const char *line, struct family *family)
     family->samples++;
 }
 
-static void every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE(void **state)
+TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE)
 {
     service_set_spendable(&service, 5000000);
     struct api_reply reply = metrics();
@@ -135,7 +135,7 @@ static void assert_there(const struct api_reply *reply, const char *format, ...)
 }
 
 /* An alert on a series that begins with its first event misses that event. */
-static void every_series_is_there_before_its_first_event(void **state)
+TEST(every_series_is_there_before_its_first_event)
 {
     static const char *const routes[] = {"POST /v1/transactions", "GET /v1/transactions",
         "GET /v1/transactions/{hash}", "POST /v1/fee-bumps", "POST /v1/submissions", "GET /v1/info",
@@ -185,7 +185,7 @@ static void every_series_is_there_before_its_first_event(void **state)
     api_reply_wipe(&reply);
 }
 
-static void the_process_is_reported(void **state)
+TEST(the_process_is_reported)
 {
     struct api_reply reply = metrics();
     const int64_t open = sample_of(&reply, "process_open_fds"),
@@ -198,7 +198,7 @@ static void the_process_is_reported(void **state)
     api_reply_wipe(&reply);
 }
 
-static void DO2_the_counts_of_the_pool_equal_those_of_the_database(void **state)
+TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database)
 {
     assert_int_equal(value("fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS);
     lease_one();
@@ -229,7 +229,7 @@ static void await_value(const char *name, int64_t wanted)
 }
 
 /* Also those that the log leaves out. */
-static void every_request_is_counted_once_by_route_client_and_code(void **state)
+TEST(every_request_is_counted_once_by_route_client_and_code)
 {
     enum {
         REFUSED = 50
@@ -262,7 +262,7 @@ static void post_with_key(struct response *response, const char *key)
         (struct bytes){(const uint8_t *)text, strlen(text)});
 }
 
-static void leases_and_fee_bumps_are_counted_but_no_repeated_lease(void **state)
+TEST(leases_and_fee_bumps_are_counted_but_no_repeated_lease)
 {
     static const char granted[] = "fairway_leases_granted_total", bumped[] = "fairway_fee_bumps_total",
                       waited[] = "fairway_lease_wait_seconds_count",
@@ -288,7 +288,7 @@ static void leases_and_fee_bumps_are_counted_but_no_repeated_lease(void **state)
     assert_true(left > 0 && left < value("fairway_keyd_fee_budget_stroops"));
 }
 
-static void open_connections_are_counted_by_listener(void **state)
+TEST(open_connections_are_counted_by_listener)
 {
     static const char api[] = "fairway_http_connections{listener=\"api\"}";
     await_value(api, 0);
@@ -300,7 +300,7 @@ static void open_connections_are_counted_by_listener(void **state)
     await_value(api, 0);
 }
 
-static void DO2_the_cursor_is_the_last_ledger(void **state)
+TEST(DO2_the_cursor_is_the_last_ledger)
 {
     test_db_exec(&service.db, "UPDATE fairway.cursor SET close_time = close_time - 25");
     struct api_reply reply = metrics();
@@ -345,7 +345,7 @@ static void assert_lease_refused(const char *refusal)
     }
 }
 
-static void DO2_grants_are_allowed_when_a_request_is_told_so(void **state)
+TEST(DO2_grants_are_allowed_when_a_request_is_told_so)
 {
     static const char *const suspending[] = {"UPDATE fairway.cursor SET close_time = close_time - 60",
         "UPDATE fairway.cursor SET close_time = close_time + 60",
@@ -364,7 +364,7 @@ static void DO2_grants_are_allowed_when_a_request_is_told_so(void **state)
     assert_lease_refused(NULL);
 }
 
-static void the_balance_of_the_distribution_account_is_left_out_until_it_is_known(void **state)
+TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known)
 {
     struct api_reply reply = metrics();
     assert_int_equal(sample_of(&reply, "fairway_distribution_known"), 0);
@@ -384,7 +384,7 @@ static void the_balance_of_the_distribution_account_is_left_out_until_it_is_know
     api_reply_wipe(&reply);
 }
 
-static void DR10_the_configured_standby_and_the_failover_option_are_reported(void **state)
+TEST(DR10_the_configured_standby_and_the_failover_option_are_reported)
 {
     assert_int_equal(value("fairway_database_failover_synchronous"), 0);
     assert_int_equal(value("fairway_database_synchronous_standby_configured"), 0);
@@ -405,7 +405,7 @@ static void DR10_the_configured_standby_and_the_failover_option_are_reported(voi
     service_restart_api(&service, &service_limits);
 }
 
-static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
+TEST(DX9_the_age_of_the_oldest_snapshot_is_reported)
 {
     struct db *old = test_db_open(&service.db);
     assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
@@ -424,7 +424,7 @@ static void DX9_the_age_of_the_oldest_snapshot_is_reported(void **state)
     db_free(old);
 }
 
-static void the_version_and_commit_of_the_build_are_reported(void **state)
+TEST(the_version_and_commit_of_the_build_are_reported)
 {
     struct api_reply reply = metrics();
     const char *build = strstr(reply.body, "\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"");
@@ -435,7 +435,7 @@ static void the_version_and_commit_of_the_build_are_reported(void **state)
 }
 
 /* The last test: it kills the server. */
-static void without_the_database_the_other_metrics_are_reported(void **state)
+TEST(without_the_database_the_other_metrics_are_reported)
 {
     test_pg_kill();
     struct api_reply reply = metrics();
@@ -449,22 +449,5 @@ static void without_the_database_the_other_metrics_are_reported(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
-    const struct CMUnitTest tests[] = {
-        TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE),
-        TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database),
-        TEST(every_series_is_there_before_its_first_event),
-        TEST(the_process_is_reported),
-        TEST(every_request_is_counted_once_by_route_client_and_code),
-        TEST(leases_and_fee_bumps_are_counted_but_no_repeated_lease),
-        TEST(open_connections_are_counted_by_listener),
-        TEST(DO2_the_cursor_is_the_last_ledger),
-        TEST(DO2_grants_are_allowed_when_a_request_is_told_so),
-        TEST(the_balance_of_the_distribution_account_is_left_out_until_it_is_known),
-        TEST(DR10_the_configured_standby_and_the_failover_option_are_reported),
-        TEST(DX9_the_age_of_the_oldest_snapshot_is_reported),
-        TEST(the_version_and_commit_of_the_build_are_reported),
-        TEST(without_the_database_the_other_metrics_are_reported),
-    };
-    return cmocka_run_group_tests(tests, fixture_start_private, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start_private, fixture_stop);
 }

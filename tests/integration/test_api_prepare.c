@@ -88,7 +88,7 @@ static void leased_envelope(const struct response *response, struct buf *xdr, st
     assert_int_equal(envelope_decode(buf_bytes(xdr), envelope, &detail), ERR_OK);
 }
 
-static void a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_was_signed(void **state)
+TEST(a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_was_signed)
 {
     AUTO_RESPONSE response = {0};
     CLEANUP(buf_free) struct buf xdr = {0}, auth = {0}, operations = {0}, data = {0};
@@ -118,7 +118,7 @@ static void a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_
         EXPIRES + 1);
 }
 
-static void a_lying_rpc_sets_no_higher_fee_than_the_maximum(void **state)
+TEST(a_lying_rpc_sets_no_higher_fee_than_the_maximum)
 {
     AUTO_RESPONSE above = {0}, huge = {0}, most = {0};
     CLEANUP(buf_free) struct buf xdr = {0};
@@ -136,7 +136,7 @@ static void a_lying_rpc_sets_no_higher_fee_than_the_maximum(void **state)
     assert_int_equal(envelope.resource_fee_stroops, SERVICE_MAX_RESOURCE_FEE);
 }
 
-static void without_resources_from_the_rpc_nothing_is_leased(void **state)
+TEST(without_resources_from_the_rpc_nothing_is_leased)
 {
     static const char *const bodies[] = {
         FAKE_RESULT("{\"minResourceFee\":\"1\",\"latestLedger\":1000}"),
@@ -157,7 +157,7 @@ static void without_resources_from_the_rpc_nothing_is_leased(void **state)
     assert_int_equal(service_leases(&service), 0);
 }
 
-static void a_call_that_only_reads_is_refused_with_its_value(void **state)
+TEST(a_call_that_only_reads_is_refused_with_its_value)
 {
     AUTO_RESPONSE without = {0}, with = {0}, writes = {0};
     simulation_finds(0, "1000", "");
@@ -186,7 +186,7 @@ static void assert_entry_refused(struct buf *auth, const char *code, const char 
     assert_int_equal(service_leases(&service), 0);
 }
 
-static void entries_that_cannot_count_are_refused(void **state)
+TEST(entries_that_cannot_count_are_refused)
 {
     struct buf auth = {0};
     char address[ADDRESS_SIZE];
@@ -224,7 +224,7 @@ static void entries_that_cannot_count_are_refused(void **state)
     assert_int_equal(leased.status, 201);
 }
 
-static void a_body_is_a_transaction_or_a_call(void **state)
+TEST(a_body_is_a_transaction_or_a_call)
 {
     static const struct {
         const char *body, *code;
@@ -244,7 +244,7 @@ static void a_body_is_a_transaction_or_a_call(void **state)
     }
 }
 
-static void DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something_else(void **state)
+TEST(DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something_else)
 {
     AUTO_RESPONSE first = {0}, down = {0}, failing = {0}, same = {0}, another = {0};
     CLEANUP(buf_free) struct buf auth = {0};
@@ -268,7 +268,7 @@ static void DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_so
     assert_int_equal(service_leases(&service), 1);
 }
 
-static void the_earlier_max_ledger_of_client_and_entries_counts(void **state)
+TEST(the_earlier_max_ledger_of_client_and_entries_counts)
 {
     static const struct {
         uint32_t client, expires, expected;
@@ -293,7 +293,7 @@ static void the_earlier_max_ledger_of_client_and_entries_counts(void **state)
 }
 
 /* Nobody else has to sign, unless there is an extra signer, whose account the RPC need not be asked about. */
-static void a_call_gets_its_fee_bump_without_a_signature_of_the_user(void **state)
+TEST(a_call_gets_its_fee_bump_without_a_signature_of_the_user)
 {
     for (uint32_t extra = 0; extra <= 1; extra++) {
         AUTO_RESPONSE leased = {0}, bumped = {0}, foreign = {0};
@@ -324,7 +324,7 @@ static void a_call_gets_its_fee_bump_without_a_signature_of_the_user(void **stat
 }
 
 /* What policy refuses is refused although the transaction is built again. */
-static void conditions_on_the_sequence_number_are_refused(void **state)
+TEST(conditions_on_the_sequence_number_are_refused)
 {
     AUTO_RESPONSE response = {0};
     CLEANUP(buf_free) struct buf auth = {0};
@@ -341,20 +341,5 @@ static void conditions_on_the_sequence_number_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_was_signed,
-            fixture_reset),
-        cmocka_unit_test_setup(a_lying_rpc_sets_no_higher_fee_than_the_maximum, fixture_reset),
-        cmocka_unit_test_setup(without_resources_from_the_rpc_nothing_is_leased, fixture_reset),
-        cmocka_unit_test_setup(a_call_that_only_reads_is_refused_with_its_value, fixture_reset),
-        cmocka_unit_test_setup(entries_that_cannot_count_are_refused, fixture_reset),
-        cmocka_unit_test_setup(a_body_is_a_transaction_or_a_call, fixture_reset),
-        cmocka_unit_test_setup(
-            DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something_else, fixture_reset),
-        cmocka_unit_test_setup(the_earlier_max_ledger_of_client_and_entries_counts, fixture_reset),
-        cmocka_unit_test_setup(a_call_gets_its_fee_bump_without_a_signature_of_the_user, fixture_reset),
-        cmocka_unit_test_setup(conditions_on_the_sequence_number_are_refused, fixture_reset),
-    };
-    return cmocka_run_group_tests_name("api/prepare", tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

@@ -34,7 +34,7 @@ static void get_transaction(struct response *response, const struct hash *hash, 
     service_get(&service, response, path);
 }
 
-static void a_pending_transaction_has_no_ledger_yet(void **state)
+TEST(a_pending_transaction_has_no_ledger_yet)
 {
     static const char *const members[] = {
         "hash", "status", "channelAccount", "sequence", "maxTime", "bids", NULL};
@@ -48,7 +48,7 @@ static void a_pending_transaction_has_no_ledger_yet(void **state)
     assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-static void a_settled_transaction_has_ledger_close_time_and_result_code(void **state)
+TEST(a_settled_transaction_has_ledger_close_time_and_result_code)
 {
     static const char *const members[] = {"hash", "status", "channelAccount", "sequence", "maxTime", "ledger",
         "closedAt", "ledgerHash", "resultCode", "feeCharged", "operationResults", "resultXdr", NULL};
@@ -76,7 +76,7 @@ static void a_settled_transaction_has_ledger_close_time_and_result_code(void **s
     }
 }
 
-static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
+TEST(an_expired_transaction_has_a_ledger_but_no_result_code)
 {
     static const char *const members[] = {
         "hash", "status", "channelAccount", "sequence", "maxTime", "ledger", "closedAt", NULL};
@@ -89,7 +89,7 @@ static void an_expired_transaction_has_a_ledger_but_no_result_code(void **state)
     assert_string_equal(response_text(&response, "status"), "expired");
 }
 
-static void a_fee_bumps_hash_finds_its_lease(void **state)
+TEST(a_fee_bumps_hash_finds_its_lease)
 {
     AUTO_RESPONSE leased = {0}, bumped = {0}, pending = {0}, ended = {0};
     fixture_post_payment(&leased);
@@ -122,7 +122,7 @@ static void post_with(struct response *response, const char *reference)
     service_post(&service, response, "/v1/transactions", json_loads(body, 0, NULL));
 }
 
-static void a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease(void **state)
+TEST(a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease)
 {
     char longest[259];
     snprintf(longest, sizeof longest, "\"%0256d\"", 7);
@@ -146,7 +146,7 @@ static void a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease
     }
 }
 
-static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
+TEST(an_unknown_hash_is_404_at_once_also_with_wait)
 {
     AUTO_RESPONSE response = {0};
     struct hash hash = {{1, 2, 3}};
@@ -156,7 +156,7 @@ static void an_unknown_hash_is_404_at_once_also_with_wait(void **state)
     assert_true(clock_ms() - begun_ms < slower(2000));
 }
 
-static void DA8_another_clients_hash_is_unknown(void **state)
+TEST(DA8_another_clients_hash_is_unknown)
 {
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
@@ -165,7 +165,7 @@ static void DA8_another_clients_hash_is_unknown(void **state)
     assert_refused(&response, 404, "TRANSACTION_NOT_FOUND");
 }
 
-static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
+TEST(a_hash_is_64_hexadecimal_digits_of_either_case)
 {
     static const char digits[] = "ABCDEFabcdef0123456789ABCDEFabcdef0123456789ABCDEFabcdef01234567";
     AUTO_RESPONSE well = {0};
@@ -187,7 +187,7 @@ static void a_hash_is_64_hexadecimal_digits_of_either_case(void **state)
     }
 }
 
-static void wait_is_whole_seconds_from_0_to_60(void **state)
+TEST(wait_is_whole_seconds_from_0_to_60)
 {
     static const char *const wrong[] = {"61", "-1", "1.5", "", "1s", "%201", "01", "18446744073709551617"};
     struct hash hash = lease();
@@ -202,7 +202,7 @@ static void wait_is_whole_seconds_from_0_to_60(void **state)
     assert_string_equal(response_text(&response, "status"), "pending");
 }
 
-static void wait_delays_a_pending_reply_until_its_time_is_over(void **state)
+TEST(wait_delays_a_pending_reply_until_its_time_is_over)
 {
     AUTO_RESPONSE response = {0};
     struct hash hash = lease();
@@ -218,7 +218,7 @@ static json_int_t member(const struct response *response, const char *object, co
     return json_integer_value(json_object_get(json_object_get(response->json, object), name));
 }
 
-static void the_pool_is_returned_as_counts_by_state(void **state)
+TEST(the_pool_is_returned_as_counts_by_state)
 {
     static const char *const members[] = {"accounts", "oldestLeaseSeconds", "cursor", "grants", NULL};
     static const char *const counts[] = {"idle", "leased", "creating", "retiring", "quarantined", NULL};
@@ -252,7 +252,7 @@ static bool grants_allowed(const struct response *response)
     return json_is_true(json_object_get(json_object_get(response->json, "grants"), "allowed"));
 }
 
-static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end(void **state)
+TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end)
 {
     AUTO_RESPONSE allowed = {0}, on_hold = {0}, stopped = {0}, restored = {0};
     service_get(&service, &allowed, "/v1/pool");
@@ -278,7 +278,7 @@ static void DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_
     assert_non_null(strstr(grants_text(&restored, "reason"), "the database was restored or failed over"));
 }
 
-static void before_the_first_ledger_the_cursor_is_null(void **state)
+TEST(before_the_first_ledger_the_cursor_is_null)
 {
     AUTO_RESPONSE response = {0};
     test_db_exec(&service.db, "CREATE TABLE fairway.kept AS SELECT * FROM fairway.cursor;"
@@ -290,7 +290,7 @@ static void before_the_first_ledger_the_cursor_is_null(void **state)
     assert_true(json_is_null(json_object_get(response.json, "cursor")));
 }
 
-static void pages_follow_each_other_to_the_end(void **state)
+TEST(pages_follow_each_other_to_the_end)
 {
     for (int limit = 1; limit <= FIXTURE_ACCOUNTS + 1; limit++) {
         AUTO_FREE char *path = mem_format("/v1/channel-accounts?limit=%d", limit);
@@ -320,7 +320,7 @@ static void pages_follow_each_other_to_the_end(void **state)
     }
 }
 
-static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state)
+TEST(an_account_shows_its_state_and_lease_and_never_its_seed)
 {
     static const char *const leased[] = {"publicKey", "state", "sequence", "sequenceLedger", "lease", NULL};
     static const char *const quarantined[] = {
@@ -347,7 +347,7 @@ static void an_account_shows_its_state_and_lease_and_never_its_seed(void **state
     assert_null(json_object_get(none.json, "next"));
 }
 
-static void DA8_another_clients_lease_is_not_shown(void **state)
+TEST(DA8_another_clients_lease_is_not_shown)
 {
     static const char *const members[] = {"publicKey", "state", "sequence", "sequenceLedger", NULL};
     AUTO_RESPONSE response = {0};
@@ -360,7 +360,7 @@ static void DA8_another_clients_lease_is_not_shown(void **state)
     assert_string_equal(json_string_value(json_object_get(item, "state")), "leased");
 }
 
-static void invalid_page_parameters_are_refused(void **state)
+TEST(invalid_page_parameters_are_refused)
 {
     static const char *const wrong[] = {"state=active", "state=", "state=IDLE", "limit=0", "limit=1001",
         "limit=-1", "limit=1.0", "limit=", "after=", "after=x",
@@ -378,25 +378,5 @@ static void invalid_page_parameters_are_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, fixture_reset)
-    const struct CMUnitTest tests[] = {
-        TEST(a_pending_transaction_has_no_ledger_yet),
-        TEST(a_settled_transaction_has_ledger_close_time_and_result_code),
-        TEST(an_expired_transaction_has_a_ledger_but_no_result_code),
-        TEST(a_fee_bumps_hash_finds_its_lease),
-        TEST(a_reference_is_1_to_255_bytes_not_unique_and_returned_with_its_lease),
-        TEST(an_unknown_hash_is_404_at_once_also_with_wait),
-        TEST(DA8_another_clients_hash_is_unknown),
-        TEST(a_hash_is_64_hexadecimal_digits_of_either_case),
-        TEST(wait_is_whole_seconds_from_0_to_60),
-        TEST(wait_delays_a_pending_reply_until_its_time_is_over),
-        TEST(the_pool_is_returned_as_counts_by_state),
-        TEST(DO5_the_pool_shows_whether_grants_are_allowed_and_if_not_the_reason_and_the_end),
-        TEST(before_the_first_ledger_the_cursor_is_null),
-        TEST(pages_follow_each_other_to_the_end),
-        TEST(an_account_shows_its_state_and_lease_and_never_its_seed),
-        TEST(DA8_another_clients_lease_is_not_shown),
-        TEST(invalid_page_parameters_are_refused),
-    };
-    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

@@ -29,7 +29,7 @@ static void simulation_says(const char *body)
     fake_set_reply(service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .body = body});
 }
 
-static void a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused(void **state)
+TEST(a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused)
 {
     AUTO_RESPONSE most = {0}, above = {0};
     simulation_says(FAKE_RESULT(SIMULATED));
@@ -42,7 +42,7 @@ static void a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more
     assert_true(fake_heard(service.rpc, "\"authMode\":\"enforce\""));
 }
 
-static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
+TEST(a_transaction_that_fails_in_the_simulation_is_refused)
 {
     AUTO_RESPONSE response = {0};
     simulation_says(
@@ -57,7 +57,7 @@ static void a_transaction_that_fails_in_the_simulation_is_refused(void **state)
 }
 
 /* What it lacks may be in the ledgers that the node does not have yet. */
-static void a_simulation_that_fails_on_an_old_ledger_tells_nothing(void **state)
+TEST(a_simulation_that_fails_on_an_old_ledger_tells_nothing)
 {
     AUTO_RESPONSE behind = {0}, newest = {0};
     simulation_says(
@@ -72,7 +72,7 @@ static void a_simulation_that_fails_on_an_old_ledger_tells_nothing(void **state)
     assert_int_equal(service_leases(&service), 0);
 }
 
-static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
+TEST(without_a_simulation_no_soroban_transaction_is_leased)
 {
     static const struct fake_reply replies[] = {
         {.method = "simulateTransaction", .manner = FAKE_HANGS_UP},
@@ -92,7 +92,7 @@ static void without_a_simulation_no_soroban_transaction_is_leased(void **state)
     assert_int_equal(payment.status, 201);
 }
 
-static void an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state)
+TEST(an_rpc_that_never_answers_is_waited_for_in_bounded_time)
 {
     AUTO_RESPONSE response = {0};
     const int64_t begun_ms = clock_ms();
@@ -104,7 +104,7 @@ static void an_rpc_that_never_answers_is_waited_for_in_bounded_time(void **state
 }
 
 /* Its lease was granted before: neither the RPC nor a new fee may take it away. */
-static void DL9_a_retry_gets_its_lease_although_the_simulation_has_no_result(void **state)
+TEST(DL9_a_retry_gets_its_lease_although_the_simulation_has_no_result)
 {
     AUTO_RESPONSE first = {0}, down = {0}, dearer = {0}, another = {0};
     simulation_says(FAKE_RESULT(SIMULATED));
@@ -166,7 +166,7 @@ static int64_t bumps(void)
     return service_number(&service, "SELECT count(*) FROM fairway.fee_bumps");
 }
 
-static void a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
+TEST(a_signer_of_the_operations_source_gets_a_fee_bump)
 {
     AUTO_RESPONSE response = {0};
     AUTO_FREE char *entries = account_with_signer(SIGNER + 1);
@@ -177,7 +177,7 @@ static void a_signer_of_the_operations_source_gets_a_fee_bump(void **state)
     service_set_rpc(&service);
 }
 
-static void a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
+TEST(a_signature_that_is_nobodys_gets_no_fee_bump)
 {
     AUTO_RESPONSE stranger = {0}, signer = {0}, network = {0};
     AUTO_FREE char *entries = account_with_signer(SIGNER + 1);
@@ -193,7 +193,7 @@ static void a_signature_that_is_nobodys_gets_no_fee_bump(void **state)
     service_set_rpc(&service);
 }
 
-static void signers_that_cannot_be_read_get_no_fee_bump(void **state)
+TEST(signers_that_cannot_be_read_get_no_fee_bump)
 {
     AUTO_RESPONSE signer = {0}, master = {0};
     fake_set_reply(
@@ -207,18 +207,5 @@ static void signers_that_cannot_be_read_get_no_fee_bump(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            a_resource_fee_of_twice_what_the_simulation_needs_is_leased_and_more_is_refused, fixture_reset),
-        cmocka_unit_test_setup(a_transaction_that_fails_in_the_simulation_is_refused, fixture_reset),
-        cmocka_unit_test_setup(a_simulation_that_fails_on_an_old_ledger_tells_nothing, fixture_reset),
-        cmocka_unit_test_setup(without_a_simulation_no_soroban_transaction_is_leased, fixture_reset),
-        cmocka_unit_test_setup(an_rpc_that_never_answers_is_waited_for_in_bounded_time, fixture_reset),
-        cmocka_unit_test_setup(
-            DL9_a_retry_gets_its_lease_although_the_simulation_has_no_result, fixture_reset),
-        cmocka_unit_test_setup(a_signer_of_the_operations_source_gets_a_fee_bump, fixture_reset),
-        cmocka_unit_test_setup(a_signature_that_is_nobodys_gets_no_fee_bump, fixture_reset),
-        cmocka_unit_test_setup(signers_that_cannot_be_read_get_no_fee_bump, fixture_reset),
-    };
-    return cmocka_run_group_tests_name("api/rpc", tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

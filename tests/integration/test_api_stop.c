@@ -74,7 +74,7 @@ static void assert_ready_and_granted(int age_s, bool expected)
         assert_true(clock_left_ms(end_ms) > 0);
 }
 
-static void DO5_H18_a_replica_is_ready_exactly_while_it_would_grant(void **state)
+TEST(DO5_H18_a_replica_is_ready_exactly_while_it_would_grant)
 {
     assert_ready_and_granted(LAG_LIMIT_S - 3, true);
     assert_ready_and_granted(LAG_LIMIT_S + 1, false);
@@ -87,7 +87,7 @@ static void DO5_H18_a_replica_is_ready_exactly_while_it_would_grant(void **state
 #define QUEUE 60
 
 /* Many more requests than workers, each of which waits for the database until its deadline. */
-static void DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time(void **state)
+TEST(DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time)
 {
     int fds[QUEUE];
     await_green();
@@ -131,7 +131,7 @@ static void *run_request(void *context)
 }
 
 /* Sends all requests at the same time, while every process of the database is stopped. */
-static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline(void **state)
+TEST(DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline)
 {
     AUTO_RESPONSE leased = {0};
     await_green();
@@ -183,7 +183,7 @@ static void DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_it
 
 /* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock
  * blocks. */
-static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **state)
+TEST_WITH(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start, NULL)
 {
     static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
     struct db *holder = db_new(
@@ -230,13 +230,5 @@ static void DO1_when_the_service_stops_all_waiting_requests_get_a_reply(void **s
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(DO5_H18_a_replica_is_ready_exactly_while_it_would_grant, start, stop),
-        cmocka_unit_test_setup_teardown(
-            DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time, start, stop),
-        cmocka_unit_test_setup_teardown(
-            DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadline, start, stop),
-        cmocka_unit_test_setup(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start),
-    };
-    return cmocka_run_group_tests_name("API: replies to all", tests, test_pg_start_private, test_pg_stop);
+    return check_run(start, stop, test_pg_start_private, test_pg_stop);
 }

@@ -101,7 +101,7 @@ static int64_t number(const struct response *response, const char *member)
     return value;
 }
 
-static void the_reply_is_a_lease_with_our_valid_signature(void **state)
+TEST(the_reply_is_a_lease_with_our_valid_signature)
 {
     static const char *const members[] = {"hash", "status", "first", "transactionXdr", "channelAccount",
         "sequence", "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
@@ -127,7 +127,7 @@ static void the_reply_is_a_lease_with_our_valid_signature(void **state)
     sample_wipe(&sample);
 }
 
-static void the_lease_row_and_its_account_name_each_other_and_the_request(void **state)
+TEST(the_lease_row_and_its_account_name_each_other_and_the_request)
 {
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
@@ -147,7 +147,7 @@ static void the_lease_row_and_its_account_name_each_other_and_the_request(void *
     sample_wipe(&sample);
 }
 
-static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(void **state)
+TEST(V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations)
 {
     for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
         AUTO_RESPONSE response = {0};
@@ -164,7 +164,7 @@ static void V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations(
     }
 }
 
-static void an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **state)
+TEST(an_operation_of_a_pool_account_is_refused_plain_and_muxed)
 {
     char address[ADDRESS_SIZE];
     address_encode(&service.accounts[0], address);
@@ -177,7 +177,7 @@ static void an_operation_of_a_pool_account_is_refused_plain_and_muxed(void **sta
     }
 }
 
-static void a_soroban_transaction_pays_its_resource_fee(void **state)
+TEST(a_soroban_transaction_pays_its_resource_fee)
 {
     struct sample sample = SAMPLE;
     struct buf auth = {0};
@@ -190,7 +190,7 @@ static void a_soroban_transaction_pays_its_resource_fee(void **state)
     buf_free(&auth);
 }
 
-static void max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **state)
+TEST(max_time_is_the_earliest_and_the_reply_shows_what_set_it)
 {
     static const struct {
         int own_s, timeout_s, expected_s;
@@ -219,7 +219,7 @@ static void max_time_is_the_earliest_and_the_reply_shows_what_set_it(void **stat
 }
 
 /* The fee bump would cost 101 x 10,000 stroops; the maximum is 1,000,000. */
-static void a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account(void **state)
+TEST(a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account)
 {
     struct sample sample = SAMPLE, enough = SAMPLE;
     for (int i = 0; i < 100; i++)
@@ -231,7 +231,7 @@ static void a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an
     assert_int_equal(signed_one.envelope.fee_stroops, 99 * SERVICE_BASE_FEE);
 }
 
-static void timeoutSeconds_is_a_whole_number_of_at_least_20(void **state)
+TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
 {
     static const char *const wrong[] = {
         "19", "0", "-1", "60.0", "6e1", "\"60\"", "true", "[60]", "18446744073709551616"};
@@ -250,7 +250,7 @@ static void timeoutSeconds_is_a_whole_number_of_at_least_20(void **state)
     assert_nothing_leased();
 }
 
-static void suspended_grants_are_503_without_the_reason(void **state)
+TEST(suspended_grants_are_503_without_the_reason)
 {
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
@@ -264,7 +264,7 @@ static void suspended_grants_are_503_without_the_reason(void **state)
 }
 
 /* The database's message is only logged; the account is idle at once. */
-static void a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **state)
+TEST(a_lease_that_cannot_be_recorded_is_500_without_internal_text)
 {
     AUTO_RESPONSE response = {0};
     struct sample sample = a_payment();
@@ -284,19 +284,5 @@ static void a_lease_that_cannot_be_recorded_is_500_without_internal_text(void **
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_reply_is_a_lease_with_our_valid_signature, fixture_reset),
-        cmocka_unit_test_setup(the_lease_row_and_its_account_name_each_other_and_the_request, fixture_reset),
-        cmocka_unit_test_setup(
-            V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations, fixture_reset),
-        cmocka_unit_test_setup(an_operation_of_a_pool_account_is_refused_plain_and_muxed, fixture_reset),
-        cmocka_unit_test_setup(a_soroban_transaction_pays_its_resource_fee, fixture_reset),
-        cmocka_unit_test_setup(max_time_is_the_earliest_and_the_reply_shows_what_set_it, fixture_reset),
-        cmocka_unit_test_setup(
-            a_lease_that_no_fee_bump_could_pay_for_is_refused_before_it_takes_an_account, fixture_reset),
-        cmocka_unit_test_setup(timeoutSeconds_is_a_whole_number_of_at_least_20, fixture_reset),
-        cmocka_unit_test_setup(suspended_grants_are_503_without_the_reason, fixture_reset),
-        cmocka_unit_test_setup(a_lease_that_cannot_be_recorded_is_500_without_internal_text, fixture_reset),
-    };
-    return cmocka_run_group_tests(tests, fixture_start, fixture_stop);
+    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
 }

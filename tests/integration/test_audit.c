@@ -90,7 +90,7 @@ static bool quarantined(const struct ingest_world *world, unsigned n, const char
 
 #define QUARANTINED "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'quarantined'"
 
-static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger_is_committed(void **state)
+TEST(accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger_is_committed)
 {
     struct ingest_world *world = *state;
     ledger_row(&world->db, 1);
@@ -125,7 +125,7 @@ static void accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger
 }
 
 /* Where validators prove ledgers, these name what changes an account. */
-static void without_passes_only_frozen_accounts_are_quarantined(void **state)
+TEST(without_passes_only_frozen_accounts_are_quarantined)
 {
     struct ingest_world *world = *state;
     ledger_row(&world->db, 1);
@@ -141,7 +141,7 @@ static void without_passes_only_frozen_accounts_are_quarantined(void **state)
 }
 
 /* Long before the first pass of a new leader, which begins after 15 s. */
-static void an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once(void **state)
+TEST(an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once)
 {
     struct ingest_world *world = *state;
     const struct public_key frozen = built_key(FROZEN);
@@ -157,14 +157,5 @@ static void an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once(vo
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            accounts_that_differ_from_their_rows_are_quarantined_once_the_ledger_is_committed, set_up,
-            tear_down),
-        cmocka_unit_test_setup_teardown(
-            without_passes_only_frozen_accounts_are_quarantined, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("audit", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

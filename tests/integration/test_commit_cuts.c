@@ -86,7 +86,7 @@ static struct lead lead_at(const char *url)
         .ledger_ms = 5000};
 }
 
-static void DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once(void **state)
+TEST(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once)
 {
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
@@ -167,7 +167,7 @@ static void close_foreign(struct ledger_feed *feed, uint64_t n)
 }
 
 /* An operator acts on these lines. */
-static void DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once(void **state)
+TEST(DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once)
 {
     static const enum proxy_fault faults[] = {PROXY_CUT_BEFORE, PROXY_CUT_AFTER, PROXY_NONE};
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
@@ -222,7 +222,7 @@ static bool recorded(const struct test_pool *pool, const struct hash *hash)
     return test_db_number(&pool->test, sql) == 1;
 }
 
-static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored(void **state)
+TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored)
 {
     struct test_pool pool;
     test_pool_open(&pool, ACCOUNTS);
@@ -262,10 +262,5 @@ static void DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_i
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once),
-        cmocka_unit_test(DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once),
-        cmocka_unit_test(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_stored),
-    };
-    return cmocka_run_group_tests_name("cuts at COMMIT", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

@@ -430,12 +430,12 @@ static int remove_folder(void **state)
     return system(command) == 0 ? 0 : -1;
 }
 
-static void DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
+TEST(DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more)
 {
     table_holds(run_table, true);
 }
 
-static void DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more(void **state)
+TEST(DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more)
 {
     table_holds(run_table, false);
 }
@@ -453,7 +453,7 @@ static int hold_no_capability(const void *unused)
 
 /* The filter of system calls refuses most of what a capability would allow, so the table does not show them.
  */
-static void DS7_as_root_a_confined_fairway_holds_no_capability(void **state)
+TEST(DS7_as_root_a_confined_fairway_holds_no_capability)
 {
     if (geteuid() != 0)
         skip();
@@ -494,7 +494,7 @@ static int reach_into_a_confined_process(const void *unused)
     return wrong;
 }
 
-static void DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process(void **state)
+TEST(DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process)
 {
     assert_int_equal(apart(reach_into_a_confined_process, NULL), 0);
 }
@@ -520,7 +520,7 @@ static int read_confined(const void *context)
     return (read_another_file_of_its_user() == 0) != reading->reads_other ? 2 : report.hidden != 1;
 }
 
-static void files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not(void **state)
+TEST(files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not)
 {
     const struct reading readings[] = {
         {{NULL}, 0, false, false},
@@ -550,7 +550,7 @@ static int mount_twice_and_confine(const void *context)
     return report.landlock == 0 ? ERR_CONFIG : (int)e;
 }
 
-static void a_directory_that_shows_a_secret_under_another_name_is_refused(void **state)
+TEST(a_directory_that_shows_a_secret_under_another_name_is_refused)
 {
     if (geteuid() != 0)
         skip(); /* an ordinary user cannot mount */
@@ -578,7 +578,7 @@ static int read_a_switched_file(const void *context)
     return report.landlock == 0 ? 0 : result(open(world.link, O_RDONLY | O_CLOEXEC));
 }
 
-static void a_file_behind_a_link_may_be_replaced(void **state)
+TEST(a_file_behind_a_link_may_be_replaced)
 {
     int ends[2], status;
     AUTO_FREE char *made =
@@ -627,7 +627,7 @@ static int confine_without_landlock(const void *context)
     return read_the_key_file_again(); /* what the log warns of */
 }
 
-static void without_landlock_the_rest_stands(void **state)
+TEST(without_landlock_the_rest_stands)
 {
 #ifdef FAIRWAY_SANITIZED
     skip(); /* such a build filters no system calls */
@@ -654,7 +654,7 @@ static int confine_with_two_threads(const void *context)
     return confine(NULL, 0, &report) == ERR_INTERNAL ? 0 : 1;
 }
 
-static void a_process_with_two_threads_is_not_confined(void **state)
+TEST(a_process_with_two_threads_is_not_confined)
 {
 #ifdef FAIRWAY_SANITIZED
     skip(); /* a sanitizer has threads of its own */
@@ -664,23 +664,6 @@ static void a_process_with_two_threads_is_not_confined(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            DS7_as_root_a_confined_fairway_can_do_what_it_needs_and_no_more, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(
-            DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_and_no_more, make_folder,
-            remove_folder),
-        cmocka_unit_test(DS7_as_root_a_confined_fairway_holds_no_capability),
-        cmocka_unit_test(DS7_another_process_of_its_user_cannot_take_its_socket_to_the_key_process),
-        cmocka_unit_test_setup_teardown(
-            files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not, make_folder,
-            remove_folder),
-        cmocka_unit_test_setup_teardown(
-            a_directory_that_shows_a_secret_under_another_name_is_refused, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_file_behind_a_link_may_be_replaced, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(without_landlock_the_rest_stands, make_folder, remove_folder),
-        cmocka_unit_test(a_process_with_two_threads_is_not_confined),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(make_folder, remove_folder, NULL, NULL);
 }

@@ -368,13 +368,13 @@ static void skip_unless_scheduled_as_usual(void)
         skip();
 }
 
-static void DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
+TEST(DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs)
 {
     skip_unless_scheduled_as_usual();
     table_holds(run_table, true);
 }
 
-static void DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs(void **state)
+TEST(DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs)
 {
     skip_unless_scheduled_as_usual();
     table_holds(run_table, false);
@@ -394,12 +394,12 @@ static int stop_a_key_process_that_hangs(const void *unused)
     return waitpid(pid, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 1; /* it was waited for */
 }
 
-static void a_confined_fairway_ends_a_key_process_that_hangs(void **state)
+TEST(a_confined_fairway_ends_a_key_process_that_hangs)
 {
     assert_int_equal(apart(stop_a_key_process_that_hangs, NULL), 0);
 }
 
-static void DS7_calls_that_fairway_never_makes_are_refused(void **state)
+TEST(DS7_calls_that_fairway_never_makes_are_refused)
 {
 #ifdef FAIRWAY_SANITIZED
     skip();
@@ -418,7 +418,7 @@ static int connect_where_an_option_names_an_abstract_socket(const void *unused)
     return connect_to_an_abstract_socket();
 }
 
-static void an_abstract_socket_that_an_option_names_stays_reachable(void **state)
+TEST(an_abstract_socket_that_an_option_names_stays_reachable)
 {
     assert_true(listen_abstract());
     assert_int_equal(apart(connect_where_an_option_names_an_abstract_socket, NULL), 0);
@@ -438,13 +438,6 @@ static int remove_program(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DS7_as_root_a_confined_fairway_makes_only_the_calls_that_it_needs),
-        cmocka_unit_test(DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_needs),
-        cmocka_unit_test(a_confined_fairway_ends_a_key_process_that_hangs),
-        cmocka_unit_test(DS7_calls_that_fairway_never_makes_are_refused),
-        cmocka_unit_test(an_abstract_socket_that_an_option_names_stays_reachable),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests_name("confined calls", tests, copy_program, remove_program);
+    return check_run(NULL, NULL, copy_program, remove_program);
 }

@@ -74,7 +74,7 @@ static struct db *about_to_commit(enum proxy_fault fault)
     return db;
 }
 
-static void DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown(void **state)
+TEST(DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown)
 {
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
@@ -83,7 +83,7 @@ static void DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown(void **state)
     db_free(db);
 }
 
-static void DR2_the_outcome_of_a_lost_COMMIT_is_unknown(void **state)
+TEST(DR2_the_outcome_of_a_lost_COMMIT_is_unknown)
 {
     struct db *db = about_to_commit(PROXY_CUT_BEFORE);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
@@ -91,7 +91,7 @@ static void DR2_the_outcome_of_a_lost_COMMIT_is_unknown(void **state)
     db_free(db);
 }
 
-static void a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time(void **state)
+TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time)
 {
     struct db *db = about_to_commit(PROXY_SILENT);
     int64_t start_ms = clock_ms();
@@ -100,7 +100,7 @@ static void a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time(void **s
     db_free(db);
 }
 
-static void run_commit_returns_unknown_outcome_too(void **state)
+TEST(run_commit_returns_unknown_outcome_too)
 {
     struct db *db = about_to_commit(PROXY_CUT_AFTER);
     const struct db_statement more = DB_SQL0("INSERT INTO public.t VALUES (2)");
@@ -118,7 +118,7 @@ static enum err insert_and_count(struct db *db, void *context)
     return e;
 }
 
-static void a_transaction_is_not_retried_after_an_unknown_outcome(void **state)
+TEST(a_transaction_is_not_retried_after_an_unknown_outcome)
 {
     struct db *db = open_through(proxy_port(proxy));
     int tries = 0;
@@ -142,7 +142,7 @@ PGresult *PQgetResult(PGconn *conn)
     return PQmakeEmptyPGresult(conn, PGRES_FATAL_ERROR);
 }
 
-static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state)
+TEST(DX5_a_session_is_not_used_again_after_a_result_was_lost)
 {
     struct db *db = open_through(test_pg_port());
     static const char sql[] = "SELECT 1";
@@ -153,7 +153,7 @@ static void DX5_a_session_is_not_used_again_after_a_result_was_lost(void **state
     db_free(db);
 }
 
-static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **state)
+TEST(DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown)
 {
     struct db *db = open_through(test_pg_port());
     assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -165,7 +165,7 @@ static void DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown(void **s
     db_free(db);
 }
 
-static void DX7_a_silent_network_times_out(void **state)
+TEST(DX7_a_silent_network_times_out)
 {
     struct db *db = open_through(proxy_port(proxy));
     assert_int_equal(db_connect(db, &detail), ERR_OK);
@@ -177,7 +177,7 @@ static void DX7_a_silent_network_times_out(void **state)
     db_free(db);
 }
 
-static void a_large_request_to_a_silent_server_times_out(void **state)
+TEST(a_large_request_to_a_silent_server_times_out)
 {
     const size_t len = 24 << 20; /* more than all buffers together */
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
@@ -193,7 +193,7 @@ static void a_large_request_to_a_silent_server_times_out(void **state)
     proxy_free(stuck);
 }
 
-static void DX7_a_stopped_server_times_out(void **state)
+TEST(DX7_a_stopped_server_times_out)
 {
     struct db *open = open_through(test_pg_port()), *closed = open_through(test_pg_port());
     assert_int_equal(db_connect(open, &detail), ERR_OK);
@@ -211,7 +211,7 @@ static void DX7_a_stopped_server_times_out(void **state)
     db_free(closed);
 }
 
-static void DX7_the_connection_recovers_after_a_server_crash(void **state)
+TEST(DX7_the_connection_recovers_after_a_server_crash)
 {
     struct db *in_transaction = open_through(test_pg_port()), *idle = open_through(test_pg_port());
     test_db_exec(&database, "TRUNCATE public.t");
@@ -239,7 +239,7 @@ static bool notified_within(struct db *db, int timeout_ms)
     return notified;
 }
 
-static void a_notification_ends_the_wait(void **state)
+TEST(a_notification_ends_the_wait)
 {
     struct db *db = test_db_open(&database);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
@@ -262,7 +262,7 @@ static void a_notification_ends_the_wait(void **state)
     db_free(db);
 }
 
-static void a_readable_wake_fd_ends_the_wait(void **state)
+TEST(a_readable_wake_fd_ends_the_wait)
 {
     int wake[2];
     bool notified;
@@ -280,7 +280,7 @@ static void a_readable_wake_fd_ends_the_wait(void **state)
     db_free(db);
 }
 
-static void the_next_session_listens_again(void **state)
+TEST(the_next_session_listens_again)
 {
     struct db *db = test_db_open(&database);
     bool notified;
@@ -298,7 +298,7 @@ static void the_next_session_listens_again(void **state)
     db_free(db);
 }
 
-static void listening_begins_when_the_server_becomes_available(void **state)
+TEST(listening_begins_when_the_server_becomes_available)
 {
     struct db *db = test_db_open(&database);
     test_pg_kill();
@@ -310,7 +310,7 @@ static void listening_begins_when_the_server_becomes_available(void **state)
     db_free(db);
 }
 
-static void each_host_of_the_URL_is_in_the_reason(void **state)
+TEST(each_host_of_the_URL_is_in_the_reason)
 {
     struct db *db = db_new(&(struct db_settings){
         .url = "postgresql://u:secret@127.0.0.1:1,127.0.0.1:2/x", .name = "fairway test"});
@@ -322,24 +322,5 @@ static void each_host_of_the_URL_is_in_the_reason(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup(test, empty_table)
-    const struct CMUnitTest tests[] = {
-        TEST(DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown),
-        TEST(each_host_of_the_URL_is_in_the_reason),
-        TEST(DR2_the_outcome_of_a_lost_COMMIT_is_unknown),
-        TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time),
-        TEST(run_commit_returns_unknown_outcome_too),
-        TEST(a_transaction_is_not_retried_after_an_unknown_outcome),
-        TEST(DX5_a_session_is_not_used_again_after_a_result_was_lost),
-        TEST(DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown),
-        TEST(DX7_a_silent_network_times_out),
-        TEST(a_large_request_to_a_silent_server_times_out),
-        TEST(DX7_a_stopped_server_times_out),
-        TEST(DX7_the_connection_recovers_after_a_server_crash),
-        TEST(a_notification_ends_the_wait),
-        TEST(a_readable_wake_fd_ends_the_wait),
-        TEST(the_next_session_listens_again),
-        TEST(listening_begins_when_the_server_becomes_available),
-    };
-    return cmocka_run_group_tests_name("db failures", tests, open_database, close_database);
+    return check_run(empty_table, NULL, open_database, close_database);
 }

@@ -70,7 +70,7 @@ static void check_settings(struct db *db)
     assert_true(db_bool(rows, 0, 8)); /* '=' is the built-in operator */
 }
 
-static void DL12_a_transaction_has_its_settings_whatever_the_role_defaults(void **state)
+TEST(DL12_a_transaction_has_its_settings_whatever_the_role_defaults)
 {
     struct db *db = open_as("fairway_hostile");
     assert_int_equal(db_begin(db, &detail), ERR_OK);
@@ -80,7 +80,7 @@ static void DL12_a_transaction_has_its_settings_whatever_the_role_defaults(void 
 }
 
 /* The server also sends keepalives, so that locks of a dead host are released in half a minute. */
-static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
+TEST(DL12_the_server_ends_a_direct_session_of_a_dead_host)
 {
     static const char sql[] = "SELECT string_agg(concat_ws(' ', name, setting), ', ' ORDER BY name)"
                               " FROM pg_settings WHERE name LIKE 'tcp!_%' ESCAPE '!'";
@@ -92,14 +92,14 @@ static void DL12_the_server_ends_a_direct_session_of_a_dead_host(void **state)
     db_free(db);
 }
 
-static void DL12_a_single_statement_has_the_settings_whatever_the_role_defaults(void **state)
+TEST(DL12_a_single_statement_has_the_settings_whatever_the_role_defaults)
 {
     struct db *db = open_as("fairway_hostile");
     check_settings(db);
     db_free(db);
 }
 
-static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
+TEST(DX10_no_plan_of_a_session_depends_on_statistics)
 {
     static const char sql[] =
         "SELECT concat_ws(' ', current_setting('plan_cache_mode'), current_setting('enable_seqscan'),"
@@ -115,7 +115,7 @@ static void DX10_no_plan_of_a_session_depends_on_statistics(void **state)
     db_free(db);
 }
 
-static void DL12_values_are_the_same_under_hostile_defaults(void **state)
+TEST(DL12_values_are_the_same_under_hostile_defaults)
 {
     static const uint8_t bytes[] = {0, 0xff, '\\'};
     struct db *db = open_as("fairway_hostile");
@@ -156,7 +156,7 @@ static void add_one(struct db *db, int64_t n, enum err expected)
         assert_true(db_i64(rows, 0, 0) == n + 1);
 }
 
-static void a_direct_connection_prepares_each_statement_once(void **state)
+TEST(a_direct_connection_prepares_each_statement_once)
 {
     struct db *db = test_db_open(&database);
     for (int n = 0; n < 5; n++)
@@ -168,7 +168,7 @@ static void a_direct_connection_prepares_each_statement_once(void **state)
     db_free(db);
 }
 
-static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
+TEST(the_same_statement_twice_in_one_run_is_prepared_once)
 {
     struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
@@ -183,7 +183,7 @@ static void the_same_statement_twice_in_one_run_is_prepared_once(void **state)
     db_free(db);
 }
 
-static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
+TEST(a_statement_after_a_failed_one_can_be_prepared_later)
 {
     struct db *db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
@@ -195,7 +195,7 @@ static void a_statement_after_a_failed_one_can_be_prepared_later(void **state)
     db_free(db);
 }
 
-static void deallocated_statements_are_prepared_again(void **state)
+TEST(deallocated_statements_are_prepared_again)
 {
     struct db *db = test_db_open(&database);
     add_one(db, 1, ERR_OK);
@@ -212,7 +212,7 @@ static enum err select_all(struct db *db, void *context)
     return db_query(db, DB_SQL0("SELECT * FROM public.t LIMIT 0"), &rows, &detail);
 }
 
-static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
+TEST(a_plan_that_a_migration_invalidated_is_replanned)
 {
     struct db *db = test_db_open(&database);
     int tries = 0;
@@ -223,7 +223,7 @@ static void a_plan_that_a_migration_invalidated_is_replanned(void **state)
     db_free(db);
 }
 
-static void a_connection_closed_while_idle_is_reopened_without_an_error(void **state)
+TEST(a_connection_closed_while_idle_is_reopened_without_an_error)
 {
     WITH_CONNECTION(db)
     {
@@ -240,7 +240,7 @@ static void a_connection_closed_while_idle_is_reopened_without_an_error(void **s
     }
 }
 
-static void a_server_that_takes_no_writes_is_unavailable(void **state)
+TEST(a_server_that_takes_no_writes_is_unavailable)
 {
     test_db_exec(&database,
         "DROP ROLE IF EXISTS fairway_reader; CREATE ROLE fairway_reader LOGIN PASSWORD 'p';"
@@ -252,7 +252,7 @@ static void a_server_that_takes_no_writes_is_unavailable(void **state)
     test_db_exec(&database, "DROP ROLE fairway_reader");
 }
 
-static void a_session_that_became_read_only_is_closed(void **state)
+TEST(a_session_that_became_read_only_is_closed)
 {
     WITH_CONNECTION(db)
     {
@@ -266,7 +266,7 @@ static void a_session_that_became_read_only_is_closed(void **state)
     }
 }
 
-static void no_detail_contains_the_password(void **state)
+TEST(no_detail_contains_the_password)
 {
     static const char *const urls[] = {
         "postgresql://fairway:S3cret@127.0.0.1:%u/postgres",
@@ -298,7 +298,7 @@ static void no_detail_contains_the_password(void **state)
     }
 }
 
-static void a_malformed_url_is_a_configuration_error(void **state)
+TEST(a_malformed_url_is_a_configuration_error)
 {
     struct db *db =
         db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
@@ -308,22 +308,5 @@ static void a_malformed_url_is_a_configuration_error(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL12_a_transaction_has_its_settings_whatever_the_role_defaults),
-        cmocka_unit_test(DL12_the_server_ends_a_direct_session_of_a_dead_host),
-        cmocka_unit_test(DL12_a_single_statement_has_the_settings_whatever_the_role_defaults),
-        cmocka_unit_test(DX10_no_plan_of_a_session_depends_on_statistics),
-        cmocka_unit_test(DL12_values_are_the_same_under_hostile_defaults),
-        cmocka_unit_test(a_direct_connection_prepares_each_statement_once),
-        cmocka_unit_test(the_same_statement_twice_in_one_run_is_prepared_once),
-        cmocka_unit_test(a_statement_after_a_failed_one_can_be_prepared_later),
-        cmocka_unit_test(deallocated_statements_are_prepared_again),
-        cmocka_unit_test(a_plan_that_a_migration_invalidated_is_replanned),
-        cmocka_unit_test(a_connection_closed_while_idle_is_reopened_without_an_error),
-        cmocka_unit_test(a_server_that_takes_no_writes_is_unavailable),
-        cmocka_unit_test(a_session_that_became_read_only_is_closed),
-        cmocka_unit_test(no_detail_contains_the_password),
-        cmocka_unit_test(a_malformed_url_is_a_configuration_error),
-    };
-    return cmocka_run_group_tests_name("db sessions", tests, open_database, close_database);
+    return check_run(NULL, NULL, open_database, close_database);
 }

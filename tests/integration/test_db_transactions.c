@@ -53,7 +53,7 @@ static int64_t rows_in_t(void)
     return test_db_number(&database, "SELECT count(*) FROM public.t");
 }
 
-static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
+TEST(a_rollback_leaves_nothing_and_a_commit_all)
 {
     WITH_CONNECTION(db)
     {
@@ -71,7 +71,7 @@ static void a_rollback_leaves_nothing_and_a_commit_all(void **state)
     }
 }
 
-static void statements_of_one_run_are_one_transaction(void **state)
+TEST(statements_of_one_run_are_one_transaction)
 {
     WITH_CONNECTION(db)
     {
@@ -89,7 +89,7 @@ static void statements_of_one_run_are_one_transaction(void **state)
     }
 }
 
-static void BEGIN_is_sent_with_the_first_statements(void **state)
+TEST(BEGIN_is_sent_with_the_first_statements)
 {
     WITH_CONNECTION(db)
     {
@@ -105,7 +105,7 @@ static void BEGIN_is_sent_with_the_first_statements(void **state)
     }
 }
 
-static void run_commit_commits_all_or_nothing(void **state)
+TEST(run_commit_commits_all_or_nothing)
 {
     WITH_CONNECTION(db)
     {
@@ -131,7 +131,7 @@ static void run_commit_commits_all_or_nothing(void **state)
     }
 }
 
-static void a_deferred_constraint_fails_the_COMMIT(void **state)
+TEST(a_deferred_constraint_fails_the_COMMIT)
 {
     WITH_CONNECTION(db)
     {
@@ -143,7 +143,7 @@ static void a_deferred_constraint_fails_the_COMMIT(void **state)
     }
 }
 
-static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
+TEST(COMMIT_of_a_failed_transaction_is_an_error)
 {
     WITH_CONNECTION(db)
     {
@@ -156,7 +156,7 @@ static void COMMIT_of_a_failed_transaction_is_an_error(void **state)
     }
 }
 
-static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **state)
+TEST(after_a_lost_connection_nothing_runs_outside_the_transaction)
 {
     WITH_CONNECTION(db)
     {
@@ -175,7 +175,7 @@ static void after_a_lost_connection_nothing_runs_outside_the_transaction(void **
     }
 }
 
-static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
+TEST(nothing_runs_when_the_connection_was_lost_during_BEGIN)
 {
     WITH_CONNECTION(db)
     {
@@ -190,7 +190,7 @@ static void nothing_runs_when_the_connection_was_lost_during_BEGIN(void **state)
     }
 }
 
-static void a_COMMIT_that_was_never_sent_is_certainly_not_committed(void **state)
+TEST(a_COMMIT_that_was_never_sent_is_certainly_not_committed)
 {
     WITH_CONNECTION(db)
     {
@@ -241,7 +241,7 @@ static void *run_locker(void *context)
     return NULL;
 }
 
-static void a_deadlock_is_retried(void **state)
+TEST(a_deadlock_is_retried)
 {
     empty_tables(state);
     pthread_barrier_t barrier;
@@ -293,7 +293,7 @@ static enum err insert_one(struct db *db, void *context)
     return run(db, "INSERT INTO public.t VALUES (3)");
 }
 
-static void a_transaction_is_run_at_most_five_times(void **state)
+TEST(a_transaction_is_run_at_most_five_times)
 {
     WITH_CONNECTION(db)
     {
@@ -311,7 +311,7 @@ static void a_transaction_is_run_at_most_five_times(void **state)
     }
 }
 
-static void only_a_serialization_failure_is_retried(void **state)
+TEST(only_a_serialization_failure_is_retried)
 {
     static const enum err errors[] = {
 #define X(name, code, status, text) ERR_##name,
@@ -358,7 +358,7 @@ static void wait_for_lock(struct db *db, struct db *holder)
     }
 }
 
-static void lock_timeout_limits_a_wait_for_a_lock(void **state)
+TEST(lock_timeout_limits_a_wait_for_a_lock)
 {
     with_short_limits(wait_for_lock);
 }
@@ -377,7 +377,7 @@ static void run_long(struct db *db, struct db *holder)
     }
 }
 
-static void statement_timeout_limits_a_statement(void **state)
+TEST(statement_timeout_limits_a_statement)
 {
     with_short_limits(run_long);
 }
@@ -394,30 +394,12 @@ static void idle_in_transaction(struct db *db, struct db *holder)
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
 }
 
-static void idle_transaction_timeout_ends_a_stalled_transaction(void **state)
+TEST(idle_transaction_timeout_ends_a_stalled_transaction)
 {
     with_short_limits(idle_in_transaction);
 }
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup(test, empty_tables)
-    const struct CMUnitTest tests[] = {
-        TEST(a_rollback_leaves_nothing_and_a_commit_all),
-        TEST(statements_of_one_run_are_one_transaction),
-        TEST(BEGIN_is_sent_with_the_first_statements),
-        TEST(run_commit_commits_all_or_nothing),
-        TEST(a_deferred_constraint_fails_the_COMMIT),
-        TEST(COMMIT_of_a_failed_transaction_is_an_error),
-        TEST(after_a_lost_connection_nothing_runs_outside_the_transaction),
-        TEST(nothing_runs_when_the_connection_was_lost_during_BEGIN),
-        TEST(a_COMMIT_that_was_never_sent_is_certainly_not_committed),
-        TEST(a_deadlock_is_retried),
-        TEST(a_transaction_is_run_at_most_five_times),
-        TEST(only_a_serialization_failure_is_retried),
-        TEST(lock_timeout_limits_a_wait_for_a_lock),
-        TEST(statement_timeout_limits_a_statement),
-        TEST(idle_transaction_timeout_ends_a_stalled_transaction),
-    };
-    return cmocka_run_group_tests_name("db transactions", tests, open_database, close_database);
+    return check_run(empty_tables, NULL, open_database, close_database);
 }

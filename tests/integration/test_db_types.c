@@ -26,7 +26,7 @@ static int close_database(void **state)
 
 #define WITH_CONNECTION(db) for (struct db *db = test_db_open(&database); db != NULL; db_free(db), db = NULL)
 
-static void single_values_are_returned_unchanged(void **state)
+TEST(single_values_are_returned_unchanged)
 {
     static const uint8_t bytes[] = {0, 1, 0xff, '\\', '\''};
     WITH_CONNECTION(db)
@@ -49,7 +49,7 @@ static void single_values_are_returned_unchanged(void **state)
     }
 }
 
-static void empty_is_not_null(void **state)
+TEST(empty_is_not_null)
 {
     WITH_CONNECTION(db)
     {
@@ -72,7 +72,7 @@ static void empty_is_not_null(void **state)
     }
 }
 
-static void arrays_keep_order_and_nulls(void **state)
+TEST(arrays_keep_order_and_nulls)
 {
     const int64_t longs[] = {INT64_MIN, 0, INT64_MAX};
     const char *const texts[] = {"a", NULL, ""};
@@ -98,7 +98,7 @@ static void arrays_keep_order_and_nulls(void **state)
     }
 }
 
-static void empty_arrays_are_empty_and_typed(void **state)
+TEST(empty_arrays_are_empty_and_typed)
 {
     WITH_CONNECTION(db)
     {
@@ -115,7 +115,7 @@ static void empty_arrays_are_empty_and_typed(void **state)
     }
 }
 
-static void a_null_may_stand_where_a_value_stood_before(void **state)
+TEST(a_null_may_stand_where_a_value_stood_before)
 {
     static const char sql[] = "SELECT coalesce($1, 7::int8)";
     const struct db_param params[] = {DB_I64(3), DB_NONE, DB_I64(4)};
@@ -130,7 +130,7 @@ static void a_null_may_stand_where_a_value_stood_before(void **state)
     }
 }
 
-static void the_affected_rows_are_counted(void **state)
+TEST(the_affected_rows_are_counted)
 {
     test_db_exec(&database, "CREATE TABLE public.counted (n int8)");
     WITH_CONNECTION(db)
@@ -150,7 +150,7 @@ static void the_affected_rows_are_counted(void **state)
     }
 }
 
-static void large_values_are_sent_and_returned(void **state)
+TEST(large_values_are_sent_and_returned)
 {
     const size_t len = 8 << 20;
     AUTO_FREE uint8_t *data = NEW_ARRAY(len, uint8_t);
@@ -208,7 +208,7 @@ static void read_next_column(const struct db_rows *rows)
     (void)db_is_null(rows, 0, 2);
 }
 
-static void reading_a_column_of_another_type_ends_the_process(void **state)
+TEST(reading_a_column_of_another_type_ends_the_process)
 {
     WITH_CONNECTION(db)
     {
@@ -239,7 +239,7 @@ static void copy_three(const struct db_rows *rows)
     db_copy(rows, 0, 0, bytes, sizeof bytes);
 }
 
-static void H16_more_rows_items_or_bytes_than_fit_end_the_process(void **state)
+TEST(H16_more_rows_items_or_bytes_than_fit_end_the_process)
 {
     static const char *const fit = "SELECT generate_series(1, 2)::int8";
     static const char *const more[] = {"SELECT generate_series(1, 3)::int8",
@@ -269,16 +269,5 @@ static void H16_more_rows_items_or_bytes_than_fit_end_the_process(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_values_are_returned_unchanged),
-        cmocka_unit_test(empty_is_not_null),
-        cmocka_unit_test(arrays_keep_order_and_nulls),
-        cmocka_unit_test(empty_arrays_are_empty_and_typed),
-        cmocka_unit_test(a_null_may_stand_where_a_value_stood_before),
-        cmocka_unit_test(the_affected_rows_are_counted),
-        cmocka_unit_test(large_values_are_sent_and_returned),
-        cmocka_unit_test(reading_a_column_of_another_type_ends_the_process),
-        cmocka_unit_test(H16_more_rows_items_or_bytes_than_fit_end_the_process),
-    };
-    return cmocka_run_group_tests_name("db types", tests, open_database, close_database);
+    return check_run(NULL, NULL, open_database, close_database);
 }

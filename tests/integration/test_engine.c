@@ -14,7 +14,7 @@
 
 #define SOON_MS 2000
 
-static void DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts(void **state)
+TEST(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts)
 {
     struct test_engine engine;
     struct client clients[8] = {0};
@@ -49,8 +49,7 @@ static void *submit(void *context)
     return NULL;
 }
 
-static void DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds(
-    void **state)
+TEST(DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds)
 {
     struct test_engine engine;
     struct client clients[64] = {0};
@@ -80,7 +79,7 @@ static void DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_ti
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void a_full_queue_refuses_at_once(void **state)
+TEST(a_full_queue_refuses_at_once)
 {
     struct test_engine engine;
     struct client first = {0}, *waiting = NEW_ARRAY(ENGINE_QUEUE_MAX, struct client), late = {0};
@@ -106,7 +105,7 @@ static void a_full_queue_refuses_at_once(void **state)
 
 /* ---- requests that need no account do not wait for one */
 
-static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle(void **state)
+TEST(a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle)
 {
     struct test_engine engine;
     struct client holder = {0}, waiting = {0}, refused[4] = {0};
@@ -137,7 +136,7 @@ static void a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_
         asked_wipe(&asked[i]);
 }
 
-static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **state)
+TEST(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle)
 {
     struct test_engine engine;
     struct client first = {0}, waiting = {0};
@@ -161,7 +160,7 @@ static void DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle(void **st
 }
 
 /* Accounts that a batch quarantines do not count as a shortage. */
-static void broken_seeds_delay_no_request_while_other_accounts_are_idle(void **state)
+TEST(broken_seeds_delay_no_request_while_other_accounts_are_idle)
 {
     struct test_engine engine;
     struct client clients[20] = {0};
@@ -213,7 +212,7 @@ static void *close_ledgers(void *context)
     return NULL;
 }
 
-static void every_request_is_decided_exactly_once(void **state)
+TEST(every_request_is_decided_exactly_once)
 {
     struct test_engine engine;
     struct network network = {.engine = &engine, .clients = NEW_ARRAY(MANY, struct client)};
@@ -246,15 +245,5 @@ static void every_request_is_decided_exactly_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts),
-        cmocka_unit_test(
-            DL10_of_64_requests_for_one_account_one_is_granted_and_the_others_time_out_after_6_seconds),
-        cmocka_unit_test(a_full_queue_refuses_at_once),
-        cmocka_unit_test(a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle),
-        cmocka_unit_test(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle),
-        cmocka_unit_test(broken_seeds_delay_no_request_while_other_accounts_are_idle),
-        cmocka_unit_test(every_request_is_decided_exactly_once),
-    };
-    return cmocka_run_group_tests_name("engine", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

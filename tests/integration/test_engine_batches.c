@@ -113,7 +113,7 @@ static struct db *block_worker(struct test_engine *engine, struct client *client
     return holder;
 }
 
-static void DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result(void **state)
+TEST(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -141,7 +141,7 @@ static void DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_
     clients_wipe(&blocked, 1);
 }
 
-static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
+TEST(DL10_the_same_fee_bump_gets_the_same_bytes_each_time)
 {
     struct test_engine engine;
     struct bumper bumper, twin;
@@ -169,7 +169,7 @@ static void DL10_the_same_fee_bump_gets_the_same_bytes_each_time(void **state)
     clients_wipe(&blocked, 1);
 }
 
-static void a_fee_bump_that_the_database_refuses_fails_alone(void **state)
+TEST(a_fee_bump_that_the_database_refuses_fails_alone)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -193,7 +193,7 @@ static void a_fee_bump_that_the_database_refuses_fails_alone(void **state)
 }
 
 /* A shortage of accounts delays requests for leases only. */
-static void fee_bumps_do_not_wait_for_accounts(void **state)
+TEST(fee_bumps_do_not_wait_for_accounts)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -213,7 +213,7 @@ static void fee_bumps_do_not_wait_for_accounts(void **state)
         client_refused(&short_of_accounts[i], ERR_SHUTTING_DOWN, 0);
 }
 
-static void H9_a_fee_bump_of_a_client_that_left_is_not_signed(void **state)
+TEST(H9_a_fee_bump_of_a_client_that_left_is_not_signed)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -264,18 +264,18 @@ static void repeat_a_COMMIT(const char *statement, bool submits)
     close_all(&engine, bumpers);
 }
 
-static void DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time(void **state)
+TEST(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time)
 {
     repeat_a_COMMIT("fairway.record_fee_bumps", false);
 }
 
-static void DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time(void **state)
+TEST(DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time)
 {
     repeat_a_COMMIT("fairway.record_bids", true);
 }
 
 /* The sum of the open bids stays below what the distribution account can spend. */
-static void DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee(void **state)
+TEST(DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee)
 {
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
@@ -291,7 +291,7 @@ static void DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee(void **s
     close_all(&engine, bumpers);
 }
 
-static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **state)
+TEST(DX7_fee_bumps_wait_for_the_key_process_until_their_deadline)
 {
     struct test_engine engine;
     struct bumper bumper;
@@ -318,7 +318,7 @@ static void DX7_fee_bumps_wait_for_the_key_process_until_their_deadline(void **s
     bumper_wipe(&bumper);
 }
 
-static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(void **state)
+TEST(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded)
 {
     for (int round = 0; round < 8; round++) {
         struct test_engine engine;
@@ -343,17 +343,5 @@ static void DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded(
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result),
-        cmocka_unit_test(DL10_the_same_fee_bump_gets_the_same_bytes_each_time),
-        cmocka_unit_test(a_fee_bump_that_the_database_refuses_fails_alone),
-        cmocka_unit_test(fee_bumps_do_not_wait_for_accounts),
-        cmocka_unit_test(H9_a_fee_bump_of_a_client_that_left_is_not_signed),
-        cmocka_unit_test(DX7_a_COMMIT_of_fee_bumps_without_a_reply_is_repeated_in_time),
-        cmocka_unit_test(DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time),
-        cmocka_unit_test(DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee),
-        cmocka_unit_test(DX7_fee_bumps_wait_for_the_key_process_until_their_deadline),
-        cmocka_unit_test(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded),
-    };
-    return cmocka_run_group_tests_name("engine batches", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

@@ -14,7 +14,7 @@
 
 #define SOON_MS 3000
 
-static void H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account(void **state)
+TEST(H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account)
 {
     struct test_engine engine;
     struct client holder = {0}, clients[5] = {0};
@@ -42,7 +42,7 @@ static void H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account(
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
+TEST(a_ticket_that_was_cancelled_before_is_not_taken)
 {
     struct test_engine engine;
     struct client client = {0};
@@ -56,7 +56,7 @@ static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
 }
 
 /* Another transaction has locked the key: the ticket waits for its next attempt, outside of the queue. */
-static void a_ticket_whose_key_is_locked_can_be_cancelled(void **state)
+TEST(a_ticket_whose_key_is_locked_can_be_cancelled)
 {
     struct test_engine engine;
     struct client client = {0};
@@ -80,7 +80,7 @@ static void a_ticket_whose_key_is_locked_can_be_cancelled(void **state)
     asked_wipe(&asked);
 }
 
-static void a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends(void **state)
+TEST(a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends)
 {
     struct test_engine engine;
     struct client clients[2] = {0};
@@ -167,7 +167,7 @@ static void include_all(struct race *race)
     }
 }
 
-static void each_ticket_is_decided_once_whenever_it_is_cancelled(void **state)
+TEST(each_ticket_is_decided_once_whenever_it_is_cancelled)
 {
     struct test_engine engine;
     struct race *race = NEW(struct race);
@@ -203,12 +203,5 @@ static void each_ticket_is_decided_once_whenever_it_is_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account),
-        cmocka_unit_test(a_ticket_that_was_cancelled_before_is_not_taken),
-        cmocka_unit_test(a_ticket_whose_key_is_locked_can_be_cancelled),
-        cmocka_unit_test(a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends),
-        cmocka_unit_test(each_ticket_is_decided_once_whenever_it_is_cancelled),
-    };
-    return cmocka_run_group_tests_name("engine cancel", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

@@ -86,19 +86,19 @@ static void lose_a_COMMIT(enum proxy_fault fault, const char *what)
     }
 }
 
-static void DX7_a_COMMIT_without_a_reply_is_looked_up_in_time(void **state)
+TEST(DX7_a_COMMIT_without_a_reply_is_looked_up_in_time)
 {
     lose_a_COMMIT(PROXY_SILENT_AFTER, "a COMMIT without an answer");
 }
 
-static void DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time(void **state)
+TEST(DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time)
 {
     lose_a_COMMIT(PROXY_SILENT, "a COMMIT that never arrived");
 }
 
 /* The request has waited for half of its time when the database stops replying. The server's own timeouts
  * would end the batch six seconds later. */
-static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void **state)
+TEST(DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request)
 {
     struct silenced silenced;
     struct client client = {0};
@@ -116,7 +116,7 @@ static void DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request(void 
 }
 
 /* Only how many requests wait would have been committed. */
-static void DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome(void **state)
+TEST(DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome)
 {
     struct silenced silenced;
     struct client client = {0};
@@ -128,7 +128,7 @@ static void DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome(void *
 }
 
 /* The batch fails at the deadline of its oldest request. */
-static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **state)
+TEST(a_stall_refuses_only_the_requests_that_have_no_time_left)
 {
     enum {
         YOUNGER = 21
@@ -160,7 +160,7 @@ static void a_stall_refuses_only_the_requests_that_have_no_time_left(void **stat
 }
 
 /* The key process continues before its answer counts as lost, so that the next lease is granted. */
-static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void **state)
+TEST(DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline)
 {
     struct test_engine engine;
     struct client first = {0}, late = {0}, next = {0};
@@ -184,7 +184,7 @@ static void DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline(void 
     clients_wipe(&next, 1);
 }
 
-static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline(void **state)
+TEST(DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline)
 {
     struct test_engine engine;
     struct client clients[200] = {0};
@@ -214,7 +214,7 @@ static void DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_d
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database(void **state)
+TEST(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database)
 {
     struct test_engine engine;
     struct client clients[300] = {0};
@@ -245,15 +245,5 @@ static void DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_databa
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DX7_a_COMMIT_without_a_reply_is_looked_up_in_time),
-        cmocka_unit_test(DX7_a_COMMIT_that_never_arrives_is_found_aborted_and_its_batch_is_retried_in_time),
-        cmocka_unit_test(DX7_a_running_batch_ends_at_the_deadline_of_its_oldest_request),
-        cmocka_unit_test(DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome),
-        cmocka_unit_test(a_stall_refuses_only_the_requests_that_have_no_time_left),
-        cmocka_unit_test(DX7_a_frozen_key_process_delays_no_request_beyond_its_deadline),
-        cmocka_unit_test(DX7_a_frozen_database_is_reported_and_delays_no_request_beyond_its_deadline),
-        cmocka_unit_test(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database),
-    };
-    return cmocka_run_group_tests_name("engine deadlines", tests, test_pg_start_private, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start_private, test_pg_stop);
 }

@@ -27,7 +27,7 @@ static void ask_as(struct test_engine *engine, struct asked *asked, const char *
     snprintf(asked->request.request_id, sizeof asked->request.request_id, "%s", request_id);
 }
 
-static void an_item_that_the_database_refuses_fails_alone(void **state)
+TEST(an_item_that_the_database_refuses_fails_alone)
 {
     struct test_engine engine;
     struct client clients[10] = {0};
@@ -87,7 +87,7 @@ static void stall_again(struct test_engine *engine)
 #define ROUNDS 3
 
 /* A claim locks the only account, another request finds none, and then the claim fails. */
-static void a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
+TEST(a_claim_that_is_rolled_back_wakes_waiting_requests)
 {
     struct test_engine engine;
     struct asked bad;
@@ -113,7 +113,7 @@ static void a_claim_that_is_rolled_back_wakes_waiting_requests(void **state)
 }
 
 /* The batch locks an account for a retry, which does not need it, until COMMIT. */
-static void an_account_that_was_locked_and_not_used_wakes_waiting_requests(void **state)
+TEST(an_account_that_was_locked_and_not_used_wakes_waiting_requests)
 {
     struct test_engine engine;
     struct asked keyed, slow;
@@ -161,7 +161,7 @@ static void an_account_that_was_locked_and_not_used_wakes_waiting_requests(void 
 }
 
 /* Other claims skip locked accounts: a claim that locks more than it needs makes them find none. */
-static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state)
+TEST(H16_a_claim_locks_no_more_accounts_than_it_has_requests)
 {
     struct test_engine engine;
     struct client slow = {0}, others[2] = {0};
@@ -185,7 +185,7 @@ static void H16_a_claim_locks_no_more_accounts_than_it_has_requests(void **state
     asked_wipe(&asked);
 }
 
-static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards(void **state)
+TEST(requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards)
 {
     struct test_engine engine;
     struct client clients[2] = {0};
@@ -203,7 +203,7 @@ static void requests_are_refused_at_once_while_grants_are_suspended_and_granted_
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
+TEST(a_lost_key_process_is_reported_and_leaves_nothing)
 {
     struct test_engine engine;
     struct client clients[6] = {0};
@@ -225,7 +225,7 @@ static void a_lost_key_process_is_reported_and_leaves_nothing(void **state)
 
 /* ---- the database */
 
-static void DX7_after_a_restart_of_the_database_waiting_requests_are_granted(void **state)
+TEST(DX7_after_a_restart_of_the_database_waiting_requests_are_granted)
 {
     struct test_engine engine;
     struct client first = {0}, waiting = {0}, during = {0}, after = {0};
@@ -271,7 +271,7 @@ static int silent_port(unsigned *port)
     return fd;
 }
 
-static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **state)
+TEST(DX7_a_silent_database_delays_no_request_beyond_6_seconds)
 {
     struct test_engine engine;
     struct client clients[8] = {0};
@@ -298,7 +298,7 @@ static void DX7_a_silent_database_delays_no_request_beyond_6_seconds(void **stat
 
 /* ---- stopping */
 
-static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **state)
+TEST(DO1_stopping_decides_each_request_once_and_loses_no_lease)
 {
     for (int round = 0; round < 8; round++) {
         struct test_engine engine;
@@ -326,16 +326,5 @@ static void DO1_stopping_decides_each_request_once_and_loses_no_lease(void **sta
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_item_that_the_database_refuses_fails_alone),
-        cmocka_unit_test(a_claim_that_is_rolled_back_wakes_waiting_requests),
-        cmocka_unit_test(an_account_that_was_locked_and_not_used_wakes_waiting_requests),
-        cmocka_unit_test(H16_a_claim_locks_no_more_accounts_than_it_has_requests),
-        cmocka_unit_test(requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards),
-        cmocka_unit_test(a_lost_key_process_is_reported_and_leaves_nothing),
-        cmocka_unit_test(DX7_after_a_restart_of_the_database_waiting_requests_are_granted),
-        cmocka_unit_test(DX7_a_silent_database_delays_no_request_beyond_6_seconds),
-        cmocka_unit_test(DO1_stopping_decides_each_request_once_and_loses_no_lease),
-    };
-    return cmocka_run_group_tests_name("engine faults", tests, test_pg_start_private, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start_private, test_pg_stop);
 }

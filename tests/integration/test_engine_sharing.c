@@ -46,7 +46,7 @@ static void share_is(
 }
 
 /* The engine itself has nothing to do. */
-static void DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one(void **state)
+TEST(DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one)
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
@@ -65,7 +65,7 @@ static void DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_on
 }
 
 /* Two replicas with 20 requests each share 20 accounts, and the other one was first. */
-static void DL7_a_replica_that_claims_after_another_one_gets_the_same_share(void **state)
+TEST(DL7_a_replica_that_claims_after_another_one_gets_the_same_share)
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
@@ -74,7 +74,7 @@ static void DL7_a_replica_that_claims_after_another_one_gets_the_same_share(void
     test_engine_close(&engine);
 }
 
-static void DL7_the_report_of_a_replica_that_stopped_counts_for_a_second(void **state)
+TEST(DL7_the_report_of_a_replica_that_stopped_counts_for_a_second)
 {
     struct test_engine engine;
     test_engine_open(&engine, 10, 1);
@@ -223,17 +223,17 @@ static void contest_run(const struct contest *contest)
     contest_close(&now);
 }
 
-static void DL7_two_equal_replicas_get_equal_shares_and_leave_no_account_idle(void **state)
+TEST(DL7_two_equal_replicas_get_equal_shares_and_leave_no_account_idle)
 {
     contest_run(&(struct contest){.replicas = 2, .accounts = 15, .each = 120, .ledger_ms = 200});
 }
 
-static void DL7_four_equal_replicas_get_equal_shares_and_leave_no_account_idle(void **state)
+TEST(DL7_four_equal_replicas_get_equal_shares_and_leave_no_account_idle)
 {
     contest_run(&(struct contest){.replicas = 4, .accounts = 20, .each = 120, .ledger_ms = 150});
 }
 
-static void DL7_hundreds_of_waiting_requests_leave_no_account_idle(void **state)
+TEST(DL7_hundreds_of_waiting_requests_leave_no_account_idle)
 {
     contest_run(&(struct contest){.replicas = 2, .accounts = 100, .each = 500, .ledger_ms = 350});
 }
@@ -241,7 +241,7 @@ static void DL7_hundreds_of_waiting_requests_leave_no_account_idle(void **state)
 /* ---- one replica beside another one */
 
 /* The claim of a replica that is not short takes its share too, and reports the rest. */
-static void DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas(void **state)
+TEST(DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas)
 {
     struct test_engine engine;
     struct asked asked[4];
@@ -264,7 +264,7 @@ static void DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_repl
     test_engine_close(&engine);
 }
 
-static void a_replica_that_is_not_short_reports_nothing(void **state)
+TEST(a_replica_that_is_not_short_reports_nothing)
 {
     struct test_engine engine;
     struct client clients[2] = {0};
@@ -287,7 +287,7 @@ static void await_waiting(const struct test_engine *engine, int64_t waiting)
         assert_true(clock_left_ms(end_ms) > 0);
 }
 
-static void a_replica_reports_its_waiting_requests_until_none_wait(void **state)
+TEST(a_replica_reports_its_waiting_requests_until_none_wait)
 {
     struct test_engine engine;
     struct client clients[3] = {0};
@@ -308,7 +308,7 @@ static void a_replica_reports_its_waiting_requests_until_none_wait(void **state)
 }
 
 /* Every claim of the second replica fails after it has locked accounts. */
-static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **state)
+TEST(DL7_claims_that_fail_keep_no_account_from_other_replicas)
 {
     enum {
         ACCOUNTS = 6
@@ -359,17 +359,5 @@ static void DL7_claims_that_fail_keep_no_account_from_other_replicas(void **stat
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one),
-        cmocka_unit_test(DL7_a_replica_that_claims_after_another_one_gets_the_same_share),
-        cmocka_unit_test(DL7_the_report_of_a_replica_that_stopped_counts_for_a_second),
-        cmocka_unit_test(DL7_two_equal_replicas_get_equal_shares_and_leave_no_account_idle),
-        cmocka_unit_test(DL7_four_equal_replicas_get_equal_shares_and_leave_no_account_idle),
-        cmocka_unit_test(DL7_hundreds_of_waiting_requests_leave_no_account_idle),
-        cmocka_unit_test(DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas),
-        cmocka_unit_test(a_replica_that_is_not_short_reports_nothing),
-        cmocka_unit_test(a_replica_reports_its_waiting_requests_until_none_wait),
-        cmocka_unit_test(DL7_claims_that_fail_keep_no_account_from_other_replicas),
-    };
-    return cmocka_run_group_tests_name("engine sharing", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

@@ -68,7 +68,7 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
         fail_msg("%s", detail.text);
 }
 
-static void DR4_repeated_skipped_and_reordered_ledgers_write_nothing(void **state)
+TEST(DR4_repeated_skipped_and_reordered_ledgers_write_nothing)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -89,7 +89,7 @@ static void DR4_repeated_skipped_and_reordered_ledgers_write_nothing(void **stat
     assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger = 101"), 1);
 }
 
-static void DR4_a_ledger_returned_under_another_number_writes_nothing(void **state)
+TEST(DR4_a_ledger_returned_under_another_number_writes_nothing)
 {
     struct gap_world *world = *state;
     gap_drop_ledgers(world, 2, 3);
@@ -103,7 +103,7 @@ static void DR4_a_ledger_returned_under_another_number_writes_nothing(void **sta
     accepted(world, &named);
 }
 
-static void DR4_a_second_ledger_of_the_same_number_writes_nothing(void **state)
+TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -136,7 +136,7 @@ static void DR4_a_second_ledger_of_the_same_number_writes_nothing(void **state)
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
 }
 
-static void DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do(void **state)
+TEST(DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do)
 {
     struct gap_world *world = *state;
     const struct cursor at = world->lead.cursor;
@@ -157,7 +157,7 @@ static void DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to
 }
 
 /* Otherwise a provider that leaves transactions out could make a confirmed lease expire. */
-static void DR4_a_ledger_whose_transactions_were_left_out_writes_nothing(void **state)
+TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -203,7 +203,7 @@ static void await_cursor(struct gap_world *world, uint32_t sequence)
 
 /* An hour of ledgers (long: twelve), a second apart here. A third of the leases is included in one of them, a
  * third expires, and a third is still open at the end. */
-static void DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it(void **state)
+TEST(DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it)
 {
     struct gap_world *world = *state;
     const char *size = getenv("FAIRWAY_SIZE");
@@ -244,7 +244,7 @@ static void DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it(v
 }
 
 /* Leases are settled in the ledger transaction: other sessions see both or neither. */
-static void a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried(void **state)
+TEST(a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried)
 {
     struct gap_world *world = *state;
     lead_drop(&world->lead);
@@ -267,15 +267,5 @@ static void a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DR4_repeated_skipped_and_reordered_ledgers_write_nothing),
-        TEST(DR4_a_ledger_returned_under_another_number_writes_nothing),
-        TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing),
-        TEST(DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do),
-        TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing),
-        TEST(DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it),
-        TEST(a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried),
-    };
-    return cmocka_run_group_tests_name("feed faults", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

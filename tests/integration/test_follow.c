@@ -235,7 +235,7 @@ static void unbound(size_t i, struct built_ledger *out)
 }
 #define UNBOUND 6
 
-static void DR4_what_no_trusted_validator_has_signed_waits_and_is_not_used_beside_a_signed_one(void **state)
+TEST(DR4_what_no_trusted_validator_has_signed_waits_and_is_not_used_beside_a_signed_one)
 {
     for (size_t i = 0; i < UNBOUND; i++)
         for (size_t count = 1; count <= 2; count++) {
@@ -258,7 +258,7 @@ static void DR4_what_no_trusted_validator_has_signed_waits_and_is_not_used_besid
 }
 
 /* Not one of these is the witness of the ledger before. */
-static void DR4_neither_are_they_successors(void **state)
+TEST(DR4_neither_are_they_successors)
 {
     for (size_t i = 0; i < UNBOUND; i++) {
         struct built_ledger forged, next_one;
@@ -276,8 +276,7 @@ static void DR4_neither_are_they_successors(void **state)
     }
 }
 
-static void a_ledger_whose_set_was_dropped_or_that_another_node_signed_waits_for_the_next_signed_one(
-    void **state)
+TEST(a_ledger_whose_set_was_dropped_or_that_another_node_signed_waits_for_the_next_signed_one)
 {
     for (size_t count = 1; count <= 2; count++) {
         restart(count, true);
@@ -291,8 +290,7 @@ static void a_ledger_whose_set_was_dropped_or_that_another_node_signed_waits_for
     }
 }
 
-static void after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_with_a_complete_list(
-    void **state)
+TEST(after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_with_a_complete_list)
 {
     const struct public_key other = {{1}}, validator = built_validator();
     follow.trust.validators.keys[0] = other;
@@ -313,7 +311,7 @@ static void after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_wi
 }
 
 /* Of the same set, or one that was proposed and lost. */
-static void DR4_of_two_signed_ledgers_the_next_signed_set_names_the_networks(void **state)
+TEST(DR4_of_two_signed_ledgers_the_next_signed_set_names_the_networks)
 {
     const struct built_transaction ours = {.hash = built_hash(1)},
                                    failed = {.hash = built_hash(1), .code = -1};
@@ -338,7 +336,7 @@ static void DR4_of_two_signed_ledgers_the_next_signed_set_names_the_networks(voi
 }
 
 /* A gap, or an empty database. */
-static void DR4_without_a_link_only_a_signed_successor_proves_a_ledger(void **state)
+TEST(DR4_without_a_link_only_a_signed_successor_proves_a_ledger)
 {
     static const struct cursor unknown = {0};
     for (size_t count = 1; count <= 2; count++) {
@@ -366,7 +364,7 @@ static void DR4_without_a_link_only_a_signed_successor_proves_a_ledger(void **st
 }
 
 /* The cursor was forged: the signed ledger after it names another one. */
-static void DR4_a_signed_ledger_that_does_not_follow_from_the_cursor_is_noted(void **state)
+TEST(DR4_a_signed_ledger_that_does_not_follow_from_the_cursor_is_noted)
 {
     const struct hash real = cursor.hash;
     struct rpc_ledgers answer;
@@ -394,8 +392,7 @@ static void DR4_a_signed_ledger_that_does_not_follow_from_the_cursor_is_noted(vo
 }
 
 /* The cursor is forged, the liar goes on with an unsigned fork of it, and the other one tells the truth. */
-static void DR4_a_contradiction_is_seen_beside_a_fork_and_those_who_had_the_forged_ledger_are_named(
-    void **state)
+TEST(DR4_a_contradiction_is_seen_beside_a_fork_and_those_who_had_the_forged_ledger_are_named)
 {
     for (size_t liar = 0; liar < 2; liar++) {
         restart(2, true);
@@ -421,7 +418,7 @@ static void DR4_a_contradiction_is_seen_beside_a_fork_and_those_who_had_the_forg
 }
 
 /* A signed ledger of another time, with the number that is due: no RPC has what it names. */
-static void DR4_a_contradiction_that_nobody_can_back_stops_nothing(void **state)
+TEST(DR4_a_contradiction_that_nobody_can_back_stops_nothing)
 {
     struct rpc_ledgers answer;
     struct ledger ledger;
@@ -441,7 +438,7 @@ static void DR4_a_contradiction_that_nobody_can_back_stops_nothing(void **state)
 }
 
 /* It would otherwise be the only one that is asked. */
-static void DR4_an_address_that_claims_far_more_than_it_has_stops_nothing(void **state)
+TEST(DR4_an_address_that_claims_far_more_than_it_has_stops_nothing)
 {
     struct built_ledger fork = after(FIRST + 2, true_ledger(FIRST));
     close_ledgers(1);
@@ -459,7 +456,7 @@ static void DR4_an_address_that_claims_far_more_than_it_has_stops_nothing(void *
 
 /* ---- time */
 
-static void DR6_an_address_that_hangs_costs_at_most_a_second_once(void **state)
+TEST(DR6_an_address_that_hangs_costs_at_most_a_second_once)
 {
     for (size_t hung = 0; hung < 2; hung++) {
         restart(2, true);
@@ -489,7 +486,7 @@ static void DR6_an_address_that_hangs_costs_at_most_a_second_once(void **state)
     }
 }
 
-static void DR6_one_that_fails_lags_or_withholds_stops_nothing(void **state)
+TEST(DR6_one_that_fails_lags_or_withholds_stops_nothing)
 {
     for (int kind = 0; kind < 3; kind++)
         for (size_t bad = 0; bad < 2; bad++) {
@@ -504,7 +501,7 @@ static void DR6_one_that_fails_lags_or_withholds_stops_nothing(void **state)
         }
 }
 
-static void a_catch_up_asks_one_address_and_proves_each_ledger(void **state)
+TEST(a_catch_up_asks_one_address_and_proves_each_ledger)
 {
     close_ledgers(1000);
     nodes[1].oldest = FIRST + 1;
@@ -518,7 +515,7 @@ static void a_catch_up_asks_one_address_and_proves_each_ledger(void **state)
 
 /* ---- without a list */
 
-static void DR4_without_a_list_two_that_agree_are_enough_and_one_alone_is_waited_out(void **state)
+TEST(DR4_without_a_list_two_that_agree_are_enough_and_one_alone_is_waited_out)
 {
     restart(2, false);
     close_ledgers(1);
@@ -546,7 +543,7 @@ static void DR4_without_a_list_two_that_agree_are_enough_and_one_alone_is_waited
     commits();
 }
 
-static void DR4_without_a_list_two_that_differ_stop_ingestion_until_they_agree(void **state)
+TEST(DR4_without_a_list_two_that_differ_stop_ingestion_until_they_agree)
 {
     restart(2, false);
     struct built_ledger forged = after(FIRST + 1, true_ledger(FIRST));
@@ -575,7 +572,7 @@ static enum err settled(void)
 }
 
 /* Promise 1: in the recovery from a gap, that RPC alone would say what became of leases. */
-static void DR5_a_gap_is_one_when_two_say_so_or_one_for_long_and_none_against_it(void **state)
+TEST(DR5_a_gap_is_one_when_two_say_so_or_one_for_long_and_none_against_it)
 {
     for (int signatures = 0; signatures < 2; signatures++) {
         restart(2, signatures);
@@ -606,7 +603,7 @@ static void DR5_a_gap_is_one_when_two_say_so_or_one_for_long_and_none_against_it
     assert_int_equal(next(), ERR_LEDGER_GAP);
 }
 
-static void an_error_of_all_is_returned_with_its_rpc(void **state)
+TEST(an_error_of_all_is_returned_with_its_rpc)
 {
     nodes[0].e = nodes[1].e = ERR_RPC_REFUSED;
     assert_int_equal(settled(), ERR_RPC_REFUSED);
@@ -617,25 +614,5 @@ static void an_error_of_all_is_returned_with_its_rpc(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DR4_what_no_trusted_validator_has_signed_waits_and_is_not_used_beside_a_signed_one),
-        TEST(DR4_neither_are_they_successors),
-        TEST(a_ledger_whose_set_was_dropped_or_that_another_node_signed_waits_for_the_next_signed_one),
-        TEST(after_sixteen_unsigned_ledgers_it_is_an_error_by_name_and_goes_on_with_a_complete_list),
-        TEST(DR4_of_two_signed_ledgers_the_next_signed_set_names_the_networks),
-        TEST(DR4_without_a_link_only_a_signed_successor_proves_a_ledger),
-        TEST(DR4_a_signed_ledger_that_does_not_follow_from_the_cursor_is_noted),
-        TEST(DR4_a_contradiction_is_seen_beside_a_fork_and_those_who_had_the_forged_ledger_are_named),
-        TEST(DR4_a_contradiction_that_nobody_can_back_stops_nothing),
-        TEST(DR4_an_address_that_claims_far_more_than_it_has_stops_nothing),
-        TEST(DR6_an_address_that_hangs_costs_at_most_a_second_once),
-        TEST(DR6_one_that_fails_lags_or_withholds_stops_nothing),
-        TEST(a_catch_up_asks_one_address_and_proves_each_ledger),
-        TEST(DR4_without_a_list_two_that_agree_are_enough_and_one_alone_is_waited_out),
-        TEST(DR4_without_a_list_two_that_differ_stop_ingestion_until_they_agree),
-        TEST(DR5_a_gap_is_one_when_two_say_so_or_one_for_long_and_none_against_it),
-        TEST(an_error_of_all_is_returned_with_its_rpc),
-    };
-    return cmocka_run_group_tests_name("ingest/follow", tests, NULL, NULL);
+    return check_run(set_up, tear_down, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static void await_spendable(struct world *world, int64_t stroops)
             fail_msg("%lld can be spent", (long long)spendable(world));
 }
 
-static void the_balance_is_read_now_and_then(void **state)
+TEST(the_balance_is_read_now_and_then)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -130,7 +130,7 @@ static void the_balance_is_read_now_and_then(void **state)
     assert_in_range(reads, 3, 6);
 }
 
-static void an_RPC_that_hangs_or_fails_delays_no_ledger(void **state)
+TEST(an_RPC_that_hangs_or_fails_delays_no_ledger)
 {
     struct world *world = *state;
     hangs = true;
@@ -149,7 +149,7 @@ static void an_RPC_that_hangs_or_fails_delays_no_ledger(void **state)
     await_spendable(world, 90000000 - RESERVES);
 }
 
-static void the_next_leader_corrects_a_wrong_balance(void **state)
+TEST(the_next_leader_corrects_a_wrong_balance)
 {
     struct world *world = *state;
     world->ingest = start(world);
@@ -195,7 +195,7 @@ static enum err grant_one(struct test_pool *pool, struct detail *detail)
     return e;
 }
 
-static void a_retry_gets_its_lease_below_the_minimum_too(void **state)
+TEST_WITH(a_retry_gets_its_lease_below_the_minimum_too, pool_set_up, test_pool_tear_down)
 {
     struct test_pool *pool = *state;
     struct asked first, retry;
@@ -213,7 +213,7 @@ static void a_retry_gets_its_lease_below_the_minimum_too(void **state)
     asked_wipe(&retry);
 }
 
-static void below_the_minimum_no_account_is_leased(void **state)
+TEST_WITH(below_the_minimum_no_account_is_leased, pool_set_up, test_pool_tear_down)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
@@ -228,14 +228,5 @@ static void below_the_minimum_no_account_is_leased(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define GRANT(name) cmocka_unit_test_setup_teardown(name, pool_set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_balance_is_read_now_and_then),
-        TEST(an_RPC_that_hangs_or_fails_delays_no_ledger),
-        TEST(the_next_leader_corrects_a_wrong_balance),
-        GRANT(below_the_minimum_no_account_is_leased),
-        GRANT(a_retry_gets_its_lease_below_the_minimum_too),
-    };
-    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -63,7 +63,7 @@ static size_t ends_after(struct gap_world *world, int64_t ledger)
     return list.count;
 }
 
-static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed(void **state)
+TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 4; n++)
@@ -90,7 +90,7 @@ static void DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed
     assert_int_equal(ends_after(world, 113), 0);
 }
 
-static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it(void **state)
+TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 5; n++)
@@ -125,7 +125,7 @@ static void DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_inclu
 }
 
 /* An operator has released the accounts since: their rows are newer than the reads. */
-static void DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released(void **state)
+TEST(DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 4; n++)
@@ -147,7 +147,7 @@ static void DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_wa
         gap_count(world, "a.state = 'active' AND a.sequence = 51 AND a.sequence_ledger = 120"), 4);
 }
 
-static void DR5_accounts_that_changed_in_the_gap_get_the_networks_state(void **state)
+TEST(DR5_accounts_that_changed_in_the_gap_get_the_networks_state)
 {
     struct gap_world *world = *state;
     static const char *const states[] = {
@@ -180,7 +180,7 @@ static void DR5_accounts_that_changed_in_the_gap_get_the_networks_state(void **s
     assert_int_equal(world->settled.quarantined, 4);
 }
 
-static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **state)
+TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined)
 {
     struct gap_world *world = *state;
     struct public_key frozen = built_key(2);
@@ -195,7 +195,7 @@ static void DR5_an_account_that_was_frozen_in_the_gap_is_quarantined(void **stat
 
 /* More accounts than one request may name, read from nodes at different ledgers. What the ledgers between the
  * new cursor and a read did counts once. */
-static void DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice(void **state)
+TEST(DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice)
 {
     struct gap_world *world = *state;
     static const unsigned lags[] = {0, 3, 1};
@@ -231,7 +231,7 @@ static void DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice(void *
     assert_int_equal(world->settled.confirmed, 1);
 }
 
-static void DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason(void **state)
+TEST(DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
@@ -247,7 +247,7 @@ static void DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_ano
     assert_false(gap_grants_allowed(world));
 }
 
-static void DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold(void **state)
+TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
@@ -263,7 +263,7 @@ static void DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_dur
     assert_true(is(world, 1, "a.state = 'retired' AND a.quarantine_reason IS NULL"));
 }
 
-static void an_empty_pool_recovers_too(void **state)
+TEST(an_empty_pool_recovers_too)
 {
     struct gap_world *world = *state;
     gap_drop_ledgers(world, 10, 1);
@@ -275,7 +275,7 @@ static void an_empty_pool_recovers_too(void **state)
 }
 
 /* With the largest supported pool, no statement reaches its timeout. */
-static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
+TEST(DR5_a_large_pool_recovers_in_one_transaction)
 {
     struct gap_world *world = *state;
     const char *size = getenv("FAIRWAY_SIZE");
@@ -295,7 +295,7 @@ static void DR5_a_large_pool_recovers_in_one_transaction(void **state)
 
 /* A restored database with a gap: leases that it has forgotten quarantine no account, and the hold goes on.
  */
-static void DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier(void **state)
+TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "active");
@@ -341,7 +341,7 @@ static bool provisioning_is(struct gap_world *world, const char *what)
 }
 
 /* getTransaction is of one RPC; the accounts are compared with others. */
-static void a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_believed(void **state)
+TEST(a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_believed)
 {
     struct gap_world *world = *state;
     gap_account(world, 1, "creating");
@@ -362,20 +362,5 @@ static void a_result_of_a_provisioning_transaction_that_the_accounts_contradict_
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DR5_a_lease_consumed_in_the_gap_settles_by_its_result_or_as_consumed),
-        TEST(DR5_a_lease_not_consumed_in_the_gap_expires_once_no_ledger_can_include_it),
-        TEST(DR5_a_lease_consumed_in_the_gap_ends_as_consumed_when_its_account_was_released),
-        TEST(DR5_accounts_that_changed_in_the_gap_get_the_networks_state),
-        TEST(DR5_an_account_that_was_frozen_in_the_gap_is_quarantined),
-        TEST(DR5_reads_from_nodes_at_different_ledgers_count_nothing_twice),
-        TEST(DR4_grants_resume_with_the_recovery_unless_they_were_stopped_for_another_reason),
-        TEST(DR5_a_large_pool_recovers_in_one_transaction),
-        TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier),
-        TEST(DR10_a_quarantined_account_that_is_gone_does_not_stop_a_recovery_during_a_hold),
-        TEST(an_empty_pool_recovers_too),
-        TEST(a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_believed),
-    };
-    return cmocka_run_group_tests_name("gap", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

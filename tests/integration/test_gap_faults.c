@@ -69,7 +69,7 @@ static void recovers(struct gap_world *world)
     assert_int_equal(gap_count(world, "a.state = 'quarantined'"), 1);
 }
 
-static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
+TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing)
 {
     struct gap_world *world = *state;
     for (unsigned nth = 1; nth <= NEEDED; nth++) {
@@ -82,7 +82,7 @@ static void DR4_an_rpc_that_fails_at_any_request_changes_nothing(void **state)
 }
 
 /* An RPC with a rate limit may refuse these requests at every try. */
-static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery(void **state)
+TEST(DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery)
 {
     struct gap_world *world = *state;
     ledger_feed_fail_once(world->feed, NEEDED + OPTIONAL, ERR_RPC_UNAVAILABLE);
@@ -92,7 +92,7 @@ static void DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_
     assert_int_equal(gap_count(world, "l.result = 'consumed' AND a.lease_hash IS NULL"), 2);
 }
 
-static void DR4_answers_as_of_the_cursor_or_before_change_nothing(void **state)
+TEST(DR4_answers_as_of_the_cursor_or_before_change_nothing)
 {
     struct gap_world *world = *state;
     static const unsigned lags[][2] = {{11, 0}, {0, 11}, {0, 15}}; /* of accounts, of frozen keys */
@@ -104,7 +104,7 @@ static void DR4_answers_as_of_the_cursor_or_before_change_nothing(void **state)
     recovers(world);
 }
 
-static void DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing(void **state)
+TEST(DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing)
 {
     struct gap_world *world = *state;
     static const unsigned lag[] = {4};
@@ -114,7 +114,7 @@ static void DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_noth
     recovers(world);
 }
 
-static void DR4_another_network_is_refused_after_a_gap_too(void **state)
+TEST(DR4_another_network_is_refused_after_a_gap_too)
 {
     struct gap_world *world = *state;
     ledger_feed_passphrase(world->feed, "another network");
@@ -123,7 +123,7 @@ static void DR4_another_network_is_refused_after_a_gap_too(void **state)
     recovers(world);
 }
 
-static void DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused(void **state)
+TEST(DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused)
 {
     struct gap_world *world = *state;
     struct built_account gone[4];
@@ -141,7 +141,7 @@ static void add_account(void *context)
     gap_account(world, 9, "creating");
 }
 
-static void DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read(void **state)
+TEST(DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, add_account, world);
@@ -166,7 +166,7 @@ static void add_provisioning(void *context)
         address, address);
 }
 
-static void DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile(void **state)
+TEST(DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, add_provisioning, world);
@@ -184,7 +184,7 @@ static void raise_term(void *context)
     test_db_exec(&world->db, "UPDATE fairway.cursor SET term = term + 1");
 }
 
-static void H14_DR7_a_recovery_under_an_older_term_writes_nothing(void **state)
+TEST(H14_DR7_a_recovery_under_an_older_term_writes_nothing)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, raise_term, world);
@@ -200,7 +200,7 @@ static void kill_session(void *context)
     test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
 }
 
-static void H14_a_recovery_whose_session_was_killed_writes_nothing(void **state)
+TEST(H14_a_recovery_whose_session_was_killed_writes_nothing)
 {
     struct gap_world *world = *state;
     ledger_feed_on_read(world->feed, kill_session, world);
@@ -215,7 +215,7 @@ static void H14_a_recovery_whose_session_was_killed_writes_nothing(void **state)
 }
 
 /* The session is killed at each statement of the ledger transaction, and at its COMMIT. */
-static void DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void **state)
+TEST(DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease)
 {
     struct gap_world *world = *state;
     static const struct {
@@ -242,7 +242,7 @@ static void DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease(void 
     recovers(world);
 }
 
-static void DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read(void **state)
+TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read)
 {
     struct gap_world *world = *state;
     struct db *grant = test_db_open(&world->db);
@@ -294,7 +294,7 @@ static void try_grant(void *context)
     db_rollback(attempt->db);
 }
 
-static void DR5_no_lease_is_granted_while_accounts_are_read(void **state)
+TEST(DR5_no_lease_is_granted_while_accounts_are_read)
 {
     struct gap_world *world = *state;
     struct attempt attempt = {.world = world, .db = test_db_open(&world->db)};
@@ -312,21 +312,5 @@ static void DR5_no_lease_is_granted_while_accounts_are_read(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DR4_an_rpc_that_fails_at_any_request_changes_nothing),
-        TEST(DR5_an_rpc_that_does_not_return_the_results_of_leases_does_not_stop_the_recovery),
-        TEST(DR4_answers_as_of_the_cursor_or_before_change_nothing),
-        TEST(DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing),
-        TEST(DR4_another_network_is_refused_after_a_gap_too),
-        TEST(DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused),
-        TEST(DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_read),
-        TEST(DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile),
-        TEST(H14_DR7_a_recovery_under_an_older_term_writes_nothing),
-        TEST(H14_a_recovery_whose_session_was_killed_writes_nothing),
-        TEST(DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease),
-        TEST(DR5_no_lease_is_granted_while_accounts_are_read),
-        TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read),
-    };
-    return cmocka_run_group_tests_name("gap faults", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -131,14 +131,14 @@ static struct lease granted(struct world *world)
     return lease;
 }
 
-static void DR10_another_timeline_stops_grants_in_their_own_transaction(void **state)
+TEST(DR10_another_timeline_stops_grants_in_their_own_transaction)
 {
     struct world *world = *state;
     go_back_in_time(world);
     assert_suspended(world, "restored or failed over");
 }
 
-static void DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack(void **state)
+TEST(DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack)
 {
     struct world *world = *state;
     const int64_t now_s = number(world, "SELECT floor(extract(epoch FROM clock_timestamp()))::int8");
@@ -152,7 +152,7 @@ static void DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack(
     assert_int_equal(number(world, sql_held_until), until_s);
 }
 
-static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **state)
+TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -167,7 +167,7 @@ static void DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it(void **s
     granted(world);
 }
 
-static void DR10_no_clock_ends_a_hold(void **state)
+TEST(DR10_no_clock_ends_a_hold)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -176,8 +176,7 @@ static void DR10_no_clock_ends_a_hold(void **state)
     assert_suspended(world, "on hold until");
 }
 
-static void DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next(
-    void **state)
+TEST(DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -197,7 +196,7 @@ static void DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and
         assert_int_equal(granted(world).sequence, POOL_SEED_SEQUENCE + 8);
 }
 
-static void DR10_changed_signers_quarantine_during_a_hold_too(void **state)
+TEST(DR10_changed_signers_quarantine_during_a_hold_too)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -208,7 +207,7 @@ static void DR10_changed_signers_quarantine_during_a_hold_too(void **state)
     assert_int_equal(number(world, sql_quarantined), 1);
 }
 
-static void DR10_after_the_hold_unknown_transactions_quarantine_again(void **state)
+TEST(DR10_after_the_hold_unknown_transactions_quarantine_again)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -244,7 +243,7 @@ static void pay_for_bumps(struct world *world)
     test_db_exec(&world->pool.test, sql);
 }
 
-static void DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold(void **state)
+TEST(DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold)
 {
     struct world *world = *state;
     pay_for_bumps(world);
@@ -264,7 +263,7 @@ static void DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on
     }
 }
 
-static void DR10_a_transaction_that_another_account_has_bumped_is_foreign(void **state)
+TEST(DR10_a_transaction_that_another_account_has_bumped_is_foreign)
 {
     struct world *world = *state;
     consume(world, 1);
@@ -272,7 +271,7 @@ static void DR10_a_transaction_that_another_account_has_bumped_is_foreign(void *
     assert_int_equal(number(world, sql_held_until), 0);
 }
 
-static void DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold(void **state)
+TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold)
 {
     struct world *world = *state;
     struct asked asked;
@@ -290,7 +289,7 @@ static void DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold(void **sta
 }
 
 /* Until ingestion has put grants on hold. */
-static void DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it(void **state)
+TEST(DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it)
 {
     struct world *world = *state;
     _Atomic uint32_t seen = POOL_SEED_LEDGER + 1;
@@ -300,7 +299,7 @@ static void DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_
     granted(world);
 }
 
-static void DR10_a_synchronous_failover_needs_no_hold(void **state)
+TEST(DR10_a_synchronous_failover_needs_no_hold)
 {
     struct world *world = *state;
     world->lead.synchronous = true;
@@ -311,7 +310,7 @@ static void DR10_a_synchronous_failover_needs_no_hold(void **state)
     granted(world);
 }
 
-static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
+TEST(DR10_a_hold_by_hand_waits_for_grants_in_flight)
 {
     struct world *world = *state;
     AUTO_ROWS rows = NULL;
@@ -329,7 +328,7 @@ static void DR10_a_hold_by_hand_waits_for_grants_in_flight(void **state)
     assert_int_equal(grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_OK);
 }
 
-static void DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers(void **state)
+TEST(DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -341,7 +340,7 @@ static void DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledger
         number(world, "SELECT coalesce(held_until - close_time, 0) FROM fairway.cursor"), HELD_SECONDS);
 }
 
-static void DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers(void **state)
+TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers)
 {
     struct world *world = *state;
     go_back_in_time(world);
@@ -354,7 +353,7 @@ static void DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers(void
     assert_suspended(world, "on hold until");
 }
 
-static void DR10_a_database_without_a_ledger_cannot_be_put_on_hold(void **state)
+TEST(DR10_a_database_without_a_ledger_cannot_be_put_on_hold)
 {
     struct world *world = *state;
     int64_t until_s;
@@ -362,7 +361,7 @@ static void DR10_a_database_without_a_ledger_cannot_be_put_on_hold(void **state)
     assert_int_equal(grants_hold_begin(world->pool.db, "again", LEDGER_MS, &until_s, NULL), ERR_CONFIG);
 }
 
-static void DR10_a_leader_commits_nothing_into_another_database(void **state)
+TEST(DR10_a_leader_commits_nothing_into_another_database)
 {
     struct world *world = *state;
     ledger_feed_close(world->feed, NULL);
@@ -373,29 +372,7 @@ static void DR10_a_leader_commits_nothing_into_another_database(void **state)
     assert_int_equal(commit(world), ERR_OK);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(DR10_another_timeline_stops_grants_in_their_own_transaction),
-        TEST(DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack),
-        TEST(DR10_a_hold_ends_with_the_first_ledger_that_closed_after_it),
-        TEST(DR10_no_clock_ends_a_hold),
-        TEST(
-            DR10_sequence_numbers_that_forgotten_leases_consume_are_followed_and_the_next_lease_uses_the_next),
-        TEST(DR10_changed_signers_quarantine_during_a_hold_too),
-        TEST(DR10_after_the_hold_unknown_transactions_quarantine_again),
-        TEST(DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold),
-        TEST(DR10_a_transaction_that_another_account_has_bumped_is_foreign),
-        TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold),
-        TEST(DR10_nothing_is_granted_in_a_database_behind_a_ledger_that_was_seen_in_it),
-        TEST(DR10_a_synchronous_failover_needs_no_hold),
-        TEST(DR10_a_hold_by_hand_waits_for_grants_in_flight),
-        TEST(DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers),
-        TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers),
-        TEST(DR10_a_database_without_a_ledger_cannot_be_put_on_hold),
-        TEST(DR10_a_leader_commits_nothing_into_another_database),
-    };
-    return cmocka_run_group_tests(tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -65,7 +65,7 @@ static void assert_refused(const struct asked *asked, enum err e)
 }
 
 /* An envelope can be large, and whoever has a key could have it read again and again. */
-static void the_envelope_is_read_only_for_the_same_body(void **state)
+TEST(the_envelope_is_read_only_for_the_same_body)
 {
     struct test_pool *pool = *state;
     struct asked first, later[2];
@@ -89,7 +89,7 @@ static void the_envelope_is_read_only_for_the_same_body(void **state)
     asked_wipe(&first);
 }
 
-static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(void **state)
+TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing)
 {
     struct test_pool *pool = *state;
     struct asked together[2], later;
@@ -106,7 +106,7 @@ static void DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing(v
     asked_wipe(&later);
 }
 
-static void DL9_clients_do_not_share_keys(void **state)
+TEST(DL9_clients_do_not_share_keys)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -121,7 +121,7 @@ static void DL9_clients_do_not_share_keys(void **state)
     asked_wipe_all(asked, 2);
 }
 
-static void DL9_a_key_that_took_no_lease_is_free(void **state)
+TEST(DL9_a_key_that_took_no_lease_is_free)
 {
     struct test_pool *pool = *state;
     struct asked refused[3], again;
@@ -140,7 +140,7 @@ static void DL9_a_key_that_took_no_lease_is_free(void **state)
     asked_wipe(&again);
 }
 
-static void DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it(void **state)
+TEST(DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it)
 {
     struct test_pool *pool = *state;
     struct asked waiting[2], other[ACCOUNTS];
@@ -164,7 +164,7 @@ static void DL9_a_key_that_found_no_account_is_free_for_every_request_that_carri
     asked_wipe_all(waiting, 2);
 }
 
-static void DL9_a_key_locked_by_another_transaction_blocks_no_batch(void **state)
+TEST(DL9_a_key_locked_by_another_transaction_blocks_no_batch)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -205,7 +205,7 @@ static void judge(struct test_pool *pool, struct asked *asked)
         fail_msg("%s", detail.text);
 }
 
-static void DL9_a_retry_gets_its_lease_only_after_a_commit(void **state)
+TEST(DL9_a_retry_gets_its_lease_only_after_a_commit)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry;
@@ -234,7 +234,7 @@ static void age_key(struct test_pool *pool, const char *key, int days)
     test_db_exec(&pool->test, sql);
 }
 
-static void DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later(void **state)
+TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later)
 {
     struct test_pool *pool = *state;
     struct asked old, young, again;
@@ -297,7 +297,7 @@ static void assert_of_another(const struct asked *asked, const struct asked *of)
         assert_int_equal(asked->grant.error, ERR_AUTHORIZATION_LEASED);
 }
 
-static void a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash(void **state)
+TEST(a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash)
 {
     struct test_pool *pool = *state;
     struct asked asked[6];
@@ -319,7 +319,7 @@ static void a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash(voi
     asked_wipe_all(asked, 6);
 }
 
-static void a_retry_under_a_key_that_got_another_requests_hash_gets_it_again(void **state)
+TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again)
 {
     struct test_pool *pool = *state;
     const struct asked first = granted(pool, "call", "a", true);
@@ -346,7 +346,7 @@ static void end_all(struct test_pool *pool, const struct asked *asked, const cha
     test_db_exec(&pool->test, sql);
 }
 
-static void a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others(void **state)
+TEST(a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others)
 {
     struct test_pool *pool = *state;
     const struct {
@@ -382,7 +382,7 @@ static void a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_fr
 }
 
 /* The retry of a request whose lease has failed is not the call's next lease. */
-static void a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed(void **state)
+TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
 {
     struct test_pool *pool = *state;
     struct asked first, both[2];
@@ -401,7 +401,7 @@ static void a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed(voi
     asked_wipe_all(both, 2);
 }
 
-static void clients_do_not_share_calls(void **state)
+TEST(clients_do_not_share_calls)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -417,7 +417,7 @@ static void clients_do_not_share_calls(void **state)
 }
 
 /* The simulation of a call that the network has executed fails: its nonce is used. */
-static void a_repeat_that_would_be_refused_now_still_gets_the_hash(void **state)
+TEST(a_repeat_that_would_be_refused_now_still_gets_the_hash)
 {
     struct test_pool *pool = *state;
     struct asked first, repeat, fresh;
@@ -436,7 +436,7 @@ static void a_repeat_that_would_be_refused_now_still_gets_the_hash(void **state)
     asked_wipe(&fresh);
 }
 
-static void a_call_whose_first_request_is_refused_is_free_for_the_next(void **state)
+TEST(a_call_whose_first_request_is_refused_is_free_for_the_next)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -521,38 +521,17 @@ static void race_for_leases(struct test_pool *pool, bool by_call)
     pthread_barrier_destroy(&barrier);
 }
 
-static void DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it(void **state)
+TEST(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it)
 {
     race_for_leases(*state, false);
 }
 
-static void of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash(void **state)
+TEST(of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash)
 {
     race_for_leases(*state, true);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, test_pool_tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(the_envelope_is_read_only_for_the_same_body),
-        TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing),
-        TEST(DL9_clients_do_not_share_keys),
-        TEST(DL9_a_key_that_took_no_lease_is_free),
-        TEST(DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it),
-        TEST(DL9_a_key_locked_by_another_transaction_blocks_no_batch),
-        TEST(DL9_a_retry_gets_its_lease_only_after_a_commit),
-        TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later),
-        TEST(a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash),
-        TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again),
-        TEST(a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others),
-        TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed),
-        TEST(clients_do_not_share_calls),
-        TEST(a_repeat_that_would_be_refused_now_still_gets_the_hash),
-        TEST(a_call_whose_first_request_is_refused_is_free_for_the_next),
-        TEST(DL10_of_replicas_that_race_for_a_key_one_takes_a_lease_and_all_get_it),
-        TEST(of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash),
-    };
-    return cmocka_run_group_tests_name("idempotency", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

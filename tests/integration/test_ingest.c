@@ -11,7 +11,7 @@
 
 static const char sql_allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
 
-static void an_empty_database_starts_at_the_latest_ledger_and_follows(void **state)
+TEST(an_empty_database_starts_at_the_latest_ledger_and_follows)
 {
     struct ingest_world *world = *state;
     close_ledgers(world, 5);
@@ -23,7 +23,7 @@ static void an_empty_database_starts_at_the_latest_ledger_and_follows(void **sta
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 2);
 }
 
-static void a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(void **state)
+TEST(a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -42,7 +42,7 @@ static void a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests(void 
         fail_msg("%u requests for 100 ledgers", requests);
 }
 
-static void catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(void **state)
+TEST(catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -55,7 +55,7 @@ static void catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once(void 
     await_ready(world->ingest);
 }
 
-static void a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable(void **state)
+TEST(a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -87,7 +87,7 @@ static int64_t longest_pause_ms(struct ingest_world *world, int64_t until_ms)
     return longest_ms;
 }
 
-static void an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts(void **state)
+TEST(an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
@@ -103,7 +103,7 @@ static void an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_l
     await_cursor(world, FIRST + 1);
 }
 
-static void DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_ledger(void **state)
+TEST(DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_ledger)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -123,7 +123,7 @@ static void DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_led
     await_ready(world->ingest);
 }
 
-static void an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do(void **state)
+TEST(an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -138,7 +138,7 @@ static void an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do(v
     assert_int_equal(cursor_of(world), FIRST);
 }
 
-static void DR5_a_gap_is_recovered_from_without_an_operator(void **state)
+TEST(DR5_a_gap_is_recovered_from_without_an_operator)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -156,7 +156,7 @@ static void DR5_a_gap_is_recovered_from_without_an_operator(void **state)
     await_cursor(world, FIRST + 12);
 }
 
-static void DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to_do(void **state)
+TEST(DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to_do)
 {
     struct ingest_world *world = *state;
     struct ingest *first = ingest_world_start(world);
@@ -174,7 +174,7 @@ static void DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to
     await_ready(world->ingest);
 }
 
-static void ingestion_goes_on_after_its_database_session_was_killed(void **state)
+TEST(ingestion_goes_on_after_its_database_session_was_killed)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -189,7 +189,7 @@ static void ingestion_goes_on_after_its_database_session_was_killed(void **state
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 6);
 }
 
-static void ingestion_goes_on_after_the_database_server_was_killed(void **state)
+TEST(ingestion_goes_on_after_the_database_server_was_killed)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -202,7 +202,7 @@ static void ingestion_goes_on_after_the_database_server_was_killed(void **state)
     await_ready(world->ingest);
 }
 
-static void ingest_stop_takes_little_time_wherever_the_thread_waits(void **state)
+TEST(ingest_stop_takes_little_time_wherever_the_thread_waits)
 {
     struct ingest_world *world = *state;
     int64_t begun = clock_ms();
@@ -219,7 +219,7 @@ static void ingest_stop_takes_little_time_wherever_the_thread_waits(void **state
     assert_true(clock_ms() - begun < slower(3000));
 }
 
-static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(void **state)
+TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account)
 {
     struct ingest_world *world = *state;
     struct public_key key = built_key(1), other = built_key(2);
@@ -244,21 +244,5 @@ static void DR4_a_database_is_bound_to_one_network_and_one_distribution_account(
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_empty_database_starts_at_the_latest_ledger_and_follows),
-        TEST(a_stopped_ingester_catches_up_ledger_by_ledger_in_few_requests),
-        TEST(catching_up_works_with_an_rpc_that_returns_few_ledgers_at_once),
-        TEST(a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavailable),
-        TEST(an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts),
-        TEST(DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_ledger),
-        TEST(an_unknown_union_arm_stops_ingestion_and_the_error_says_what_to_do),
-        TEST(DR5_a_gap_is_recovered_from_without_an_operator),
-        TEST(DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to_do),
-        TEST(ingestion_goes_on_after_its_database_session_was_killed),
-        TEST(ingestion_goes_on_after_the_database_server_was_killed),
-        TEST(ingest_stop_takes_little_time_wherever_the_thread_waits),
-        TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account),
-    };
-    return cmocka_run_group_tests_name("ingest", tests, test_pg_start_private, test_pg_stop);
+    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start_private, test_pg_stop);
 }

@@ -19,7 +19,7 @@ static struct ledger decode(const struct built_ledger *built, struct hash *hash)
     return ledger;
 }
 
-static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(void **state)
+TEST(a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata)
 {
     for (uint32_t version = 0; version <= 2; version++) {
         struct hash hash, previous = built_hash(1);
@@ -38,7 +38,7 @@ static void a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata(vo
     }
 }
 
-static void a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value(void **state)
+TEST(a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value)
 {
     const struct public_key frozen = built_key(1);
     struct hash hash;
@@ -48,7 +48,7 @@ static void a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value(voi
     ledger_free(&ledger);
 }
 
-static void a_built_ledger_has_the_given_transactions_and_one_for_each_other_change(void **state)
+TEST(a_built_ledger_has_the_given_transactions_and_one_for_each_other_change)
 {
     const struct built_transaction transactions[] = {
         {.hash = built_hash(1), .code = 0},
@@ -101,10 +101,5 @@ static void a_built_ledger_has_the_given_transactions_and_one_for_each_other_cha
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata),
-        cmocka_unit_test(a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value),
-        cmocka_unit_test(a_built_ledger_has_the_given_transactions_and_one_for_each_other_change),
-    };
-    return cmocka_run_group_tests_name("ingest/builder", tests, NULL, NULL);
+    return check_run(NULL, NULL, NULL, NULL);
 }

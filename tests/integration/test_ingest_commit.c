@@ -139,7 +139,7 @@ static int64_t settled(struct world *world)
         " AND a.lease_hash IS NULL AND a.sequence = 51");
 }
 
-static void an_empty_database_begins_with_the_first_committed_ledger(void **state)
+TEST(an_empty_database_begins_with_the_first_committed_ledger)
 {
     struct world *world = *state;
     assert_int_equal(cursor(world), FIRST);
@@ -148,7 +148,7 @@ static void an_empty_database_begins_with_the_first_committed_ledger(void **stat
     assert_int_equal(world->lead.cursor.sequence, FIRST);
 }
 
-static void a_ledger_writes_its_row_moves_the_cursor_and_releases(void **state)
+TEST(a_ledger_writes_its_row_moves_the_cursor_and_releases)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -192,7 +192,7 @@ static void inject(struct world *world, const struct fault *fault)
         fault->at_commit ? "DEFERRABLE INITIALLY DEFERRED" : "");
 }
 
-static void a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once(void **state)
+TEST(a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once)
 {
     struct world *world = *state;
     for (uint64_t n = 1; n <= ARRAY_LEN(faults); n++)
@@ -225,7 +225,7 @@ static void a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly
         test_db_number(&world->db, "SELECT count(DISTINCT hash) FROM public.released"), released);
 }
 
-static void a_session_that_ends_in_the_ledger_transaction_keeps_its_leases(void **state)
+TEST(a_session_that_ends_in_the_ledger_transaction_keeps_its_leases)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -246,7 +246,7 @@ static void a_session_that_ends_in_the_ledger_transaction_keeps_its_leases(void 
     assert_int_equal(settled(world), 1);
 }
 
-static void a_commit_whose_outcome_was_unknown_is_found_in_the_cursor(void **state)
+TEST(a_commit_whose_outcome_was_unknown_is_found_in_the_cursor)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -263,7 +263,7 @@ static void a_commit_whose_outcome_was_unknown_is_found_in_the_cursor(void **sta
     assert_int_equal(ledgers(world), 3);
 }
 
-static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **state)
+TEST(DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -293,7 +293,7 @@ static void DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing(void **sta
     assert_int_equal(settled(world), 1);
 }
 
-static void DR7_only_the_newest_term_commits(void **state)
+TEST(DR7_only_the_newest_term_commits)
 {
     struct world *world = *state;
     lease(world, 1);
@@ -319,7 +319,7 @@ static void DR7_only_the_newest_term_commits(void **state)
     lead_free(&other);
 }
 
-static void DR7_a_raised_term_fences_a_session_that_still_has_the_lock(void **state)
+TEST(DR7_a_raised_term_fences_a_session_that_still_has_the_lock)
 {
     struct world *world = *state;
     close_with(world, 0);
@@ -330,7 +330,7 @@ static void DR7_a_raised_term_fences_a_session_that_still_has_the_lock(void **st
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
 }
 
-static void Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term(void **state)
+TEST(Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term)
 {
     struct world *world = *state;
     close_with(world, 0);
@@ -339,7 +339,7 @@ static void Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_ter
     assert_int_equal(cursor(world), FIRST);
 }
 
-static void a_ledger_transaction_does_not_wait_for_another_one(void **state)
+TEST(a_ledger_transaction_does_not_wait_for_another_one)
 {
     struct world *world = *state;
     struct lead other = new_lead(world);
@@ -355,7 +355,7 @@ static void a_ledger_transaction_does_not_wait_for_another_one(void **state)
     db_free(other.db);
 }
 
-static void grants_stopped_for_a_gap_resume_with_the_next_ledger(void **state)
+TEST(grants_stopped_for_a_gap_resume_with_the_next_ledger)
 {
     struct world *world = *state;
     static const char allowed[] = "SELECT grants_allowed::int::int8 FROM fairway.cursor";
@@ -394,7 +394,7 @@ static int64_t count_in(struct world *world, const char *state)
     return test_db_number(&world->db, sql);
 }
 
-static void the_provisioning_is_decided_in_the_ledger_transaction(void **state)
+TEST(the_provisioning_is_decided_in_the_ledger_transaction)
 {
     struct world *world = *state;
     const struct built_transaction included = {.hash = built_hash(11)},
@@ -429,7 +429,7 @@ static void the_provisioning_is_decided_in_the_ledger_transaction(void **state)
     assert_int_equal(count_in(world, "pending"), 0);
 }
 
-static void a_second_first_ledger_is_refused(void **state)
+TEST(a_second_first_ledger_is_refused)
 {
     struct world *world = *state;
     struct lead other = new_lead(world);
@@ -443,21 +443,5 @@ static void a_second_first_ledger_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_empty_database_begins_with_the_first_committed_ledger),
-        TEST(a_ledger_writes_its_row_moves_the_cursor_and_releases),
-        TEST(a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once),
-        TEST(a_session_that_ends_in_the_ledger_transaction_keeps_its_leases),
-        TEST(a_commit_whose_outcome_was_unknown_is_found_in_the_cursor),
-        TEST(DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing),
-        TEST(DR7_only_the_newest_term_commits),
-        TEST(DR7_a_raised_term_fences_a_session_that_still_has_the_lock),
-        TEST(Z4_a_session_without_the_lock_commits_nothing_even_under_its_own_term),
-        TEST(a_ledger_transaction_does_not_wait_for_another_one),
-        TEST(grants_stopped_for_a_gap_resume_with_the_next_ledger),
-        TEST(the_provisioning_is_decided_in_the_ledger_transaction),
-        TEST(a_second_first_ledger_is_refused),
-    };
-    return cmocka_run_group_tests_name("ingest/ledger_commit", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -26,7 +26,7 @@ static void seed_old_leases(struct ingest_world *world)
     "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'fairway janitor' AND datname ="         \
     " current_database()"
 
-static void only_the_leader_has_a_janitor(void **state)
+TEST(only_the_leader_has_a_janitor)
 {
     struct ingest_world *world = *state;
     seed_old_leases(world);
@@ -80,18 +80,17 @@ static void run_with_fault(struct ingest_world *world, const char *install, cons
     "CREATE EVENT TRIGGER fault ON sql_drop EXECUTE FUNCTION public.fault()"
 #define NO_FAULT "DROP EVENT TRIGGER fault"
 
-static void a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers(void **state)
+TEST(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers)
 {
     run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';"), NO_FAULT);
 }
 
-static void a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers(
-    void **state)
+TEST(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers)
 {
     run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);"), NO_FAULT);
 }
 
-static void a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers(void **state)
+TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
 {
     struct ingest_world *world = *state;
     struct db *holder = test_db_open(&world->db);
@@ -114,7 +113,7 @@ static void a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_l
 }
 
 /* Each table takes 50 ms, so those of all days take longer than the janitor's statement_timeout. */
-static void the_partitions_of_all_days_are_made_after_a_pause_of_weeks(void **state)
+TEST(the_partitions_of_all_days_are_made_after_a_pause_of_weeks)
 {
     struct ingest_world *world = *state;
     test_db_exec(&world->db,
@@ -134,13 +133,5 @@ static void the_partitions_of_all_days_are_made_after_a_pause_of_weeks(void **st
 
 int main(void)
 {
-#define WORLD(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
-    const struct CMUnitTest tests[] = {
-        WORLD(only_the_leader_has_a_janitor),
-        WORLD(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers),
-        WORLD(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers),
-        WORLD(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers),
-        WORLD(the_partitions_of_all_days_are_made_after_a_pause_of_weeks),
-    };
-    return cmocka_run_group_tests_name("janitor", tests, test_pg_start, test_pg_stop);
+    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start, test_pg_stop);
 }

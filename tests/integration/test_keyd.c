@@ -32,7 +32,7 @@ static void sign(struct lease_signing items[], size_t count)
     assert_int_equal(keyd_sign_leases(serving, now_s, 0, items, count), ERR_OK);
 }
 
-static void a_lease_is_signed_for_its_own_hash(void **state)
+TEST(a_lease_is_signed_for_its_own_hash)
 {
     struct buf transaction = {0};
     struct lease_signing item = good_lease(0, &transaction);
@@ -159,7 +159,7 @@ static const struct spoiling spoilings[] = {
     {"an oversized transaction", ERR_INVALID_TRANSACTION_XDR, spoil_size},
 };
 
-static void each_bad_item_fails_alone_in_its_batch(void **state)
+TEST(each_bad_item_fails_alone_in_its_batch)
 {
     const struct signature none = {0};
     for (size_t i = 0; i < ARRAY_LEN(spoilings); i++) {
@@ -180,7 +180,7 @@ static void each_bad_item_fails_alone_in_its_batch(void **state)
     }
 }
 
-static void a_batch_larger_than_one_message_is_signed(void **state)
+TEST(a_batch_larger_than_one_message_is_signed)
 {
     size_t count = 2 * SIGN_BATCH_MAX + 3;
     struct buf transaction = {0};
@@ -195,7 +195,7 @@ static void a_batch_larger_than_one_message_is_signed(void **state)
 }
 
 /* Twenty items of the maximal size do not fit into one message. */
-static void large_transactions_are_sent_in_several_messages(void **state)
+TEST(large_transactions_are_sent_in_several_messages)
 {
     struct buf large = {0};
     buf_reserve(&large, KEYD_TRANSACTION_MAX);
@@ -235,7 +235,7 @@ static enum err bump(
     return item.result;
 }
 
-static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
+TEST(a_fee_bump_is_paid_by_the_distribution_account)
 {
     struct buf inner = {0}, outer = {0}, body = {0};
     struct envelope envelope;
@@ -259,7 +259,7 @@ static void a_fee_bump_is_paid_by_the_distribution_account(void **state)
 }
 
 /* In one message: the same bytes as of a fee bump that is asked for afterwards. */
-static void a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed(void **state)
+TEST(a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed)
 {
     struct buf transaction = {0}, inner = {0}, outer = {0}, bids[2] = {{0}};
     struct hash hash;
@@ -282,7 +282,7 @@ static void a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed(void **state)
     buf_free(&bids[0]);
 }
 
-static void with_a_bid_above_the_maximum_not_even_the_lease_is_signed(void **state)
+TEST(with_a_bid_above_the_maximum_not_even_the_lease_is_signed)
 {
     const int64_t most = keyd_test_settings().max_bump_fee_stroops;
     const struct {
@@ -305,7 +305,7 @@ static void with_a_bid_above_the_maximum_not_even_the_lease_is_signed(void **sta
 }
 
 /* More than one message takes, with items that are refused in between. */
-static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
+TEST(each_fee_bump_of_a_batch_has_its_own_result)
 {
     enum {
         COUNT = SIGN_BATCH_MAX + 3
@@ -361,7 +361,7 @@ static enum err sign_provisioning(const struct provisioning_tx *transaction,
     return e;
 }
 
-static void creation_and_merge_carry_every_signature(void **state)
+TEST(creation_and_merge_carry_every_signature)
 {
     const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
     for (int kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
@@ -383,7 +383,7 @@ static void creation_and_merge_carry_every_signature(void **state)
     }
 }
 
-static void a_provisioning_error_names_the_seed_that_does_not_open(void **state)
+TEST(a_provisioning_error_names_the_seed_that_does_not_open)
 {
     const struct provisioning_tx transaction = good_transaction(PROVISIONING_MERGE);
     for (uint32_t i = 0; i < ARRAY_LEN(accounts); i++) {
@@ -421,17 +421,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lease_is_signed_for_its_own_hash),
-        cmocka_unit_test(each_bad_item_fails_alone_in_its_batch),
-        cmocka_unit_test(a_batch_larger_than_one_message_is_signed),
-        cmocka_unit_test(large_transactions_are_sent_in_several_messages),
-        cmocka_unit_test(a_fee_bump_is_paid_by_the_distribution_account),
-        cmocka_unit_test(a_lease_with_a_bid_has_the_fee_bump_of_what_was_signed),
-        cmocka_unit_test(with_a_bid_above_the_maximum_not_even_the_lease_is_signed),
-        cmocka_unit_test(each_fee_bump_of_a_batch_has_its_own_result),
-        cmocka_unit_test(creation_and_merge_carry_every_signature),
-        cmocka_unit_test(a_provisioning_error_names_the_seed_that_does_not_open),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd", tests, set_up, tear_down);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL, set_up, tear_down);
 }

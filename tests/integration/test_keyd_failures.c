@@ -273,20 +273,20 @@ static void fail_everywhere(const struct kind *kind, bool allocation)
         allocation ? "allocations" : "calls", ends);
 }
 
-static void DX5_an_allocation_that_fails_gives_a_clean_refusal_or_ends_the_key_process(void **state)
+TEST(DX5_an_allocation_that_fails_gives_a_clean_refusal_or_ends_the_key_process)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         fail_everywhere(&kinds[i], true);
 }
 
-static void DX5_a_library_call_that_fails_gives_a_clean_refusal_or_ends_the_key_process(void **state)
+TEST(DX5_a_library_call_that_fails_gives_a_clean_refusal_or_ends_the_key_process)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         fail_everywhere(&kinds[i], false);
 }
 
 /* From its first instruction until it is ready. */
-static void DX5_a_start_that_fails_is_refused(void **state)
+TEST(DX5_a_start_that_fails_is_refused)
 {
     for (int allocation = 0; allocation < 2; allocation++) {
         arm(allocation != 0, MANY);
@@ -337,26 +337,14 @@ static int tear_down(void **state)
     return system(command);
 }
 
-static void skips(void **state)
-{
-    skip();
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DX5_an_allocation_that_fails_gives_a_clean_refusal_or_ends_the_key_process),
-        cmocka_unit_test(DX5_a_library_call_that_fails_gives_a_clean_refusal_or_ends_the_key_process),
-        cmocka_unit_test(DX5_a_start_that_fails_is_refused),
-    };
-    const struct CMUnitTest skipped[] = {cmocka_unit_test(skips)};
     if (sodium_init() < 0)
         return 1;
 #ifdef FAIRWAY_SANITIZED
-    (void)tests, (void)set_up, (void)tear_down; /* a sanitizer has its own allocator */
-    return cmocka_run_group_tests_name("keyd failures", skipped, NULL, NULL);
+    (void)set_up, (void)tear_down; /* a sanitizer has its own allocator */
+    return check_skip();
 #else
-    (void)skipped;
-    return cmocka_run_group_tests_name("keyd failures", tests, set_up, tear_down);
+    return check_run(NULL, NULL, set_up, tear_down);
 #endif
 }

@@ -353,7 +353,7 @@ static enum err answer_to(const struct attempt *attempt)
     }
 }
 
-static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
+TEST(what_a_captured_fairway_can_and_cannot_have_signed)
 {
     for (size_t i = 0; i < ARRAY_LEN(attempts); i++) {
         enum err e = answer_to(&attempts[i]);
@@ -366,7 +366,7 @@ static void what_a_captured_fairway_can_and_cannot_have_signed(void **state)
 /* ---- the budget */
 
 /* The budget fills while the test runs; 20 signatures a second are few beside how fast it can ask. */
-static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(void **state)
+TEST(signatures_over_the_budget_are_refused_one_by_one_and_later_made)
 {
     enum {
         ASKED = SIGN_BATCH_MAX
@@ -396,7 +396,7 @@ static void signatures_over_the_budget_are_refused_one_by_one_and_later_made(voi
     keyd_stop(keyd);
 }
 
-static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
+TEST(fees_over_the_budget_are_refused_and_leases_are_not)
 {
     const struct attempt dear = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE},
                          second = {"", ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .sequence = 1},
@@ -415,7 +415,7 @@ static void fees_over_the_budget_are_refused_and_leases_are_not(void **state)
 
 /* A lease with a bid costs two signatures and the bid; what has not both is not signed at all, and costs
  * nothing. */
-static void a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed(void **state)
+TEST(a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed)
 {
     const struct attempt one = {"", ERR_OK, LEASE, 0, 60, .fee = 100},
                          two = {"", ERR_OK, LEASE, 0, 60, .fee = 100, .sequence = 1};
@@ -465,7 +465,7 @@ static enum err bid(struct keyd *keyd, const struct buf *inner, int64_t fee_stro
 }
 
 /* The budget is for one and a half transactions at MAX_FEE. */
-static void a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference(void **state)
+TEST(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference)
 {
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
                          second = {"", ERR_OK, BUMP, 0, 300, .sequence = 1};
@@ -491,7 +491,7 @@ static void a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_differe
 }
 
 /* A refused bid is not remembered as charged. */
-static void a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **state)
+TEST(a_fee_bump_that_was_refused_is_charged_when_it_is_repeated)
 {
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE};
     const struct keyd_budget budget = {1000000, MAX_FEE / 2};
@@ -507,7 +507,7 @@ static void a_fee_bump_that_was_refused_is_charged_when_it_is_repeated(void **st
  * The answer to a fee bump is longer than the request. A client chooses the size of its transactions, so it
  * chooses how near to WIRE_PAYLOAD_MAX a batch of the service comes.
  */
-static void a_batch_of_fee_bumps_of_any_size_is_answered(void **state)
+TEST(a_batch_of_fee_bumps_of_any_size_is_answered)
 {
     enum {
         BATCH = 64, /* of the service */
@@ -560,14 +560,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_captured_fairway_can_and_cannot_have_signed),
-        cmocka_unit_test(signatures_over_the_budget_are_refused_one_by_one_and_later_made),
-        cmocka_unit_test(fees_over_the_budget_are_refused_and_leases_are_not),
-        cmocka_unit_test(a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed),
-        cmocka_unit_test(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference),
-        cmocka_unit_test(a_fee_bump_that_was_refused_is_charged_when_it_is_repeated),
-        cmocka_unit_test(a_batch_of_fee_bumps_of_any_size_is_answered),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd hostile", tests, set_up, tear_down);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL, set_up, tear_down);
 }

@@ -44,7 +44,7 @@ static void refuses_to_start(struct keyd_secrets secrets, const char *because)
         fail_msg("\"%s\" does not contain \"%s\"", detail.text, because);
 }
 
-static void malformed_secrets_are_refused_at_start(void **state)
+TEST(malformed_secrets_are_refused_at_start)
 {
     static const char *const keys[] = {"", "short",
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1",
@@ -81,7 +81,7 @@ static void malformed_secrets_are_refused_at_start(void **state)
     free(long_passphrase);
 }
 
-static void another_program_instead_of_the_key_process_is_refused(void **state)
+TEST(another_program_instead_of_the_key_process_is_refused)
 {
     static const char *const programs[] = {"/nonexistent", "/bin/true", "/bin/false"};
     for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
@@ -143,7 +143,7 @@ static void refuses_to_load(
     keyd_stop(loaded.keyd);
 }
 
-static void the_configured_distribution_account_must_match_the_secret(void **state)
+TEST(the_configured_distribution_account_must_match_the_secret)
 {
     struct keyd_settings settings = keyd_test_settings();
     struct keyd_secrets secrets = keyd_known_secrets();
@@ -159,7 +159,7 @@ static void the_configured_distribution_account_must_match_the_secret(void **sta
     assert_non_null(strstr(detail.text, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY"));
 }
 
-static void without_its_secrets_it_does_not_start(void **state)
+TEST(without_its_secrets_it_does_not_start)
 {
     struct keyd_secrets without = keyd_known_secrets();
     close(without.fd[SECRET_DISTRIBUTION]);
@@ -171,7 +171,7 @@ static void without_its_secrets_it_does_not_start(void **state)
     refuses_to_load(without, NULL, 0, "MASTER_KEY_FILE");
 }
 
-static void a_key_file_is_new_until_its_row_is_stored(void **state)
+TEST(a_key_file_is_new_until_its_row_is_stored)
 {
     struct loaded first, second;
     assert_int_equal(load(&first, keyd_known_secrets(), NULL, 0), ERR_OK);
@@ -215,7 +215,7 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
     buf_free(&envelope);
 }
 
-static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
+TEST(a_passphrase_and_its_row_give_the_same_key_again)
 {
     struct loaded first, second, both;
     struct generated_key key;
@@ -242,7 +242,7 @@ static void a_passphrase_and_its_row_give_the_same_key_again(void **state)
     refuses_to_load(keyd_known_secrets(), &first.current, 1, "CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
 }
 
-static void a_seed_sealed_for_another_network_or_key_does_not_open(void **state)
+TEST(a_seed_sealed_for_another_network_or_key_does_not_open)
 {
     struct loaded first, second;
     struct generated_key key;
@@ -275,7 +275,7 @@ static enum err call(struct keyd *keyd)
     return keyd_generate(keyd, 1, &key);
 }
 
-static void a_killed_key_process_is_reported_at_once(void **state)
+TEST(a_killed_key_process_is_reported_at_once)
 {
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
     struct detail end;
@@ -293,7 +293,7 @@ static void a_killed_key_process_is_reported_at_once(void **state)
     keyd_stop(keyd);
 }
 
-static void a_pause_and_terminal_signals_do_not_end_it(void **state)
+TEST(a_pause_and_terminal_signals_do_not_end_it)
 {
     struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
     static const int signals[] = {SIGSTOP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
@@ -304,7 +304,7 @@ static void a_pause_and_terminal_signals_do_not_end_it(void **state)
     keyd_stop(keyd);
 }
 
-static void keyd_stop_ends_it(void **state)
+TEST(keyd_stop_ends_it)
 {
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
     int pidfd = pidfd_open(keyd_pid(keyd), 0);
@@ -337,7 +337,7 @@ static int start_and_die(void *context)
     return 1;
 }
 
-static void it_ends_when_fairway_ends(void **state)
+TEST(it_ends_when_fairway_ends)
 {
     int ends[2];
     pid_t pid = 0;
@@ -371,7 +371,7 @@ static int start_without_locked_memory(void *context)
     return e == ERR_CONFIG && strstr(detail.text, "RLIMIT_MEMLOCK") != NULL ? 0 : 1;
 }
 
-static void DS6_without_locked_memory_it_refuses_to_start(void **state)
+TEST(DS6_without_locked_memory_it_refuses_to_start)
 {
 #ifdef FAIRWAY_SANITIZED
     skip(); /* mlock of a sanitizer does nothing */
@@ -407,7 +407,7 @@ static int look_into_it(void *context)
     return !control ? 4 : traced ? 5 : read ? 6 : 0;
 }
 
-static void DS7_a_debugger_cannot_attach(void **state)
+TEST(DS7_a_debugger_cannot_attach)
 {
     char folder[] = "/tmp/keyd-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -423,20 +423,5 @@ static void DS7_a_debugger_cannot_attach(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_secrets_are_refused_at_start),
-        cmocka_unit_test(another_program_instead_of_the_key_process_is_refused),
-        cmocka_unit_test(the_configured_distribution_account_must_match_the_secret),
-        cmocka_unit_test(without_its_secrets_it_does_not_start),
-        cmocka_unit_test(a_key_file_is_new_until_its_row_is_stored),
-        cmocka_unit_test(a_passphrase_and_its_row_give_the_same_key_again),
-        cmocka_unit_test(a_seed_sealed_for_another_network_or_key_does_not_open),
-        cmocka_unit_test(a_killed_key_process_is_reported_at_once),
-        cmocka_unit_test(a_pause_and_terminal_signals_do_not_end_it),
-        cmocka_unit_test(keyd_stop_ends_it),
-        cmocka_unit_test(it_ends_when_fairway_ends),
-        cmocka_unit_test(DS6_without_locked_memory_it_refuses_to_start),
-        cmocka_unit_test(DS7_a_debugger_cannot_attach),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests_name("keyd life", tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void assert_own_keys_guarded(const struct spawn_child *child, const char 
                 sought[i].outside);
 }
 
-static void DS6_its_own_keys_are_in_guarded_pages_only(void **state)
+TEST(DS6_its_own_keys_are_in_guarded_pages_only)
 {
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     assert_own_keys_guarded(&child, "before it is loaded");
@@ -164,7 +164,7 @@ static void bump_it(const struct spawn_child *child, const struct generated_key 
     buf_free(&inner);
 }
 
-static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state)
+TEST(no_secret_of_an_account_stays_in_memory_after_it_signed)
 {
     struct generated_key account;
     struct buf transaction = {0}, message = {0};
@@ -192,7 +192,7 @@ static void no_secret_of_an_account_stays_in_memory_after_it_signed(void **state
 }
 
 /* A creation, which the distribution account and the new account sign. */
-static void no_secret_stays_in_memory_after_a_creation(void **state)
+TEST(no_secret_stays_in_memory_after_a_creation)
 {
     struct generated_key account;
     struct buf message = {0};
@@ -220,7 +220,7 @@ static void no_secret_stays_in_memory_after_a_creation(void **state)
     buf_free(&message);
 }
 
-static void no_secret_of_a_generated_account_stays_in_memory(void **state)
+TEST(no_secret_of_a_generated_account_stays_in_memory)
 {
     struct generated_key account;
     struct buf message = {0};
@@ -239,7 +239,7 @@ static void no_secret_of_a_generated_account_stays_in_memory(void **state)
 }
 
 /* Tests the search itself on this process, which has the secret in ordinary memory. */
-static void the_search_finds_a_secret_in_unguarded_memory(void **state)
+TEST(the_search_finds_a_secret_in_unguarded_memory)
 {
     uint8_t known[32];
     memset(known, 13, sizeof known);
@@ -258,23 +258,9 @@ static bool can_look(void)
 #endif
 }
 
-static void skips(void **state)
-{
-    skip();
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_search_finds_a_secret_in_unguarded_memory),
-        cmocka_unit_test(DS6_its_own_keys_are_in_guarded_pages_only),
-        cmocka_unit_test(no_secret_of_an_account_stays_in_memory_after_it_signed),
-        cmocka_unit_test(no_secret_stays_in_memory_after_a_creation),
-        cmocka_unit_test(no_secret_of_a_generated_account_stays_in_memory),
-    };
-    const struct CMUnitTest skipped[] = {cmocka_unit_test(skips)};
     if (sodium_init() < 0)
         return 1;
-    return can_look() ? cmocka_run_group_tests_name("keyd memory", tests, NULL, NULL)
-                      : cmocka_run_group_tests_name("keyd memory", skipped, NULL, NULL);
+    return can_look() ? check_run(NULL, NULL, NULL, NULL) : check_skip();
 }

@@ -21,7 +21,7 @@
 
 /* ---- forbidden messages */
 
-static void closing_the_socket_ends_the_key_process_with_exit_code_0(void **state)
+TEST(closing_the_socket_ends_the_key_process_with_exit_code_0)
 {
     struct spawn_child child = raw_spawn(KEYD_SERVE);
     assert_int_equal(raw_end(&child), EX_OK);
@@ -30,7 +30,7 @@ static void closing_the_socket_ends_the_key_process_with_exit_code_0(void **stat
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
-static void DS7_an_unknown_message_ends_the_key_process(void **state)
+TEST(DS7_an_unknown_message_ends_the_key_process)
 {
     const uint32_t unknown[] = {0, WIRE_READY, WIRE_TYPE_COUNT, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(unknown); i++)
@@ -43,7 +43,7 @@ static void DS7_an_unknown_message_ends_the_key_process(void **state)
         }
 }
 
-static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
+TEST(DS7_a_message_of_the_other_mode_ends_the_key_process)
 {
     const struct {
         enum keyd_mode mode;
@@ -62,7 +62,7 @@ static void DS7_a_message_of_the_other_mode_ends_the_key_process(void **state)
     }
 }
 
-static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void **state)
+TEST(DS7_a_message_before_load_or_a_second_load_ends_the_key_process)
 {
     struct buf payload = {0};
     const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMPS},
@@ -85,7 +85,7 @@ static void DS7_a_message_before_load_or_a_second_load_ends_the_key_process(void
 
 /* As versions did that took these by message: the network, then the rows; or also the distribution account
  * and four fees. */
-static void a_message_with_a_network_or_limits_ends_the_key_process(void **state)
+TEST(a_message_with_a_network_or_limits_ends_the_key_process)
 {
     const struct network_id network = keyd_test_settings().network;
     for (size_t words = 0; words <= 16; words += 16) {
@@ -101,7 +101,7 @@ static void a_message_with_a_network_or_limits_ends_the_key_process(void **state
 }
 
 /* The header alone ends it; no memory is allocated for the payload. */
-static void DS7_an_oversized_message_ends_the_key_process(void **state)
+TEST(DS7_an_oversized_message_ends_the_key_process)
 {
     const struct {
         enum keyd_mode mode;
@@ -120,7 +120,7 @@ static void DS7_an_oversized_message_ends_the_key_process(void **state)
     assert_int_equal(raw_end(&child), VIOLATION_OVERSIZED);
 }
 
-static void DS7_a_truncated_message_ends_the_key_process(void **state)
+TEST(DS7_a_truncated_message_ends_the_key_process)
 {
     struct buf payload = {0}, frame = {0};
     raw_put_load(&payload);
@@ -136,7 +136,7 @@ static void DS7_a_truncated_message_ends_the_key_process(void **state)
     buf_free(&frame);
 }
 
-static void DS7_a_malformed_payload_ends_the_key_process(void **state)
+TEST(DS7_a_malformed_payload_ends_the_key_process)
 {
     struct buf payload = {0};
     raw_put_load(&payload);
@@ -167,7 +167,7 @@ static void DS7_a_malformed_payload_ends_the_key_process(void **state)
 
 /* ---- its resources */
 
-static void DS6_environment_and_command_line_hold_no_secret(void **state)
+TEST(DS6_environment_and_command_line_hold_no_secret)
 {
     size_t len;
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -192,7 +192,7 @@ static size_t word_of(const char *text, const char *name)
     return strtoul(at + strlen(name), NULL, 10);
 }
 
-static void only_its_socket_and_its_log_are_open(void **state)
+TEST(only_its_socket_and_its_log_are_open)
 {
     int stray = open("/dev/null", O_RDONLY), far = fcntl(stray, F_DUPFD, 300); /* both survive exec */
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -218,7 +218,7 @@ static void only_its_socket_and_its_log_are_open(void **state)
     assert_int_equal(raw_end(&child), EX_OK);
 }
 
-static void it_links_only_libc_and_libsodium(void **state)
+TEST(it_links_only_libc_and_libsodium)
 {
 #ifdef FAIRWAY_SANITIZED
     skip();
@@ -242,18 +242,5 @@ static void it_links_only_libc_and_libsodium(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_the_socket_ends_the_key_process_with_exit_code_0),
-        cmocka_unit_test(DS7_an_unknown_message_ends_the_key_process),
-        cmocka_unit_test(DS7_a_message_of_the_other_mode_ends_the_key_process),
-        cmocka_unit_test(DS7_a_message_before_load_or_a_second_load_ends_the_key_process),
-        cmocka_unit_test(a_message_with_a_network_or_limits_ends_the_key_process),
-        cmocka_unit_test(DS7_an_oversized_message_ends_the_key_process),
-        cmocka_unit_test(DS7_a_truncated_message_ends_the_key_process),
-        cmocka_unit_test(DS7_a_malformed_payload_ends_the_key_process),
-        cmocka_unit_test(DS6_environment_and_command_line_hold_no_secret),
-        cmocka_unit_test(only_its_socket_and_its_log_are_open),
-        cmocka_unit_test(it_links_only_libc_and_libsodium),
-    };
-    return cmocka_run_group_tests_name("keyd walls", tests, NULL, NULL);
+    return check_run(NULL, NULL, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "support/pool_rows.h"
 #include "support/take_lead.h"
 
-static void one_replica_leads_and_another_is_ready_and_takes_over(void **state)
+TEST(one_replica_leads_and_another_is_ready_and_takes_over)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -64,7 +64,7 @@ static int64_t term_of(const struct ingest_world *world)
     " AND l.granted AND a.datname = current_database() AND a.application_name = '" name "'"
 
 /* The new leader writes its term before it takes the lock, so the old one commits nothing in between. */
-static void H14_a_stopped_leader_is_replaced_and_its_session_is_ended(void **state)
+TEST(H14_a_stopped_leader_is_replaced_and_its_session_is_ended)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world);
@@ -92,7 +92,7 @@ static void H14_a_stopped_leader_is_replaced_and_its_session_is_ended(void **sta
 
 /* Otherwise the stopped leader's session keeps the lock, and after the new leader's first lost connection no
  * replica leads until the cursor has stood still for long enough again. */
-static void H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead(void **state)
+TEST(H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world);
@@ -126,7 +126,7 @@ static void drop_another_role(const struct ingest_world *world)
     test_db_execf(&world->db, "DROP OWNED BY other_%1$s; DROP ROLE other_%1$s", world->db.name);
 }
 
-static void H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone(void **state)
+TEST(H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone)
 {
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world), successor = lead_by(as_another_role(world));
@@ -162,8 +162,7 @@ static enum err ledgers_unless_unavailable(
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "the RPC is unavailable");
 }
 
-static void DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_whose_rpc_has_the_ledger(
-    void **state)
+TEST(DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_whose_rpc_has_the_ledger)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
@@ -186,7 +185,7 @@ static void DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_wh
 
 /* As with a full disk: the lead can be taken, but no ledger is written. A replica that has led in vain waits
  * three times as long before it takes the lead back. */
-static void DR6_a_lead_that_no_replica_can_use_is_kept(void **state)
+TEST(DR6_a_lead_that_no_replica_can_use_is_kept)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
@@ -223,8 +222,7 @@ static void DR6_a_lead_that_no_replica_can_use_is_kept(void **state)
 /* A lead whose beginning has failed is no lead: what was forgotten must be on hold before a ledger is
  * committed.
  */
-static void DR10_a_leader_of_a_database_that_was_set_back_commits_nothing_before_grants_are_on_hold(
-    void **state)
+TEST(DR10_a_leader_of_a_database_that_was_set_back_commits_nothing_before_grants_are_on_hold)
 {
     struct ingest_world *world = *state;
     world->ingest = ingest_world_start(world);
@@ -255,7 +253,7 @@ static enum err check(void *context, struct detail *detail)
                : detail_set(detail, ERR_CONFIG, "another network");
 }
 
-static void nothing_is_ingested_before_the_check_has_passed(void **state)
+TEST(nothing_is_ingested_before_the_check_has_passed)
 {
     struct ingest_world *world = *state;
     struct ingest_settings settings = ingest_world_settings(world);
@@ -275,16 +273,5 @@ static void nothing_is_ingested_before_the_check_has_passed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, ingest_world_set_up, ingest_world_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(one_replica_leads_and_another_is_ready_and_takes_over),
-        TEST(H14_a_stopped_leader_is_replaced_and_its_session_is_ended),
-        TEST(H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lead),
-        TEST(H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone),
-        TEST(DR6_a_leader_whose_rpc_stays_unavailable_is_replaced_by_a_replica_whose_rpc_has_the_ledger),
-        TEST(DR6_a_lead_that_no_replica_can_use_is_kept),
-        TEST(DR10_a_leader_of_a_database_that_was_set_back_commits_nothing_before_grants_are_on_hold),
-        TEST(nothing_is_ingested_before_the_check_has_passed),
-    };
-    return cmocka_run_group_tests_name("leader", tests, test_pg_start, test_pg_stop);
+    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start, test_pg_stop);
 }

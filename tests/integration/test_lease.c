@@ -33,7 +33,7 @@ static uint64_t now_s(const struct test_pool *pool)
 
 /* ---- the lease */
 
-static void a_lease_is_signed_for_its_account_and_stored_as_signed(void **state)
+TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -57,7 +57,7 @@ static void a_lease_is_signed_for_its_account_and_stored_as_signed(void **state)
     asked_wipe(&asked);
 }
 
-static void the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger(void **state)
+TEST(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason ="
@@ -76,7 +76,7 @@ static void the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledge
     }
 }
 
-static void bounds_of_the_client_are_kept_and_recorded(void **state)
+TEST(bounds_of_the_client_are_kept_and_recorded)
 {
     struct test_pool *pool = *state;
     struct asked asked = {.sample = SAMPLE};
@@ -117,7 +117,7 @@ static void ask_operation_of(
     ask_sample(pool, asked);
 }
 
-static void an_operation_of_a_pool_account_is_refused_alone(void **state)
+TEST(an_operation_of_a_pool_account_is_refused_alone)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -137,7 +137,7 @@ static void an_operation_of_a_pool_account_is_refused_alone(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void a_batch_of_refusals_leases_nothing(void **state)
+TEST(a_batch_of_refusals_leases_nothing)
 {
     struct test_pool *pool = *state;
     struct asked asked[3];
@@ -175,7 +175,7 @@ static void ask_bounds(struct test_pool *pool, struct asked *asked, const struct
     asked->request.timeout_s = bound->timeout_s;
 }
 
-static void DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account(void **state)
+TEST(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account)
 {
     struct test_pool *pool = *state;
     static const struct bound bounds[] = {
@@ -221,7 +221,7 @@ static void DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_n
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void an_item_that_the_key_process_refuses_fails_alone(void **state)
+TEST(an_item_that_the_key_process_refuses_fails_alone)
 {
     struct test_pool *pool = *state;
     struct asked asked[3];
@@ -242,7 +242,7 @@ static void an_item_that_the_key_process_refuses_fails_alone(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request(void **state)
+TEST(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS];
@@ -266,7 +266,7 @@ static void DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_r
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed(void **state)
+TEST(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS];
@@ -317,7 +317,7 @@ static void assert_granted(struct test_pool *pool)
     asked_wipe(&asked);
 }
 
-static void grants_stop_when_the_cursor_row_says_so(void **state)
+TEST(grants_stop_when_the_cursor_row_says_so)
 {
     struct test_pool *pool = *state;
     test_db_exec(
@@ -327,14 +327,14 @@ static void grants_stop_when_the_cursor_row_says_so(void **state)
     assert_granted(pool);
 }
 
-static void grants_wait_for_the_first_ledger(void **state)
+TEST(grants_wait_for_the_first_ledger)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "DELETE FROM fairway.cursor");
     assert_suspended(pool, "no ledger");
 }
 
-static void grants_stop_while_gap_recovery_holds_its_lock(void **state)
+TEST(grants_stop_while_gap_recovery_holds_its_lock)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
@@ -346,7 +346,7 @@ static void grants_stop_while_gap_recovery_holds_its_lock(void **state)
     db_free(recovery);
 }
 
-static void H18_grants_stop_when_clock_and_close_time_are_far_apart(void **state)
+TEST(H18_grants_stop_when_clock_and_close_time_are_far_apart)
 {
     struct test_pool *pool = *state;
     static const int apart_s[] = {-37, 37}; /* 30 s more than a ledger of 5 s, and the time of the test */
@@ -360,7 +360,7 @@ static void H18_grants_stop_when_clock_and_close_time_are_far_apart(void **state
     assert_granted(pool);
 }
 
-static void H18_now_is_the_later_of_clock_and_last_close_time(void **state)
+TEST(H18_now_is_the_later_of_clock_and_last_close_time)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.cursor SET close_time = extract(epoch FROM now())::int8 + 20");
@@ -405,7 +405,7 @@ static const char *const hostile_defaults[] = {
     "default_transaction_deferrable = on",
 };
 
-static void DL11_DL12_H3_hostile_defaults_change_nothing(void **state)
+TEST(DL11_DL12_H3_hostile_defaults_change_nothing)
 {
     struct test_pool *pool = *state;
     struct db *mine = pool->db;
@@ -488,7 +488,7 @@ static void assert_submitted(struct test_pool *pool, const struct lease *lease, 
     assert_true(hash_equal(&inner, &lease->hash));
 }
 
-static void a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission(void **state)
+TEST(a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -506,7 +506,7 @@ static void a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission(vo
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void a_bid_that_is_refused_takes_no_account(void **state)
+TEST(a_bid_that_is_refused_takes_no_account)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
@@ -526,7 +526,7 @@ static void a_bid_that_is_refused_takes_no_account(void **state)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-static void a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones(void **state)
+TEST(a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones)
 {
     struct test_pool *pool = *state;
     struct asked asked[2], later;
@@ -544,7 +544,7 @@ static void a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_
 }
 
 /* As when another replica has recorded a fee bump of the client between both round trips. */
-static void a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid(void **state)
+TEST(a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -571,7 +571,7 @@ static void a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_
 }
 
 /* Of a lease above its client's limit, record_leases records nothing: so there is no bid of it either. */
-static void what_is_not_recorded_has_no_bid(void **state)
+TEST(what_is_not_recorded_has_no_bid)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -592,7 +592,7 @@ static void what_is_not_recorded_has_no_bid(void **state)
     asked_wipe_all(asked, 2);
 }
 
-static void after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed(void **state)
+TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -611,29 +611,5 @@ static void after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed(vo
 
 int main(void)
 {
-#define GRANTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        GRANTS(a_lease_is_signed_for_its_account_and_stored_as_signed),
-        GRANTS(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger),
-        GRANTS(bounds_of_the_client_are_kept_and_recorded),
-        GRANTS(an_operation_of_a_pool_account_is_refused_alone),
-        GRANTS(a_batch_of_refusals_leases_nothing),
-        GRANTS(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account),
-        GRANTS(an_item_that_the_key_process_refuses_fails_alone),
-        GRANTS(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request),
-        GRANTS(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed),
-        GRANTS(grants_stop_when_the_cursor_row_says_so),
-        GRANTS(grants_wait_for_the_first_ledger),
-        GRANTS(grants_stop_while_gap_recovery_holds_its_lock),
-        GRANTS(H18_grants_stop_when_clock_and_close_time_are_far_apart),
-        GRANTS(H18_now_is_the_later_of_clock_and_last_close_time),
-        GRANTS(DL11_DL12_H3_hostile_defaults_change_nothing),
-        GRANTS(a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission),
-        GRANTS(a_bid_that_is_refused_takes_no_account),
-        GRANTS(a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones),
-        GRANTS(a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid),
-        GRANTS(what_is_not_recorded_has_no_bid),
-        GRANTS(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed),
-    };
-    return cmocka_run_group_tests_name("pool/lease", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

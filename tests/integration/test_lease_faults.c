@@ -74,7 +74,7 @@ static const struct fault faults[] = {
         "ALTER TABLE fairway.other RENAME TO cursor", ERR_INTERNAL, NULL},
 };
 
-static void DL6_a_fault_at_each_step_in_the_database_leaves_nothing(void **state)
+TEST(DL6_a_fault_at_each_step_in_the_database_leaves_nothing)
 {
     struct test_pool *pool = *state;
     struct db *mine = pool->db;
@@ -101,7 +101,7 @@ static void DL6_a_fault_at_each_step_in_the_database_leaves_nothing(void **state
     pool->db = mine;
 }
 
-static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **state)
+TEST(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -127,7 +127,7 @@ static void DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing(void **st
 
 /* ---- in the key process */
 
-static void a_lost_key_process_leaves_nothing(void **state)
+TEST(a_lost_key_process_leaves_nothing)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -175,7 +175,7 @@ static enum err grant_through(
 #define WITH_THE_CLAIM "fairway grants"
 #define WITH_THE_COMMIT "fairway.record_leases" /* in one packet with COMMIT */
 
-static void a_connection_cut_at_the_claim_leaves_nothing(void **state)
+TEST(a_connection_cut_at_the_claim_leaves_nothing)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -188,7 +188,7 @@ static void a_connection_cut_at_the_claim_leaves_nothing(void **state)
     asked_wipe(&asked);
 }
 
-static void DR2_a_COMMIT_whose_reply_was_lost_is_looked_up(void **state)
+TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -207,7 +207,7 @@ static void DR2_a_COMMIT_whose_reply_was_lost_is_looked_up(void **state)
 }
 
 /* The promoted standby has another transaction with this id. */
-static void DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof(void **state)
+TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -220,7 +220,7 @@ static void DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_pr
     asked_wipe(&asked);
 }
 
-static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up(void **state)
+TEST(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -232,7 +232,7 @@ static void DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up(void
 }
 
 /* statement_timeout does not apply to COMMIT. The connection is closed while its session goes on. */
-static void DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends(void **state)
+TEST(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -253,7 +253,7 @@ static void DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_
 }
 
 /* The outcome cannot be looked up: the request is refused with ERR_OUTCOME_UNKNOWN. */
-static void DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome(void **state)
+TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -284,17 +284,5 @@ static void DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unkn
 
 int main(void)
 {
-#define FAULTS(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        FAULTS(DL6_a_fault_at_each_step_in_the_database_leaves_nothing),
-        FAULTS(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing),
-        FAULTS(a_lost_key_process_leaves_nothing),
-        FAULTS(a_connection_cut_at_the_claim_leaves_nothing),
-        FAULTS(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up),
-        FAULTS(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof),
-        FAULTS(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up),
-        FAULTS(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends),
-        FAULTS(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome),
-    };
-    return cmocka_run_group_tests_name("pool/lease faults", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

@@ -106,7 +106,7 @@ static int64_t ends_of(const char *client)
 }
 
 /* Each ledger ends more leases than one statement writes. Its ends are visible at once or not at all. */
-static void a_reader_gets_each_end_once_while_ledgers_are_committed(void **state)
+TEST(a_reader_gets_each_end_once_while_ledgers_are_committed)
 {
     pthread_t thread;
     atomic_bool ended = false;
@@ -142,7 +142,7 @@ static enum err read_after(int64_t cursor, size_t *count, int64_t *next)
 
 /* Which ends were dropped is of tests/sql/lease.sql. A failover may have lost the ledger that a cursor names.
  */
-static void a_cursor_before_the_ends_that_were_dropped_or_far_after_the_last_ledger_is_refused(void **state)
+TEST(a_cursor_before_the_ends_that_were_dropped_or_far_after_the_last_ledger_is_refused)
 {
     static const struct {
         int64_t cursor;
@@ -207,7 +207,7 @@ static void fill(void)
         " l.sequence / 400, l.sequence % 400 FROM l");
 }
 
-static void DX10_a_page_costs_the_same_whatever_the_statistics_say(void **state)
+TEST(DX10_a_page_costs_the_same_whatever_the_statistics_say)
 {
     static const char *const statistics[] = {"SELECT", "ANALYZE",
         "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relname ~ '_20[0-9]{6}'",
@@ -230,11 +230,5 @@ static void DX10_a_page_costs_the_same_whatever_the_statistics_say(void **state)
 
 int main(void)
 {
-#define LIST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        LIST(a_reader_gets_each_end_once_while_ledgers_are_committed),
-        LIST(a_cursor_before_the_ends_that_were_dropped_or_far_after_the_last_ledger_is_refused),
-        LIST(DX10_a_page_costs_the_same_whatever_the_statistics_say),
-    };
-    return cmocka_run_group_tests_name("pool/lease_list", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -135,7 +135,7 @@ static unsigned from_environment(const char *name, unsigned otherwise)
     return value != NULL ? (unsigned)strtoul(value, NULL, 10) : otherwise;
 }
 
-static void DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference_machine(void **state)
+TEST(DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference_machine)
 {
     struct run *run AUTO_FREE = NEW(struct run);
     const char *size = getenv("FAIRWAY_SIZE");
@@ -167,8 +167,5 @@ static void DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference_machine),
-    };
-    return cmocka_run_group_tests_name("pool: any sequence", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

@@ -261,7 +261,7 @@ static void finish(struct race *race)
     free(race->network.answers);
 }
 
-static void promise_1_many_replicas_never_have_two_live_transactions_of_one_account(void **state)
+TEST(promise_1_many_replicas_never_have_two_live_transactions_of_one_account)
 {
     struct race race = {.kills = false};
     struct network *network = &race.network;
@@ -280,7 +280,7 @@ static void promise_1_many_replicas_never_have_two_live_transactions_of_one_acco
     finish(&race);
 }
 
-static void DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account(void **state)
+TEST(DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account)
 {
     struct race race = {.kills = true};
     run_race(&race);
@@ -294,9 +294,5 @@ static void DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account(void
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(promise_1_many_replicas_never_have_two_live_transactions_of_one_account),
-        cmocka_unit_test(DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account),
-    };
-    return cmocka_run_group_tests_name("pool/lease race", tests, test_pg_start, test_pg_stop);
+    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
 }

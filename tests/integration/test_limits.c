@@ -231,14 +231,14 @@ static void run_storm(struct storm *storm)
     assert_counts_are_true(storm->pool);
 }
 
-static void DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit(void **state)
+TEST(DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit)
 {
     struct storm storm = {.pool = *state};
     run_storm(&storm);
     assert_int_equal(leased_accounts(storm.pool), 0);
 }
 
-static void DL8_sessions_that_are_killed_leave_no_wrong_count(void **state)
+TEST(DL8_sessions_that_are_killed_leave_no_wrong_count)
 {
     struct test_pool *pool = *state;
     struct storm storm = {.pool = pool, .kills = true};
@@ -300,7 +300,7 @@ static void grant_beside(struct holder *holder, struct test_pool *pool, struct a
 }
 
 /* The holder makes the row of "new", and has read the clients' rows before "seen" had one. */
-static void DL8_who_waits_for_a_new_client_holds_no_other(void **state)
+TEST(DL8_who_waits_for_a_new_client_holds_no_other)
 {
     struct test_pool *pool = *state;
     struct holder holder = {.test = &pool->test,
@@ -337,7 +337,7 @@ static void record_what_is_left(struct test_pool *pool)
     asked_wipe_all(asked, 4);
 }
 
-static void DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients(void **state)
+TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients)
 {
     record_what_is_left(*state);
 }
@@ -354,7 +354,7 @@ static int64_t counted(const struct test_pool *pool, const char *client, const c
 
 /* What a replica reads before its batch is old when it records: the row of the contract, and how many leases
  * the client has, which those that the contract refuses do not take. */
-static void DL8_of_two_batches_at_once_a_contract_gets_its_share_only(void **state)
+TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only)
 {
     static const struct {
         const char *contract;
@@ -381,7 +381,7 @@ static void DL8_of_two_batches_at_once_a_contract_gets_its_share_only(void **sta
     asked_wipe_all(asked, ARRAY_LEN(items));
 }
 
-static void DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused(void **state)
+TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused)
 {
     const struct test_pool *pool = *state;
     struct test_pool replica = *pool;
@@ -421,7 +421,7 @@ static void ask_until(struct test_pool *pool, struct asked *asked, const char *c
     asked->request.envelope.preconditions.max_time_s = max_time_s;
 }
 
-static void DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own(void **state)
+TEST(DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own)
 {
     static const char *const clients[] = {"full", "other", "full", "other"};
     struct test_pool *pool = *state, replica = *pool;
@@ -556,7 +556,7 @@ static void run_bidders(
         pthread_join(bidders[i].thread, NULL);
 }
 
-static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit(void **state)
+TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
@@ -567,7 +567,7 @@ static void DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its
     asked_wipe_all(asked, 2);
 }
 
-static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded(void **state)
+TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -590,7 +590,7 @@ static void DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recor
     asked_wipe(&asked);
 }
 
-static void DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit(void **state)
+TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit)
 {
     struct test_pool *pool = *state;
     struct asked asked[ACCOUNTS];
@@ -611,18 +611,5 @@ static void DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_
 
 int main(void)
 {
-#define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        LIMITS_TEST(DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit),
-        LIMITS_TEST(DL8_sessions_that_are_killed_leave_no_wrong_count),
-        LIMITS_TEST(DL8_who_waits_for_a_new_client_holds_no_other),
-        LIMITS_TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients),
-        LIMITS_TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only),
-        LIMITS_TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused),
-        LIMITS_TEST(DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own),
-        LIMITS_TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit),
-        LIMITS_TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded),
-        LIMITS_TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit),
-    };
-    return cmocka_run_group_tests_name("limits of clients", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

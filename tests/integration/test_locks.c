@@ -92,7 +92,7 @@ static void await_waits(struct db *reader, size_t count)
     assert_int_equal(db_count(report.waits), count);
 }
 
-static void an_idle_database_has_an_empty_report(void **state)
+TEST(an_idle_database_has_an_empty_report)
 {
     read_with(db);
     assert_int_equal(db_count(report.waits), 0);
@@ -100,7 +100,7 @@ static void an_idle_database_has_an_empty_report(void **state)
     assert_int_equal(db_i64(report.hidden, 0, 0), 0);
 }
 
-static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
+TEST(a_wait_shows_waiter_blocker_time_lock_and_query)
 {
     struct db *holder = session("holder"), *waiter = session("waiter");
     pthread_t thread;
@@ -129,7 +129,7 @@ static void a_wait_shows_waiter_blocker_time_lock_and_query(void **state)
     db_free(waiter);
 }
 
-static void a_table_lock_shows_its_table_and_each_waiter(void **state)
+TEST(a_table_lock_shows_its_table_and_each_waiter)
 {
     struct db *holder = session("holder"), *waiters[] = {session("one"), session("two")};
     pthread_t threads[2];
@@ -152,7 +152,7 @@ static void a_table_lock_shows_its_table_and_each_waiter(void **state)
     db_free(holder);
 }
 
-static void holders_of_advisory_locks_are_shown_with_the_lock_names(void **state)
+TEST(holders_of_advisory_locks_are_shown_with_the_lock_names)
 {
     static const struct lock_name names[] = {
         {.name = "leader", .number = -1234567890123456789},
@@ -184,7 +184,7 @@ static size_t pin_of(const char *name)
     return i;
 }
 
-static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
+TEST(H15_the_oldest_snapshot_is_shown_with_its_age)
 {
     struct db *old = session("report that runs all night");
     read_with(db);
@@ -207,7 +207,7 @@ static void H15_the_oldest_snapshot_is_shown_with_its_age(void **state)
     db_free(old);
 }
 
-static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **state)
+TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden)
 {
     AUTO_FREE char *name = mem_format("little_%s", database.name);
     test_db_execf(&database, "CREATE ROLE %s LOGIN PASSWORD 'x'", name);
@@ -230,7 +230,7 @@ static void a_role_without_privileges_sees_how_many_sessions_are_hidden(void **s
     test_db_execf(&database, "DROP ROLE %s", name);
 }
 
-static void a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot(void **state)
+TEST(a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot)
 {
     struct db *holder = session("holder"), *waiter = session("waiter");
     pthread_t thread;
@@ -293,7 +293,7 @@ static void take_snapshot(struct db *other)
 }
 
 /* The serving role may not see when the transactions of others began. */
-static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void **state)
+TEST(DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it)
 {
     AUTO_FREE char *name = mem_format("serving_%s", database.name);
     struct db *role = open_serving_role(name), *old = session("a long report"), *later = session("later");
@@ -324,7 +324,7 @@ static void DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it(void 
 }
 
 /* Snapshots that were taken meanwhile are as old as the transaction that has not ended. */
-static void DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old(void **state)
+TEST(DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old)
 {
     struct db *writer = session("writer"), *reader = session("reader");
     take_snapshot(reader);
@@ -344,7 +344,7 @@ static void DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_ma
     db_free(reader);
 }
 
-static void DX9_a_snapshot_in_another_database_keeps_nothing_here(void **state)
+TEST(DX9_a_snapshot_in_another_database_keeps_nothing_here)
 {
     struct test_db elsewhere = test_db_new(TEST_DB_EMPTY);
     struct db *other = test_db_open(&elsewhere);
@@ -371,18 +371,5 @@ static int start_server(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_database, close_database)
-    const struct CMUnitTest tests[] = {
-        TEST(an_idle_database_has_an_empty_report),
-        TEST(a_wait_shows_waiter_blocker_time_lock_and_query),
-        TEST(a_table_lock_shows_its_table_and_each_waiter),
-        TEST(holders_of_advisory_locks_are_shown_with_the_lock_names),
-        TEST(H15_the_oldest_snapshot_is_shown_with_its_age),
-        TEST(a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot),
-        TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden),
-        TEST(DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it),
-        TEST(DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old),
-        TEST(DX9_a_snapshot_in_another_database_keeps_nothing_here),
-    };
-    return cmocka_run_group_tests_name("db/locks", tests, start_server, test_pg_stop);
+    return check_run(open_database, close_database, start_server, test_pg_stop);
 }

@@ -68,7 +68,7 @@ static void assert_unchanged(struct gap_world *world, const struct lie *lie)
         fail_msg("%s changed something", lie->what);
 }
 
-static void an_invented_change_of_an_account_changes_nothing_and_costs_no_read(void **state)
+TEST(an_invented_change_of_an_account_changes_nothing_and_costs_no_read)
 {
     struct gap_world *world = *state;
     for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
@@ -83,7 +83,7 @@ static void an_invented_change_of_an_account_changes_nothing_and_costs_no_read(v
 }
 
 /* Left out of the metadata, a proved change is known all the same. */
-static void a_lease_ends_and_its_account_follows_without_any_metadata(void **state)
+TEST(a_lease_ends_and_its_account_follows_without_any_metadata)
 {
     struct gap_world *world = *state;
     const struct built_transaction ours = {.hash = built_hash(LEASED)};
@@ -94,7 +94,7 @@ static void a_lease_ends_and_its_account_follows_without_any_metadata(void **sta
         gap_count(world, "l.result = 'confirmed' AND a.sequence = 51 AND a.lease_hash IS NULL"), 1);
 }
 
-static void a_ledger_with_invented_transactions_is_refused(void **state)
+TEST(a_ledger_with_invented_transactions_is_refused)
 {
     struct gap_world *world = *state;
     const struct built_transaction ours = {.hash = built_hash(LEASED)};
@@ -116,11 +116,5 @@ static void a_ledger_with_invented_transactions_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(an_invented_change_of_an_account_changes_nothing_and_costs_no_read),
-        TEST(a_lease_ends_and_its_account_follows_without_any_metadata),
-        TEST(a_ledger_with_invented_transactions_is_refused),
-    };
-    return cmocka_run_group_tests_name("ingest, an RPC that lies", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -55,7 +55,7 @@ static int close_database(void **state)
     return 0;
 }
 
-static void each_migration_is_applied_once(void **state)
+TEST(each_migration_is_applied_once)
 {
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 2);
@@ -65,7 +65,7 @@ static void each_migration_is_applied_once(void **state)
     assert_int_equal(test_db_number(&database, "SELECT count(*) FROM fairway.first"), 2);
 }
 
-static void only_missing_migrations_are_applied(void **state)
+TEST(only_missing_migrations_are_applied)
 {
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
@@ -73,7 +73,7 @@ static void only_missing_migrations_are_applied(void **state)
     assert_int_equal(applied, 1);
 }
 
-static void a_failed_migration_leaves_nothing(void **state)
+TEST(a_failed_migration_leaves_nothing)
 {
     const struct embedded_sql list[] = {two[0],
         {"0002_broken", "CREATE TABLE fairway.half (n integer); SELECT 1 / 0; CREATE TABLE fairway.rest ()"}};
@@ -87,7 +87,7 @@ static void a_failed_migration_leaves_nothing(void **state)
     assert_int_equal(applied, 2);
 }
 
-static void a_migration_that_ends_its_transaction_is_refused(void **state)
+TEST(a_migration_that_ends_its_transaction_is_refused)
 {
     const struct embedded_sql list[] = {{"0001_commits", "CREATE TABLE fairway.t (); COMMIT"}};
     assert_int_equal(migrate_list(db, list, 1, &applied, &detail), ERR_INTERNAL);
@@ -95,7 +95,7 @@ static void a_migration_that_ends_its_transaction_is_refused(void **state)
     assert_non_null(strstr(detail.text, "0001_commits"));
 }
 
-static void a_migration_whose_text_changed_is_refused(void **state)
+TEST(a_migration_whose_text_changed_is_refused)
 {
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     const struct embedded_sql changed[] = {{"0001_first", "CREATE TABLE fairway.other ()"}, two[1]};
@@ -107,7 +107,7 @@ static void a_migration_whose_text_changed_is_refused(void **state)
     assert_non_null(strstr(detail.text, "migration 2"));
 }
 
-static void an_older_program_refuses_a_newer_database(void **state)
+TEST(an_older_program_refuses_a_newer_database)
 {
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_REFUSED);
@@ -116,7 +116,7 @@ static void an_older_program_refuses_a_newer_database(void **state)
     assert_int_equal(migrate_check_list(db, two, 0, &detail), ERR_REFUSED);
 }
 
-static void a_database_of_a_build_without_functions_is_refused(void **state)
+TEST(a_database_of_a_build_without_functions_is_refused)
 {
     test_db_exec(&database,
         "CREATE SCHEMA fairway; CREATE TABLE fairway.migrations (number integer, name text,"
@@ -131,7 +131,7 @@ static void a_database_of_a_build_without_functions_is_refused(void **state)
     "CREATE OR REPLACE FUNCTION fairway." name "() RETURNS int8 LANGUAGE sql SECURITY DEFINER"               \
     " SET search_path = pg_catalog, pg_temp AS 'SELECT count(*) + " number " FROM fairway.first'"
 
-static void functions_are_applied_again_when_their_text_has_changed(void **state)
+TEST(functions_are_applied_again_when_their_text_has_changed)
 {
     const struct embedded_sql functions[] = {{"added", SECRET("added", "10")},
         {"other", SECRET("other", "20")}},
@@ -150,7 +150,7 @@ static void functions_are_applied_again_when_their_text_has_changed(void **state
     assert_int_equal(test_db_number(&database, "SELECT fairway.added() + fairway.other()"), 54);
 }
 
-static void functions_are_not_for_everyone(void **state)
+TEST(functions_are_not_for_everyone)
 {
     static const char allowed[] = "SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl,"
                                   " acldefault('f', p.proowner))) a WHERE p.pronamespace ="
@@ -163,7 +163,7 @@ static void functions_are_not_for_everyone(void **state)
         test_db_number(&database, "SELECT count(*) FROM pg_proc p WHERE p.proname = 'added'"), 1);
 }
 
-static void check_requires_exactly_the_migrations_of_this_binary(void **state)
+TEST(check_requires_exactly_the_migrations_of_this_binary)
 {
     struct db *pooled = test_db_open(&database);
     assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
@@ -191,7 +191,7 @@ static void *run_migrations(void *context)
     return NULL;
 }
 
-static void several_processes_may_migrate_at_the_same_time(void **state)
+TEST(several_processes_may_migrate_at_the_same_time)
 {
     struct runner runners[8];
     size_t total = 0;
@@ -215,7 +215,7 @@ static enum err read_first(struct db *reader)
     return db_query(reader, DB_SQL0("SELECT count(*) FROM fairway.first"), NULL, &detail);
 }
 
-static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried(void **state)
+TEST(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried)
 {
     const struct embedded_sql list[] = {
         two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
@@ -246,7 +246,7 @@ static void a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retr
     db_free(holder);
 }
 
-static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **state)
+TEST(a_role_that_may_not_create_schemas_can_migrate_what_exists)
 {
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
     test_db_exec(&database, "DROP ROLE IF EXISTS fairway_small; CREATE ROLE fairway_small LOGIN PASSWORD 'p';"
@@ -261,7 +261,7 @@ static void a_role_that_may_not_create_schemas_can_migrate_what_exists(void **st
     test_db_exec(&database, "DROP OWNED BY fairway_small; DROP ROLE fairway_small");
 }
 
-static void the_migrations_of_this_binary_are_applied_once(void **state)
+TEST(the_migrations_of_this_binary_are_applied_once)
 {
     assert_true(embedded_migrations_count > 0 && embedded_functions_count > 0);
     assert_int_equal(migrate_check(db, &detail), ERR_REFUSED);
@@ -277,22 +277,5 @@ static void the_migrations_of_this_binary_are_applied_once(void **state)
 
 int main(void)
 {
-#define ON_ITS_OWN_DATABASE(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
-    const struct CMUnitTest tests[] = {
-        ON_ITS_OWN_DATABASE(each_migration_is_applied_once),
-        ON_ITS_OWN_DATABASE(only_missing_migrations_are_applied),
-        ON_ITS_OWN_DATABASE(a_failed_migration_leaves_nothing),
-        ON_ITS_OWN_DATABASE(a_migration_that_ends_its_transaction_is_refused),
-        ON_ITS_OWN_DATABASE(a_migration_whose_text_changed_is_refused),
-        ON_ITS_OWN_DATABASE(an_older_program_refuses_a_newer_database),
-        ON_ITS_OWN_DATABASE(a_database_of_a_build_without_functions_is_refused),
-        ON_ITS_OWN_DATABASE(functions_are_applied_again_when_their_text_has_changed),
-        ON_ITS_OWN_DATABASE(functions_are_not_for_everyone),
-        ON_ITS_OWN_DATABASE(check_requires_exactly_the_migrations_of_this_binary),
-        ON_ITS_OWN_DATABASE(several_processes_may_migrate_at_the_same_time),
-        ON_ITS_OWN_DATABASE(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried),
-        ON_ITS_OWN_DATABASE(a_role_that_may_not_create_schemas_can_migrate_what_exists),
-        ON_ITS_OWN_DATABASE(the_migrations_of_this_binary_are_applied_once),
-    };
-    return cmocka_run_group_tests_name("migrate", tests, test_pg_start, test_pg_stop);
+    return check_run(open_database, close_database, test_pg_start, test_pg_stop);
 }

@@ -53,7 +53,7 @@ static void *grant_two(void *context)
 }
 
 /* The leader has not run for a week, or the clock of the database has changed. */
-static void the_first_grants_of_a_day_make_its_partitions(void **state)
+TEST(the_first_grants_of_a_day_make_its_partitions)
 {
     struct test_pool *pool = *state;
     static struct replica replicas[REPLICAS];
@@ -111,7 +111,7 @@ static void *keep_house(void *context)
 
 /* A long SELECT holds a lock on each partition. Housekeeping waits for it, and grants wait for housekeeping:
  * never longer than its lock_timeout. */
-static void an_open_read_of_history_stops_housekeeping_and_no_grant(void **state)
+TEST(an_open_read_of_history_stops_housekeeping_and_no_grant)
 {
     struct test_pool *pool = *state;
     struct db *reader = db_new(&(struct db_settings){
@@ -158,7 +158,7 @@ static size_t step(struct db *db, enum retention what)
     return changed;
 }
 
-static void a_step_does_nothing_while_another_replica_runs_one(void **state)
+TEST(a_step_does_nothing_while_another_replica_runs_one)
 {
     struct test_pool *pool = *state;
     struct db *one = test_db_open(&pool->test), *other = test_db_open(&pool->test);
@@ -178,11 +178,5 @@ static void a_step_does_nothing_while_another_replica_runs_one(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_first_grants_of_a_day_make_its_partitions),
-        TEST(an_open_read_of_history_stops_housekeeping_and_no_grant),
-        TEST(a_step_does_nothing_while_another_replica_runs_one),
-    };
-    return cmocka_run_group_tests_name("partitions", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

@@ -108,7 +108,7 @@ static int64_t pages_of_keys(struct db *db)
 }
 
 /* As on the first day on which clients send keys: according to the statistics, no lease has one. */
-static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(void **state)
+TEST(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none)
 {
     struct test_pool *pool = *state;
     add_settled_leases(pool, "plain", false);
@@ -122,7 +122,7 @@ static void DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none(vo
 }
 
 /* A session that planned while the table was empty keeps that plan. */
-static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table(void **state)
+TEST(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table)
 {
     struct test_pool *pool = *state;
     struct db *db = test_db_open(&pool->test);
@@ -136,7 +136,7 @@ static void DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_
 }
 
 /* Most leases are of no call. */
-static void DX10_the_lease_of_a_call_is_found_in_a_few_pages(void **state)
+TEST(DX10_the_lease_of_a_call_is_found_in_a_few_pages)
 {
     struct test_pool *pool = *state;
     add_settled_leases(pool, "plain", false);
@@ -188,7 +188,7 @@ static int64_t pages_of_find(struct test_pool *pool, struct db *db, struct fee_b
 }
 
 /* As in a session that has planned while there was no fee bump, and with statistics from that time. */
-static void DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages(void **state)
+TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages)
 {
     struct test_pool *pool = *state;
     struct db *db = test_db_open(&pool->test);
@@ -224,7 +224,7 @@ static struct db *hold_snapshot(struct test_pool *pool)
 }
 
 /* As many versions as 20 seconds of leases of this client leave. */
-static void DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot(void **state)
+TEST(DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot)
 {
     struct test_pool *pool = *state;
     const struct limits limits = {.most = {[LIMIT_OPEN_LEASES] = 9000}};
@@ -246,7 +246,7 @@ static void DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot
 }
 
 /* As many versions as seven hours of ledgers leave. */
-static void DX9_the_terms_of_a_grant_are_read_in_a_few_pages_under_an_old_snapshot(void **state)
+TEST(DX9_the_terms_of_a_grant_are_read_in_a_few_pages_under_an_old_snapshot)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "INSERT INTO fairway.funds VALUES (true, 1, 1, 1, 1, 1, 1)");
@@ -283,7 +283,7 @@ static void count_accounts(struct test_pool *pool)
 }
 
 /* They read fairway.pool_accounts, which looks each slot up when versions are many. */
-static void DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot(void **state)
+TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
 {
     void (*const reads[])(struct test_pool *) = {search, count_accounts};
     struct test_pool *pool = *state;
@@ -303,15 +303,5 @@ static void DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot(void
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DX10_the_lease_of_a_call_is_found_in_a_few_pages),
-        TEST(DX10_a_key_is_found_in_a_few_pages_though_statistics_know_of_none),
-        TEST(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_table),
-        TEST(DX10_a_fee_bump_finds_those_of_its_lease_in_a_few_pages),
-        TEST(DX9_the_use_of_a_client_is_read_in_a_few_pages_under_an_old_snapshot),
-        TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot),
-        TEST(DX9_the_terms_of_a_grant_are_read_in_a_few_pages_under_an_old_snapshot),
-    };
-    return cmocka_run_group_tests_name("plans", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

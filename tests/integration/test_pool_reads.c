@@ -43,7 +43,7 @@ static void assert_pool(struct pool_counts wanted)
     assert_int_equal(pool.quarantined, wanted.quarantined);
 }
 
-static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
+TEST(an_empty_pool_has_no_accounts_and_no_cursor)
 {
     struct pool_counts pool;
     assert_pool((struct pool_counts){0});
@@ -54,7 +54,7 @@ static void an_empty_pool_has_no_accounts_and_no_cursor(void **state)
     assert_false(pool.grants.known);
 }
 
-static void each_account_is_counted_once_by_its_state(void **state)
+TEST(each_account_is_counted_once_by_its_state)
 {
     static const char *const states[] = {"active", "active", "active", "active", "active", "creating",
         "retiring", "retiring", "retiring", "retired", "quarantined", "quarantined"};
@@ -67,7 +67,7 @@ static void each_account_is_counted_once_by_its_state(void **state)
     assert_pool((struct pool_counts){.idle = 3, .leased = 2, .creating = 1, .retiring = 3, .quarantined = 2});
 }
 
-static void a_status_says_whether_any_account_is_active(void **state)
+TEST(a_status_says_whether_any_account_is_active)
 {
     struct pool_counts pool;
     account_row(&database, 1, "retiring");
@@ -81,7 +81,7 @@ static void a_status_says_whether_any_account_is_active(void **state)
     assert_int_equal(pool.quarantined, 0);
 }
 
-static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **state)
+TEST(the_oldest_lease_counts_whatever_the_state_of_its_account)
 {
     struct pool_counts pool;
     account_row(&database, 1, "active");
@@ -95,7 +95,7 @@ static void the_oldest_lease_counts_whatever_the_state_of_its_account(void **sta
     assert_in_range(pool.oldest_lease_s, 5, 5 + slower(5000) / 1000);
 }
 
-static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative(void **state)
+TEST(the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative)
 {
     struct pool_counts pool;
     ledger_row(&database, 100);
@@ -109,7 +109,7 @@ static void the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negati
     assert_true(pool.cursor_lag_s >= -100 && pool.cursor_lag_s <= -100 + slower(5000) / 1000);
 }
 
-static void stopped_grants_and_a_hold_show_their_reasons(void **state)
+TEST(stopped_grants_and_a_hold_show_their_reasons)
 {
     struct pool_counts pool;
     ledger_row(&database, 0);
@@ -145,7 +145,7 @@ static size_t read_page(const char *name, const char *after, size_t limit)
     return count;
 }
 
-static void pages_of_any_size_return_each_account_once_in_order(void **state)
+TEST(pages_of_any_size_return_each_account_once_in_order)
 {
     static const size_t limits[] = {1, 7, MANY - 1, MANY, MANY + 1, ACCOUNT_PAGE_MAX};
     for (unsigned n = 0; n < MANY; n++)
@@ -164,7 +164,7 @@ static void pages_of_any_size_return_each_account_once_in_order(void **state)
     }
 }
 
-static void a_page_can_start_after_an_account_that_does_not_exist(void **state)
+TEST(a_page_can_start_after_an_account_that_does_not_exist)
 {
     char absent[ADDRESS_SIZE];
     struct public_key key = {{0x80}};
@@ -176,7 +176,7 @@ static void a_page_can_start_after_an_account_that_does_not_exist(void **state)
     assert_true(strcmp(page[0].public_key, absent) > 0);
 }
 
-static void a_status_selects_accounts_and_retired_ones_are_only_returned_by_it(void **state)
+TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it)
 {
     static const char *const states[] = {
         "active", "active", "active", "creating", "retiring", "retired", "quarantined"};
@@ -196,7 +196,7 @@ static void a_status_selects_accounts_and_retired_ones_are_only_returned_by_it(v
     }
 }
 
-static void a_page_has_the_columns_of_an_account(void **state)
+TEST(a_page_has_the_columns_of_an_account)
 {
     struct hash hash = built_hash(1);
     account_row(&database, 1, "active");
@@ -219,7 +219,7 @@ static void a_page_has_the_columns_of_an_account(void **state)
     assert_string_equal(page[0].reason, "its signers changed");
 }
 
-static void DA8_a_page_for_a_client_shows_its_own_leases_only(void **state)
+TEST(DA8_a_page_for_a_client_shows_its_own_leases_only)
 {
     static const struct {
         const char *reader;
@@ -255,7 +255,7 @@ static int64_t recorded(void)
     return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
 }
 
-static void an_open_lease_is_found_by_its_own_client_only(void **state)
+TEST(an_open_lease_is_found_by_its_own_client_only)
 {
     struct hash hash = built_hash(7), unknown = built_hash(8);
     struct public_key account = built_key(7), stranger = built_key(8);
@@ -279,7 +279,7 @@ static void an_open_lease_is_found_by_its_own_client_only(void **state)
 }
 
 /* Items of every kind in one call, two of them the same fee bump. */
-static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
+TEST(each_fee_bump_of_a_batch_has_its_own_result)
 {
     struct fee_bump_item items[5];
     for (unsigned n = 0; n < ARRAY_LEN(items); n++) {
@@ -309,7 +309,7 @@ static void each_fee_bump_of_a_batch_has_its_own_result(void **state)
     assert_int_equal(recorded(), 1);
 }
 
-static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **state)
+TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once)
 {
     struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
     const struct public_key account = built_key(1);
@@ -323,7 +323,7 @@ static void a_lease_may_have_many_fee_bumps_and_each_is_recorded_once(void **sta
     assert_int_equal(test_db_number(&database, "SELECT sum(fee)::int8 FROM fairway.fee_bumps"), 1200);
 }
 
-static void no_fee_bump_is_recorded_after_the_lease_has_ended(void **state)
+TEST(no_fee_bump_is_recorded_after_the_lease_has_ended)
 {
     struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
     const struct public_key account = built_key(1);
@@ -366,13 +366,13 @@ static enum err record_while_it_ends(const char *verdict)
     return e;
 }
 
-static void a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease(void **state)
+TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease)
 {
     assert_int_equal(record_while_it_ends("commit"), ERR_LEASE_EXPIRED);
     assert_int_equal(recorded(), 0);
 }
 
-static void after_a_ledger_rolled_back_its_lease_can_have_fee_bumps(void **state)
+TEST(after_a_ledger_rolled_back_its_lease_can_have_fee_bumps)
 {
     assert_int_equal(record_while_it_ends("roll back"), ERR_OK);
     assert_int_equal(recorded(), 1);
@@ -393,7 +393,7 @@ static void become(const char *sql)
     assert_int_equal(db_query(db, DB_SQL0("SET ROLE fairway_pool_reader"), NULL, &detail), ERR_OK);
 }
 
-static void a_role_that_only_reads_is_told_from_one_that_may_write_or_owns(void **state)
+TEST(a_role_that_only_reads_is_told_from_one_that_may_write_or_owns)
 {
     assert_true(may_write()); /* a superuser */
     become("CREATE ROLE fairway_pool_reader; GRANT USAGE ON SCHEMA fairway TO fairway_pool_reader;"
@@ -412,26 +412,5 @@ static void a_role_that_only_reads_is_told_from_one_that_may_write_or_owns(void 
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, open_database, close_database)
-    const struct CMUnitTest tests[] = {
-        TEST(an_empty_pool_has_no_accounts_and_no_cursor),
-        TEST(each_account_is_counted_once_by_its_state),
-        TEST(a_status_says_whether_any_account_is_active),
-        TEST(the_oldest_lease_counts_whatever_the_state_of_its_account),
-        TEST(the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative),
-        TEST(stopped_grants_and_a_hold_show_their_reasons),
-        TEST(pages_of_any_size_return_each_account_once_in_order),
-        TEST(a_page_can_start_after_an_account_that_does_not_exist),
-        TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it),
-        TEST(a_page_has_the_columns_of_an_account),
-        TEST(DA8_a_page_for_a_client_shows_its_own_leases_only),
-        TEST(an_open_lease_is_found_by_its_own_client_only),
-        TEST(each_fee_bump_of_a_batch_has_its_own_result),
-        TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once),
-        TEST(no_fee_bump_is_recorded_after_the_lease_has_ended),
-        TEST(a_fee_bump_waits_for_the_ledger_transaction_that_ends_its_lease),
-        TEST(after_a_ledger_rolled_back_its_lease_can_have_fee_bumps),
-        TEST(a_role_that_only_reads_is_told_from_one_that_may_write_or_owns),
-    };
-    return cmocka_run_group_tests_name("pool reads", tests, test_pg_start, test_pg_stop);
+    return check_run(open_database, close_database, test_pg_start, test_pg_stop);
 }

@@ -86,7 +86,7 @@ static size_t retire(struct world *world, int64_t count)
     return (size_t)(pool_counts(world).retiring - before);
 }
 
-static void new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots(void **state)
+TEST(new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots)
 {
     struct world *world = *state;
     store(world, 1, 0);
@@ -112,7 +112,7 @@ static void new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots(void *
     assert_int_equal(batch.sealed[1].box[0], 7);
 }
 
-static void a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole(void **state)
+TEST(a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole)
 {
     struct world *world = *state;
     struct generated_key keys[2] = {{.public_key = built_key(2)}, {.public_key = built_key(1)}};
@@ -125,7 +125,7 @@ static void a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole(void
     assert_int_equal(pool_counts(world).creating, 1);
 }
 
-static void H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **state)
+TEST(H7_idle_accounts_retire_first_and_high_slots_before_low_ones)
 {
     struct world *world = *state;
     ten_active(world, 7);
@@ -148,7 +148,7 @@ static void H7_idle_accounts_retire_first_and_high_slots_before_low_ones(void **
     assert_int_equal(retire(world, 0), 0);
 }
 
-static void retirement_skips_an_account_that_a_grant_has_locked(void **state)
+TEST(retirement_skips_an_account_that_a_grant_has_locked)
 {
     struct world *world = *state;
     ten_active(world, 0);
@@ -164,7 +164,7 @@ static void retirement_skips_an_account_that_a_grant_has_locked(void **state)
     db_free(grant);
 }
 
-static void a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not(void **state)
+TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not)
 {
     struct world *world = *state;
     ten_active(world, 0);
@@ -220,7 +220,7 @@ static struct provisioning_outcomes outcomes_after(struct world *world, uint32_t
     return outcomes;
 }
 
-static void each_source_has_one_pending_transaction_which_is_read_back_as_stored(void **state)
+TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored)
 {
     struct world *world = *state;
     struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
@@ -270,7 +270,7 @@ static void each_source_has_one_pending_transaction_which_is_read_back_as_stored
     assert_int_equal(store_provisioning(world, 2, false), ERR_OK);
 }
 
-static void DP2_one_session_has_the_lock_until_it_ends(void **state)
+TEST(DP2_one_session_has_the_lock_until_it_ends)
 {
     struct world *world = *state;
     struct session other = new_session(world);
@@ -286,7 +286,7 @@ static void DP2_one_session_has_the_lock_until_it_ends(void **state)
     session_free(&other);
 }
 
-static void Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written(void **state)
+TEST(Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written)
 {
     struct world *world = *state;
     test_db_exec(&world->db, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'");
@@ -304,7 +304,7 @@ static void Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_wr
     db_rollback(world->session.db);
 }
 
-static void pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger(void **state)
+TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger)
 {
     struct world *world = *state;
     assert_int_equal(pool_counts(world).cursor_sequence, 0);
@@ -318,17 +318,5 @@ static void pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(new_keys_are_stored_with_their_seeds_on_the_lowest_free_slots),
-        TEST(a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole),
-        TEST(H7_idle_accounts_retire_first_and_high_slots_before_low_ones),
-        TEST(retirement_skips_an_account_that_a_grant_has_locked),
-        TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not),
-        TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored),
-        TEST(DP2_one_session_has_the_lock_until_it_ends),
-        TEST(Z4_a_lock_lost_with_its_connection_is_detected_before_anything_is_written),
-        TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger),
-    };
-    return cmocka_run_group_tests_name("provision", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

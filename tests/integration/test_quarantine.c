@@ -71,7 +71,7 @@ static enum err change(size_t slot, enum account_change how, const struct accoun
     return account_change_apply(pool.db, &pool.accounts[slot], how, probe, &detail);
 }
 
-static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released(void **state)
+TEST(a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released)
 {
     static const char *const reasons[] = {"the network removed the account",
         "its sequence number was consumed by a transaction that fairway did not sign",
@@ -113,7 +113,7 @@ static void a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_rele
     asked_wipe(&again);
 }
 
-static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(void **state)
+TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
 {
     static const enum account_change changes[] = {CHANGE_RELEASE, CHANGE_RETIRE_IF_FOUND, CHANGE_RETIRE};
     assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
@@ -145,7 +145,7 @@ static void a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing(vo
     assert_true(number_of("sequence", 0) == POOL_SEED_SEQUENCE + 5);
 }
 
-static void an_open_lease_survives_release_until_a_ledger_ends_it(void **state)
+TEST(an_open_lease_survives_release_until_a_ledger_ends_it)
 {
     struct asked asked, other;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
@@ -166,7 +166,7 @@ static void an_open_lease_survives_release_until_a_ledger_ends_it(void **state)
     asked_wipe(&other);
 }
 
-static void an_account_in_a_pending_provisioning_transaction_is_not_changed(void **state)
+TEST(an_account_in_a_pending_provisioning_transaction_is_not_changed)
 {
     struct provisioning_tx transaction = {
         .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
@@ -192,7 +192,7 @@ static int64_t assigned_xids(void)
     return test_db_number(&pool.test, "SELECT txid_snapshot_xmax(txid_current_snapshot())");
 }
 
-static void a_change_that_is_not_allowed_is_tried_once(void **state)
+TEST(a_change_that_is_not_allowed_is_tried_once)
 {
     struct provisioning_tx transaction = {
         .kind = PROVISIONING_MERGE, .sequence = 5, .max_time_s = 77, .account_count = 1};
@@ -212,7 +212,7 @@ static void a_change_that_is_not_allowed_is_tried_once(void **state)
     assert_in_range(assigned_xids() - second, 1, 2);
 }
 
-static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
+TEST(a_stored_key_is_retired_unless_its_creation_is_pending)
 {
     const struct hash hash = built_hash(1);
     const uint8_t envelope[] = {1};
@@ -243,7 +243,7 @@ static void a_stored_key_is_retired_unless_its_creation_is_pending(void **state)
 
 /* An account that was picked while retiring may be quarantined, released and leased before its merge is
  * signed. */
-static void provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked(void **state)
+TEST(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked)
 {
     struct account_batch batch;
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot < 3");
@@ -439,7 +439,7 @@ static bool is_enough(void)
     return enough;
 }
 
-static void releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease(void **state)
+TEST(releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease)
 {
     pthread_t granters[GRANTERS], closer, operators;
     memset(&network, 0, sizeof network);
@@ -469,16 +469,5 @@ static void releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a
 
 int main(void)
 {
-#define QUARANTINE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        QUARANTINE(a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released),
-        QUARANTINE(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing),
-        QUARANTINE(an_open_lease_survives_release_until_a_ledger_ends_it),
-        QUARANTINE(an_account_in_a_pending_provisioning_transaction_is_not_changed),
-        QUARANTINE(a_change_that_is_not_allowed_is_tried_once),
-        QUARANTINE(a_stored_key_is_retired_unless_its_creation_is_pending),
-        QUARANTINE(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_picked),
-        QUARANTINE(releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease),
-    };
-    return cmocka_run_group_tests_name("quarantine", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

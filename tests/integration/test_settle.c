@@ -127,7 +127,7 @@ static int64_t count(struct fixture *f, const char *where)
     return db_i64(rows, 0, 0);
 }
 
-static void a_confirmed_lease_releases_its_account_with_the_new_sequence_number(void **state)
+TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -141,7 +141,7 @@ static void a_confirmed_lease_releases_its_account_with_the_new_sequence_number(
 }
 
 /* A search of history takes longer the more days are kept, and a lease that is open is not in it. */
-static void DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history(void **state)
+TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -150,7 +150,7 @@ static void DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_his
     assert_int_equal(f->settled.confirmed, 1);
 }
 
-static void a_ledger_without_our_transactions_changes_nothing(void **state)
+TEST(a_ledger_without_our_transactions_changes_nothing)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -163,7 +163,7 @@ static void a_ledger_without_our_transactions_changes_nothing(void **state)
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
 }
 
-static void only_the_leases_whose_transactions_are_in_the_ledger_end(void **state)
+TEST(only_the_leases_whose_transactions_are_in_the_ledger_end)
 {
     struct fixture *f = *state;
     for (unsigned n = 1; n <= 5; n++)
@@ -178,7 +178,7 @@ static void only_the_leases_whose_transactions_are_in_the_ledger_end(void **stat
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 3);
 }
 
-static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(void **state)
+TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -196,7 +196,7 @@ static void H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time(voi
 
 /* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
 /* CAP-88: ledgers of 600 ms share a second now and then. */
-static void H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second(void **state)
+TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -264,7 +264,7 @@ static void *lock_in_order(void *context)
     return db_commit(other, NULL) == ERR_OK && waits ? NULL : "wait";
 }
 
-static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void **state)
+TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order)
 {
     struct fixture *f = *state;
     const unsigned leases = 5003;
@@ -291,7 +291,7 @@ static void DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order(void 
 
 /* The service that fairway replaces freed an account 30 s after the lease began, even if the transaction was
  * valid for longer. */
-static void H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock(void **state)
+TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -308,7 +308,7 @@ static void H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock(v
     assert_int_equal(f->settled.expired, 1);
 }
 
-static void a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired(void **state)
+TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -320,7 +320,7 @@ static void a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expire
     assert_int_equal(f->settled.expired, 0);
 }
 
-static void max_ledger_is_exclusive(void **state)
+TEST(max_ledger_is_exclusive)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -352,7 +352,7 @@ static bool search_ahead(struct fixture *f, uint32_t sequence, uint64_t close_ti
     return f->search->until_s != until_s;
 }
 
-static void DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them(void **state)
+TEST(DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them)
 {
     struct fixture *f = *state;
     struct settle_search search = {0};
@@ -381,8 +381,7 @@ static void DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_
     settle_search_free(&search);
 }
 
-static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines(
-    void **state)
+TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -397,7 +396,7 @@ static void DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes
         1);
 }
 
-static void a_removed_account_is_quarantined_and_its_lease_stays_open(void **state)
+TEST(a_removed_account_is_quarantined_and_its_lease_stays_open)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -409,7 +408,7 @@ static void a_removed_account_is_quarantined_and_its_lease_stays_open(void **sta
         count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 1);
 }
 
-static void a_changed_signer_quarantines_and_the_lease_stays_open(void **state)
+TEST(a_changed_signer_quarantines_and_the_lease_stays_open)
 {
     struct fixture *f = *state;
     leased(f, 1);
@@ -433,7 +432,7 @@ static int64_t in_state(struct fixture *f, const char *state)
     return db_i64(rows, 0, 0);
 }
 
-static void a_creation_activates_and_a_merge_retires(void **state)
+TEST(a_creation_activates_and_a_merge_retires)
 {
     struct fixture *f = *state;
     account_row(&f->test, 1, "creating");
@@ -448,7 +447,7 @@ static void a_creation_activates_and_a_merge_retires(void **state)
     assert_int_equal(in_state(f, "retired"), 1);
 }
 
-static void DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody(void **state)
+TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
 {
     struct fixture *f = *state;
     struct buf meta = {0};
@@ -518,7 +517,7 @@ static size_t broken_rules(struct fixture *f, const char *sql)
     "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"           \
     " granted_at) SELECT " hash ", " account ", 51, '', '', 1, 'r', " granted_at " FROM fairway.leases l"
 
-static void the_assertions_find_what_breaks_a_rule(void **state)
+TEST(the_assertions_find_what_breaks_a_rule)
 {
     struct fixture *f = *state;
     static const struct {
@@ -580,25 +579,5 @@ static void the_assertions_find_what_breaks_a_rule(void **state)
 
 int main(void)
 {
-#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number),
-        TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history),
-        TEST(a_ledger_without_our_transactions_changes_nothing),
-        TEST(only_the_leases_whose_transactions_are_in_the_ledger_end),
-        TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time),
-        TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second),
-        TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order),
-        TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock),
-        TEST(a_transaction_in_a_ledger_after_its_max_time_is_confirmed_not_expired),
-        TEST(max_ledger_is_exclusive),
-        TEST(DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them),
-        TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines),
-        TEST(a_removed_account_is_quarantined_and_its_lease_stays_open),
-        TEST(a_changed_signer_quarantines_and_the_lease_stays_open),
-        TEST(a_creation_activates_and_a_merge_retires),
-        TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody),
-        TEST(the_assertions_find_what_breaks_a_rule),
-    };
-    return cmocka_run_group_tests_name("pool/settle", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

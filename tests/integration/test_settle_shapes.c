@@ -64,8 +64,7 @@ static void settle_one(struct gap_world *world, unsigned n, int32_t code, bool b
             .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
 }
 
-static void DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number(
-    void **state)
+TEST(DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number)
 {
     struct gap_world *world = *state;
     unsigned n = 0;
@@ -90,7 +89,7 @@ static void DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consume
     assert_int_equal(open_leases(world), open);
 }
 
-static void DR3_two_of_our_transactions_are_found_among_a_thousand(void **state)
+TEST(DR3_two_of_our_transactions_are_found_among_a_thousand)
 {
     struct gap_world *world = *state;
     enum {
@@ -126,7 +125,7 @@ static void DR3_two_of_our_transactions_are_found_among_a_thousand(void **state)
     assert_int_equal(open_leases(world), 1);
 }
 
-static void DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines(void **state)
+TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines)
 {
     struct gap_world *world = *state;
     for (unsigned n = 1; n <= 3; n++) {
@@ -148,7 +147,7 @@ static void DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_a
         3);
 }
 
-static void DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded(void **state)
+TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded)
 {
     struct gap_world *world = *state;
     gap_leased(world, 1);
@@ -162,7 +161,7 @@ static void DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_supers
 }
 
 /* The next transaction is built from this sequence number, so it must not be older than the release. */
-static void H5_one_update_writes_the_sequence_number_and_releases_the_account(void **state)
+TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account)
 {
     struct gap_world *world = *state;
     test_db_exec(&world->db,
@@ -191,7 +190,7 @@ static void H5_one_update_writes_the_sequence_number_and_releases_the_account(vo
 #define MANY_TRANSACTIONS 3000
 #define MANY_LEASES 1000
 
-static void DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds(void **state)
+TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds)
 {
     struct gap_world *world = *state;
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
@@ -215,15 +214,5 @@ static void DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds(voi
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(DR3_every_result_plain_or_in_a_fee_bump_ends_the_lease_if_it_consumes_the_sequence_number),
-        TEST(DR3_two_of_our_transactions_are_found_among_a_thousand),
-        TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quarantines),
-        TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded),
-        TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds),
-        TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account),
-    };
-    return cmocka_run_group_tests_name(
-        "pool/settle, every form of ledger", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

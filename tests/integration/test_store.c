@@ -39,7 +39,7 @@ static bool is_open(const struct test_pool *pool, const struct lease *lease)
 
 /* ---- reading */
 
-static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
+TEST(a_page_of_a_large_pool_reads_only_its_rows)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test,
@@ -76,7 +76,7 @@ static void a_page_of_a_large_pool_reads_only_its_rows(void **state)
 /* ---- granting and settling */
 
 /* H2: a replica whose claim has expired must not overwrite the lease that the account has by now. */
-static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void **state)
+TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
@@ -115,7 +115,7 @@ static void a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded(void *
 
 /* ---- keys */
 
-static void a_key_of_another_account_signs_nothing(void **state)
+TEST(a_key_of_another_account_signs_nothing)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -134,7 +134,7 @@ static void a_key_of_another_account_signs_nothing(void **state)
         ACCOUNTS);
 }
 
-static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
+TEST(a_stored_master_key_is_found_and_may_be_stored_again)
 {
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct db *db = test_db_open(&test), *other = test_db_open(&test);
@@ -172,12 +172,5 @@ static void a_stored_master_key_is_found_and_may_be_stored_again(void **state)
 
 int main(void)
 {
-#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        STORE(a_page_of_a_large_pool_reads_only_its_rows),
-        STORE(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded),
-        STORE(a_key_of_another_account_signs_nothing),
-        STORE(a_stored_master_key_is_found_and_may_be_stored_again),
-    };
-    return cmocka_run_group_tests_name("pool/store", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

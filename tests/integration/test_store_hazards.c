@@ -19,7 +19,7 @@ static int set_up(void **state)
     return test_pool_set_up(state, ACCOUNTS);
 }
 
-static void H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone(void **state)
+TEST(H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone)
 {
     struct test_pool *pool = *state;
     static const char *const zones[] = {
@@ -58,7 +58,7 @@ static void cycle(struct test_pool *pool, size_t rounds)
     }
 }
 
-static void H15_updates_of_accounts_are_HOT(void **state)
+TEST(H15_updates_of_accounts_are_HOT)
 {
     struct test_pool *pool = *state;
     const size_t rounds = 100;
@@ -84,7 +84,7 @@ static int64_t table_bytes(const struct test_pool *pool)
 }
 
 /* An old snapshot keeps dead rows. The timeout of fairway's sessions ends it; then the space is reused. */
-static void H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small(void **state)
+TEST(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small)
 {
     struct test_pool *pool = *state;
     struct db *pin = db_new(
@@ -116,7 +116,7 @@ static int64_t updates(const struct test_pool *pool, const char *column)
 }
 
 /* A version that moves to another page costs more with each entry that its key already has. */
-static void DX9_H15_few_updates_move_a_row_under_an_old_snapshot(void **state)
+TEST(DX9_H15_few_updates_move_a_row_under_an_old_snapshot)
 {
     struct test_pool *pool = *state;
     const size_t rounds = 60;
@@ -158,7 +158,7 @@ static void *claim_submissions(void *context)
     return NULL;
 }
 
-static void DL16_of_all_replicas_one_claims_a_submission_in_a_ledger(void **state)
+TEST(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test,
@@ -181,7 +181,7 @@ static void DL16_of_all_replicas_one_claims_a_submission_in_a_ledger(void **stat
     }
 }
 
-static void Z3_a_key_is_read_while_its_rows_are_locked(void **state)
+TEST(Z3_a_key_is_read_while_its_rows_are_locked)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -226,7 +226,7 @@ static void *record_two_fee_bumps(void *context)
     return e == ERR_OK ? NULL : pool;
 }
 
-static void DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation(void **state)
+TEST(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation)
 {
     struct test_pool *pool = *state;
     pthread_t thread;
@@ -285,7 +285,7 @@ static void *watch_rows(void *context)
     return NULL;
 }
 
-static void Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant(void **state)
+TEST(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant)
 {
     struct test_pool *pool = *state;
     struct watcher watcher = {.pool = pool};
@@ -300,16 +300,5 @@ static void Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instan
 
 int main(void)
 {
-#define STORE(test) cmocka_unit_test_setup_teardown(test, set_up, test_pool_tear_down)
-    const struct CMUnitTest tests[] = {
-        STORE(H3_DL11_the_end_of_a_lease_does_not_depend_on_the_time_zone),
-        STORE(H15_updates_of_accounts_are_HOT),
-        STORE(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small),
-        STORE(DX9_H15_few_updates_move_a_row_under_an_old_snapshot),
-        STORE(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger),
-        STORE(Z3_a_key_is_read_while_its_rows_are_locked),
-        STORE(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation),
-        STORE(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant),
-    };
-    return cmocka_run_group_tests_name("pool/store hazards", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
 }

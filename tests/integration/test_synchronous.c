@@ -87,7 +87,7 @@ static void ask_keyed(const struct test_pool *pool, struct asked *asked)
     snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "key");
 }
 
-static void DR10_a_lease_that_the_standby_may_lack_is_not_returned(void **state)
+TEST(DR10_a_lease_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
     struct asked asked, retry;
@@ -120,7 +120,7 @@ static void DR10_a_lease_that_the_standby_may_lack_is_not_returned(void **state)
     asked_wipe(&retry);
 }
 
-static void DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts(void **state)
+TEST(DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts)
 {
     struct test_pool *pool = *state;
     struct asked asked;
@@ -140,7 +140,7 @@ static void DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts(
     asked_wipe(&asked);
 }
 
-static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_goes_on_from_it(void **state)
+TEST(DR10_after_a_ledger_that_the_standby_may_lack_the_leader_goes_on_from_it)
 {
     struct test_pool *pool = *state;
     struct ledger_feed *feed = ledger_feed_new(POOL_SEED_LEDGER, 0);
@@ -178,7 +178,7 @@ static void DR10_after_a_ledger_that_the_standby_may_lack_the_leader_goes_on_fro
     ledger_feed_free(feed);
 }
 
-static void DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned(void **state)
+TEST(DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
     const struct hash bump = built_hash(7);
@@ -208,7 +208,7 @@ static enum err store_provisioning(struct session *session)
     return db_commit(session->db, NULL);
 }
 
-static void Z2_a_creation_that_the_standby_may_lack_is_not_sent(void **state)
+TEST(Z2_a_creation_that_the_standby_may_lack_is_not_sent)
 {
     struct test_pool *pool = *state;
     struct session session = session_new(pool->test.url, &pool->settings.network);
@@ -231,17 +231,5 @@ static void Z2_a_creation_that_the_standby_may_lack_is_not_sent(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            DR10_a_lease_that_the_standby_may_lack_is_not_returned, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DR10_after_a_ledger_that_the_standby_may_lack_the_leader_goes_on_from_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            Z2_a_creation_that_the_standby_may_lack_is_not_sent, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, test_pg_start_private, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start_private, test_pg_stop);
 }

@@ -93,7 +93,7 @@ static void expect_notification(const char *state)
     assert_string_equal(text, state);
 }
 
-static void serve_notifies_its_manager_when_it_is_ready_and_when_it_stops(void **state)
+TEST(serve_notifies_its_manager_when_it_is_ready_and_when_it_stops)
 {
     pid_t serve = run("serve", NULL);
     expect_notification("READY=1");
@@ -106,7 +106,7 @@ static void serve_notifies_its_manager_when_it_is_ready_and_when_it_stops(void *
     assert_int_equal(exit_code(run("health", "live")), 1);
 }
 
-static void serve_runs_although_its_manager_is_gone(void **state)
+TEST(serve_runs_although_its_manager_is_gone)
 {
     AUTO_FREE char *path = mem_copy_text(getenv("NOTIFY_SOCKET"));
     setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
@@ -122,9 +122,5 @@ static void serve_runs_although_its_manager_is_gone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serve_notifies_its_manager_when_it_is_ready_and_when_it_stops),
-        cmocka_unit_test(serve_runs_although_its_manager_is_gone),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return check_run(NULL, NULL, start, stop);
 }

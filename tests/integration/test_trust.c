@@ -95,7 +95,7 @@ static bool is_signed(struct world *world)
     return trust_is_on(trust) && trust_signed(trust, &ledger);
 }
 
-static void the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(void **state)
+TEST(the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong)
 {
     struct world *world = *state;
     const struct public_key node = built_validator();
@@ -115,7 +115,7 @@ static void the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong(voi
     assert_true(is_signed(world));
 }
 
-static void the_public_networks_have_lists_of_their_own_and_others_none(void **state)
+TEST(the_public_networks_have_lists_of_their_own_and_others_none)
 {
     static const struct {
         const char *option, *passphrase;
@@ -166,7 +166,7 @@ static enum refute_outcome refute(struct world *world, uint32_t *logged)
     return outcome;
 }
 
-static void DR4_false_results_of_the_last_ledger_are_corrected_and_given_again(void **state)
+TEST(DR4_false_results_of_the_last_ledger_are_corrected_and_given_again)
 {
     struct world *world = *state;
     struct gap_world *gap = world->gap;
@@ -204,7 +204,7 @@ static void DR4_false_results_of_the_last_ledger_are_corrected_and_given_again(v
 }
 
 /* It had another set, or a lease in it that should have ended. */
-static void DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted(void **state)
+TEST(DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted)
 {
     struct world *world = *state;
     struct gap_world *gap = world->gap;
@@ -227,7 +227,7 @@ static void DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted(
 }
 
 /* An RPC that lied in a gap had left such a number, and every true ledger was refused. */
-static void DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself(void **state)
+TEST(DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself)
 {
     struct world *world = *state;
     struct gap_world *gap = world->gap;
@@ -262,13 +262,5 @@ static void DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself(
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(the_file_is_read_again_when_it_changes_and_kept_when_it_is_wrong),
-        TEST(the_public_networks_have_lists_of_their_own_and_others_none),
-        TEST(DR4_false_results_of_the_last_ledger_are_corrected_and_given_again),
-        TEST(DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted),
-        TEST(DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself),
-    };
-    return cmocka_run_group_tests_name("ingest, trusted validators", tests, test_pg_start, test_pg_stop);
+    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
 }

@@ -128,7 +128,7 @@ static void notify(void)
     test_db_exec(&database, "NOTIFY " ACCOUNTS_CHANNEL);
 }
 
-static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
+TEST(without_a_wait_a_pending_lease_is_reported_at_once)
 {
     struct waiter waiter;
     await_looked_up(); /* the watch has connected */
@@ -139,7 +139,7 @@ static void without_a_wait_a_pending_lease_is_reported_at_once(void **state)
     assert_int_equal(waiter.ticket.status.sequence, 51);
 }
 
-static void an_unknown_hash_is_reported_at_once_whatever_the_deadline(void **state)
+TEST(an_unknown_hash_is_reported_at_once_whatever_the_deadline)
 {
     struct waiter waiter, stranger;
     begin(&waiter, 99, 60000);
@@ -148,7 +148,7 @@ static void an_unknown_hash_is_reported_at_once_whatever_the_deadline(void **sta
     assert_answer(&stranger, ERR_TRANSACTION_NOT_FOUND, "");
 }
 
-static void a_lease_that_has_ended_is_reported_at_once(void **state)
+TEST(a_lease_that_has_ended_is_reported_at_once)
 {
     struct waiter waiter;
     const struct lease_status *status = &waiter.ticket.status;
@@ -170,7 +170,7 @@ static void a_lease_that_has_ended_is_reported_at_once(void **state)
         test_db_number(&database, "SELECT max_time FROM fairway.lease_history WHERE settled_at IS NOT NULL"));
 }
 
-static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
+TEST(a_result_without_its_ledgers_row_is_still_a_result)
 {
     struct waiter waiter;
     lease_row_end(&database, 1, "consumed", NULL);
@@ -181,7 +181,7 @@ static void a_result_without_its_ledgers_row_is_still_a_result(void **state)
     assert_int_equal(waiter.ticket.status.closed_at_s, 0);
 }
 
-static void at_the_deadline_a_lease_is_reported_as_pending(void **state)
+TEST(at_the_deadline_a_lease_is_reported_as_pending)
 {
     struct waiter waiter;
     int64_t begun_us = clock_us();
@@ -190,7 +190,7 @@ static void at_the_deadline_a_lease_is_reported_as_pending(void **state)
     assert_in_range(atomic_load(&waiter.answered_us) - begun_us, 299000, slower(900) * 1000);
 }
 
-static void a_notification_ends_only_the_waits_whose_lease_has_ended(void **state)
+TEST(a_notification_ends_only_the_waits_whose_lease_has_ended)
 {
     struct waiter ended, other;
     begin(&ended, 1, 60000);
@@ -204,7 +204,7 @@ static void a_notification_ends_only_the_waits_whose_lease_has_ended(void **stat
     stop_watch();
 }
 
-static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
+TEST(a_wait_for_a_fee_bump_reports_its_lease)
 {
     struct waiter waiter;
     struct hash lease = built_hash(1), bump = built_hash(100);
@@ -219,7 +219,7 @@ static void a_wait_for_a_fee_bump_reports_its_lease(void **state)
     assert_true(hash_equal(&waiter.ticket.status.hash, &lease));
 }
 
-static void a_lease_is_found_for_its_own_client_only(void **state)
+TEST(a_lease_is_found_for_its_own_client_only)
 {
     struct lease_lookup lookups[] = {{.hash = built_hash(1), .client = "other"},
         {.hash = built_hash(2), .client = ""}, {.hash = built_hash(1), .client = ""},
@@ -238,7 +238,7 @@ static void a_lease_is_found_for_its_own_client_only(void **state)
 #define MANY 5000
 
 /* Otherwise one client that waits many times delays everybody's reads until they fail. */
-static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
+TEST(many_waits_for_fee_bumps_do_not_delay_a_read)
 {
     static const unsigned different[] = {1, MANY};
     const struct public_key account = built_key(1);
@@ -264,7 +264,7 @@ static void many_waits_for_fee_bumps_do_not_delay_a_read(void **state)
     }
 }
 
-static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
+TEST(a_missed_notification_delays_a_wait_by_about_a_second)
 {
     struct waiter waiter;
     begin(&waiter, 1, 60000);
@@ -275,7 +275,7 @@ static void a_missed_notification_delays_a_wait_by_about_a_second(void **state)
     assert_in_range(atomic_load(&waiter.answered_us) - ended_us, 0, slower(2000) * 1000);
 }
 
-static void a_cancelled_ticket_is_given_back_at_once(void **state)
+TEST(a_cancelled_ticket_is_given_back_at_once)
 {
     struct waiter waiters[5];
     for (unsigned i = 0; i < ARRAY_LEN(waiters); i++)
@@ -293,7 +293,7 @@ static void a_cancelled_ticket_is_given_back_at_once(void **state)
     stop_watch();
 }
 
-static void a_ticket_that_was_cancelled_before_is_not_taken(void **state)
+TEST(a_ticket_that_was_cancelled_before_is_not_taken)
 {
     struct waiter waiter = {.ticket = {.hash = built_hash(1), .done = on_done}};
     watch_cancel(watch, &waiter.ticket);
@@ -314,7 +314,7 @@ static void *cancel_all(void *context)
     return NULL;
 }
 
-static void each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends(void **state)
+TEST(each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends)
 {
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(500, struct waiter);
     unsigned cancelled = 0;
@@ -335,7 +335,7 @@ static void each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends(void
     print_message("%u of 500 tickets were cancelled in time\n", cancelled);
 }
 
-static void stopping_refuses_all_waits_and_takes_no_more(void **state)
+TEST(stopping_refuses_all_waits_and_takes_no_more)
 {
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(100, struct waiter);
     for (unsigned i = 0; i < 100; i++)
@@ -347,7 +347,7 @@ static void stopping_refuses_all_waits_and_takes_no_more(void **state)
     }
 }
 
-static void waits_beyond_the_maximum_are_refused_until_others_end(void **state)
+TEST(waits_beyond_the_maximum_are_refused_until_others_end)
 {
     struct waiter *waiters AUTO_FREE = NEW_ARRAY(WATCH_MAX, struct waiter), extra;
     for (unsigned i = 0; i < WATCH_MAX; i++)
@@ -370,7 +370,7 @@ static int64_t last_statement_us(void)
         " FROM pg_stat_activity WHERE application_name = 'fairway watch' AND datname = current_database()");
 }
 
-static void without_waits_no_query_is_sent(void **state)
+TEST(without_waits_no_query_is_sent)
 {
     struct waiter waiter;
     begin(&waiter, 1, 0);
@@ -423,7 +423,7 @@ static void ledger_chain_free(struct ledger_chain *chain)
 #define ROUNDS 40
 
 /* Measures from the return of the ledger's COMMIT to the end of the wait. */
-static void a_committed_ledger_wakes_its_client_within_milliseconds(void **state)
+TEST(a_committed_ledger_wakes_its_client_within_milliseconds)
 {
     struct ledger_chain chain = chain_new();
     int64_t took_us[ROUNDS];
@@ -557,17 +557,17 @@ static void answer_a_crowd(bool told)
     ledger_chain_free(&chain);
 }
 
-static void the_process_that_commits_a_ledger_answers_its_waits_after_the_commit(void **state)
+TEST(the_process_that_commits_a_ledger_answers_its_waits_after_the_commit)
 {
     answer_a_crowd(true);
 }
 
-static void a_notification_answers_a_thousand_waits_at_once(void **state)
+TEST(a_notification_answers_a_thousand_waits_at_once)
 {
     answer_a_crowd(false);
 }
 
-static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back(void **state)
+TEST(without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back)
 {
     struct waiter patient, at_once, brief;
     begin(&patient, 1, 60000);
@@ -584,7 +584,7 @@ static void without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_b
     read_pending(2, PATIENCE_MS);
 }
 
-static void DO1_a_drain_ends_waits_at_once_and_still_reports_known_results(void **state)
+TEST(DO1_a_drain_ends_waits_at_once_and_still_reports_known_results)
 {
     struct waiter waiting[3], asking, late, unknown;
     for (unsigned i = 0; i < ARRAY_LEN(waiting); i++)
@@ -606,29 +606,5 @@ static void DO1_a_drain_ends_waits_at_once_and_still_reports_known_results(void 
 
 int main(void)
 {
-#define WATCHED(test) cmocka_unit_test_setup_teardown(test, start, stop)
-    const struct CMUnitTest tests[] = {
-        WATCHED(without_a_wait_a_pending_lease_is_reported_at_once),
-        WATCHED(an_unknown_hash_is_reported_at_once_whatever_the_deadline),
-        WATCHED(a_lease_that_has_ended_is_reported_at_once),
-        WATCHED(a_result_without_its_ledgers_row_is_still_a_result),
-        WATCHED(at_the_deadline_a_lease_is_reported_as_pending),
-        WATCHED(a_notification_ends_only_the_waits_whose_lease_has_ended),
-        WATCHED(a_wait_for_a_fee_bump_reports_its_lease),
-        WATCHED(a_lease_is_found_for_its_own_client_only),
-        WATCHED(many_waits_for_fee_bumps_do_not_delay_a_read),
-        WATCHED(a_missed_notification_delays_a_wait_by_about_a_second),
-        WATCHED(a_cancelled_ticket_is_given_back_at_once),
-        WATCHED(a_ticket_that_was_cancelled_before_is_not_taken),
-        WATCHED(each_ticket_ends_once_whether_it_is_cancelled_or_its_lease_ends),
-        WATCHED(stopping_refuses_all_waits_and_takes_no_more),
-        WATCHED(waits_beyond_the_maximum_are_refused_until_others_end),
-        WATCHED(without_waits_no_query_is_sent),
-        WATCHED(without_the_database_nothing_is_guessed_and_waits_go_on_when_it_is_back),
-        WATCHED(a_committed_ledger_wakes_its_client_within_milliseconds),
-        WATCHED(the_process_that_commits_a_ledger_answers_its_waits_after_the_commit),
-        WATCHED(a_notification_answers_a_thousand_waits_at_once),
-        WATCHED(DO1_a_drain_ends_waits_at_once_and_still_reports_known_results),
-    };
-    return cmocka_run_group_tests_name("watch", tests, test_pg_start_private, test_pg_stop);
+    return check_run(start, stop, test_pg_start_private, test_pg_stop);
 }

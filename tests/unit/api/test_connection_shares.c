@@ -18,7 +18,7 @@ static void empty(struct connection_shares *shares, enum connection_share share,
         connection_shares_give(shares, share);
 }
 
-TEST_THAT(each_kind_has_its_share_and_a_quarter_stays_free)
+TEST(each_kind_has_its_share_and_a_quarter_stays_free)
 {
     struct connection_shares shares = {.connections = 1024};
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
@@ -31,7 +31,7 @@ TEST_THAT(each_kind_has_its_share_and_a_quarter_stays_free)
     assert_int_equal(fill(&shares, SHARE_WAIT), 512);
 }
 
-TEST_THAT(with_few_connections_one_request_of_each_kind_may_wait)
+TEST(with_few_connections_one_request_of_each_kind_may_wait)
 {
     for (unsigned connections = 1; connections < 4; connections++) {
         struct connection_shares shares = {.connections = connections};

@@ -82,7 +82,7 @@ static void await_begun(unsigned count)
             fail_msg("%u have begun, not %u", atomic_load(&begun), count);
 }
 
-TEST_THAT(each_is_run_once_in_order_on_a_worker_with_its_connection)
+TEST(each_is_run_once_in_order_on_a_worker_with_its_connection)
 {
     struct job jobs[100];
     struct workers *workers = start(1, false);
@@ -100,7 +100,7 @@ TEST_THAT(each_is_run_once_in_order_on_a_worker_with_its_connection)
     }
 }
 
-TEST_THAT(as_many_run_at_the_same_time_as_there_are_workers)
+TEST(as_many_run_at_the_same_time_as_there_are_workers)
 {
     struct job jobs[4];
     struct workers *workers = start(3, true);
@@ -115,7 +115,7 @@ TEST_THAT(as_many_run_at_the_same_time_as_there_are_workers)
     workers_free(workers);
 }
 
-TEST_THAT(work_above_the_length_of_the_queue_is_refused_and_not_run)
+TEST(work_above_the_length_of_the_queue_is_refused_and_not_run)
 {
     struct job first, beyond, *jobs AUTO_FREE = NEW_ARRAY(DB_WORKERS_QUEUE_MAX, struct job);
     struct workers *workers = start(1, true);
@@ -141,7 +141,7 @@ static void await_run(struct job *job)
 }
 
 /* Otherwise, under overload, every query reaches its deadline, and each costs its connection. */
-TEST_THAT(DX7_work_with_too_little_time_left_is_not_begun)
+TEST(DX7_work_with_too_little_time_left_is_not_begun)
 {
     struct job late;
     struct workers *workers = start(1, false);
@@ -157,7 +157,7 @@ TEST_THAT(DX7_work_with_too_little_time_left_is_not_begun)
 }
 
 /* Deadlines do not wait for a worker: all workers may hang in the database. */
-TEST_THAT(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs)
+TEST(DX7_queued_work_ends_at_its_deadline_though_every_worker_hangs)
 {
     struct job first, late, patient;
     const int64_t started_ms = clock_ms();
@@ -195,7 +195,7 @@ static void *stop(void *workers)
     return NULL;
 }
 
-TEST_THAT(stopping_finishes_what_has_begun_and_ends_the_rest_once)
+TEST(stopping_finishes_what_has_begun_and_ends_the_rest_once)
 {
     pthread_t stopper;
     struct job first, rest[50];

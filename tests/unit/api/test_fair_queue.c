@@ -18,7 +18,7 @@ static void assert_taken(
     assert_int_equal(queue->count, 0);
 }
 
-TEST_THAT(clients_take_turns_in_the_order_in_which_they_came)
+TEST(clients_take_turns_in_the_order_in_which_they_came)
 {
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF("b"), OF(NULL),
         OF("c")}; /* those of no client count as one */
@@ -30,7 +30,7 @@ TEST_THAT(clients_take_turns_in_the_order_in_which_they_came)
 }
 
 /* Its item belongs to the turn that is being taken. */
-TEST_THAT(DX4_a_client_that_comes_later_waits_for_one_turn)
+TEST(DX4_a_client_that_comes_later_waits_for_one_turn)
 {
     struct fair_item items[5] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b")};
     static const size_t order[] = {4, 2, 3};
@@ -43,7 +43,7 @@ TEST_THAT(DX4_a_client_that_comes_later_waits_for_one_turn)
     assert_taken(&queue, items, order, ARRAY_LEN(order));
 }
 
-TEST_THAT(a_client_may_fill_half_of_a_queue_and_all_together_the_whole)
+TEST(a_client_may_fill_half_of_a_queue_and_all_together_the_whole)
 {
     struct fair_item items[MAX] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b"), OF(NULL), OF(NULL), OF("c")};
     struct fair_item more = {.client = "a"};
@@ -60,7 +60,7 @@ TEST_THAT(a_client_may_fill_half_of_a_queue_and_all_together_the_whole)
     assert_int_equal(queue.count, MAX);
 }
 
-TEST_THAT(items_of_no_client_may_fill_the_queue)
+TEST(items_of_no_client_may_fill_the_queue)
 {
     struct fair_item items[MAX + 1] = {0};
     struct fair_queue queue = {.max = MAX};
@@ -77,7 +77,7 @@ static void assert_list(
     assert_null(list);
 }
 
-TEST_THAT(late_items_are_taken_as_a_list)
+TEST(late_items_are_taken_as_a_list)
 {
     struct fair_item items[4] = {
         {.deadline_ms = 100}, {.deadline_ms = 101}, {.deadline_ms = 50}, {.deadline_ms = 300}};

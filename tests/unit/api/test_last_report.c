@@ -7,7 +7,7 @@
 #include "base/deadlines.h"
 #include "last_report.h"
 
-TEST_THAT(checks_run_until_there_is_a_report)
+TEST(checks_run_until_there_is_a_report)
 {
     struct last_report last;
     int status = 0;
@@ -17,7 +17,7 @@ TEST_THAT(checks_run_until_there_is_a_report)
     last_report_free(&last);
 }
 
-TEST_THAT(above_the_limit_requests_get_a_copy_of_the_last_report)
+TEST(above_the_limit_requests_get_a_copy_of_the_last_report)
 {
     struct last_report last;
     int status = 0;
@@ -37,7 +37,7 @@ TEST_THAT(above_the_limit_requests_get_a_copy_of_the_last_report)
     last_report_free(&last);
 }
 
-TEST_THAT(a_costly_report_is_not_made_again_while_it_is_fresh)
+TEST(a_costly_report_is_not_made_again_while_it_is_fresh)
 {
     struct last_report last;
     int status = 0;
@@ -51,7 +51,7 @@ TEST_THAT(a_costly_report_is_not_made_again_while_it_is_fresh)
     last_report_free(&last);
 }
 
-TEST_THAT(no_report_is_used_after_a_failure_or_a_long_time)
+TEST(no_report_is_used_after_a_failure_or_a_long_time)
 {
     struct last_report last;
     int status = 0;

@@ -83,7 +83,7 @@ static int stop(void **state)
     return 0;
 }
 
-TEST_THAT(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on)
+TEST(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/not-utf8"));
@@ -92,7 +92,7 @@ TEST_THAT(text_that_is_not_UTF8_is_an_internal_error_and_the_process_goes_on)
     assert_int_equal(reply.status, 201);
 }
 
-TEST_THAT(hashes_are_hex_and_accounts_addresses)
+TEST(hashes_are_hex_and_accounts_addresses)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/values"));
@@ -103,7 +103,7 @@ TEST_THAT(hashes_are_hex_and_accounts_addresses)
         "\"GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF\"}");
 }
 
-TEST_THAT(a_4xx_shows_its_detail_and_a_503_has_Retry_After)
+TEST(a_4xx_shows_its_detail_and_a_503_has_Retry_After)
 {
     static const struct {
         enum err e;
@@ -126,7 +126,7 @@ TEST_THAT(a_4xx_shows_its_detail_and_a_503_has_Retry_After)
 }
 
 /* A request that waits for a lease holds its transaction, not the body as well. */
-TEST_THAT(a_body_is_freed_when_its_transaction_has_been_read)
+TEST(a_body_is_freed_when_its_transaction_has_been_read)
 {
     static const struct {
         const char *request, *reply;
@@ -151,7 +151,7 @@ static size_t count_lines(const char *log, const char *text)
 }
 
 /* During a hold, or until the distribution account is funded, every request fails, for minutes or days. */
-TEST_THAT(DX4_failures_without_end_do_not_fill_the_log)
+TEST(DX4_failures_without_end_do_not_fill_the_log)
 {
     enum {
         REQUESTS = 500,

@@ -32,7 +32,7 @@ static const char *name_of(const struct clients *clients, const char *address)
     return client == NULL ? NULL : client->name;
 }
 
-TEST_THAT(every_key_of_the_list_is_a_client_of_its_own_name)
+TEST(every_key_of_the_list_is_a_client_of_its_own_name)
 {
     struct clients clients;
     AUTO_FREE char *list = mem_format(" %s,\n%s,", a, b);
@@ -43,7 +43,7 @@ TEST_THAT(every_key_of_the_list_is_a_client_of_its_own_name)
     clients_wipe(&clients);
 }
 
-TEST_THAT(a_client_of_the_file_has_a_name_keys_and_scopes)
+TEST(a_client_of_the_file_has_a_name_keys_and_scopes)
 {
     struct clients clients;
     AUTO_FREE char *file = mem_format(
@@ -56,7 +56,7 @@ TEST_THAT(a_client_of_the_file_has_a_name_keys_and_scopes)
     clients_wipe(&clients);
 }
 
-TEST_THAT(a_client_of_the_file_may_have_limits)
+TEST(a_client_of_the_file_may_have_limits)
 {
     struct clients clients;
     AUTO_FREE char *file = mem_format(
@@ -94,7 +94,7 @@ TEST_THAT(a_client_of_the_file_may_have_limits)
     }
 }
 
-TEST_THAT(list_and_file_add_up)
+TEST(list_and_file_add_up)
 {
     struct clients clients;
     AUTO_FREE char *file = mem_format("{\"wallet\": {\"keys\": [\"%s\"]}}", b);
@@ -105,7 +105,7 @@ TEST_THAT(list_and_file_add_up)
     clients_wipe(&clients);
 }
 
-TEST_THAT(what_is_no_client_is_refused_with_its_place)
+TEST(what_is_no_client_is_refused_with_its_place)
 {
     AUTO_FREE char *twice = mem_format("%s,%s", a, a);
     const struct {
@@ -149,7 +149,7 @@ TEST_THAT(what_is_no_client_is_refused_with_its_place)
     assert_int_equal(read(a, file, &clients, NULL), ERR_CONFIG);
 }
 
-TEST_THAT(no_client_is_a_list_of_its_own)
+TEST(no_client_is_a_list_of_its_own)
 {
     static const char *const lists[] = {NULL, "", " , ,"};
     struct clients clients;
@@ -163,7 +163,7 @@ TEST_THAT(no_client_is_a_list_of_its_own)
     }
 }
 
-TEST_THAT(a_thousand_clients_with_two_keys_each_are_read)
+TEST(a_thousand_clients_with_two_keys_each_are_read)
 {
     struct buf text CLEANUP(buf_free) = {0};
     struct clients clients;
@@ -191,7 +191,7 @@ TEST_THAT(a_thousand_clients_with_two_keys_each_are_read)
     assert_non_null(strstr(detail.text, "more than 1000 clients"));
 }
 
-TEST_THAT(a_key_of_two_clients_is_refused)
+TEST(a_key_of_two_clients_is_refused)
 {
     struct clients clients;
     struct detail detail = {0};
@@ -204,7 +204,7 @@ TEST_THAT(a_key_of_two_clients_is_refused)
 }
 
 /* A key in whose group others can sign: of small order, or with a part of small order. */
-TEST_THAT(DA1_a_key_outside_the_main_group_is_no_client)
+TEST(DA1_a_key_outside_the_main_group_is_no_client)
 {
     static const struct public_key eighth = {
         {0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,

@@ -32,7 +32,7 @@ static enum err decode(const char *header, const char *claims, size_t signature_
     return e;
 }
 
-TEST_THAT(DA1_headers)
+TEST(DA1_headers)
 {
     static const struct {
         const char *header;
@@ -83,7 +83,7 @@ TEST_THAT(DA1_headers)
             fail_msg("%s", cases[i].header);
 }
 
-TEST_THAT(DA1_claims)
+TEST(DA1_claims)
 {
     static const struct {
         const char *claims;
@@ -124,7 +124,7 @@ TEST_THAT(DA1_claims)
             fail_msg("%s", cases[i].claims);
 }
 
-TEST_THAT(DA1_a_signature_has_64_bytes)
+TEST(DA1_a_signature_has_64_bytes)
 {
     for (size_t len = 63; len <= 65; len++)
         assert_int_equal(decode(HEADER, CLAIMS, len), len == 64 ? ERR_OK : ERR_UNAUTHORIZED);

@@ -208,7 +208,7 @@ TEST_WITH(a_url_may_be_in_a_file_that_only_its_owner_can_read, clean_environment
     assert_non_null(strstr(detail.text, "RPC_URL_FILE: cannot read /tmp/fairway-url-"));
 }
 
-TEST_THAT(a_variable_that_is_like_an_option_has_a_likely_name)
+TEST(a_variable_that_is_like_an_option_has_a_likely_name)
 {
     static const struct config_option some[] = {
         {NULL, CONFIG_TEXT, NULL, "a section", 0, 0},

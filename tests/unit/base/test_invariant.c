@@ -30,7 +30,7 @@ static int status_of(int top, char text[static 512])
     return status;
 }
 
-TEST_THAT(a_broken_invariant_is_logged_and_ends_the_process)
+TEST(a_broken_invariant_is_logged_and_ends_the_process)
 {
     char text[512];
     const int status = status_of(1, text);
@@ -41,7 +41,7 @@ TEST_THAT(a_broken_invariant_is_logged_and_ends_the_process)
     assert_non_null(strstr(text, "condition=\"1 < top\"\n"));
 }
 
-TEST_THAT(one_that_holds_does_nothing)
+TEST(one_that_holds_does_nothing)
 {
     char text[512];
     assert_int_equal(status_of(2, text), 0);

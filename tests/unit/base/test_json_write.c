@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/json_write.h"
 
-TEST_THAT(every_kind_of_member_is_read_back)
+TEST(every_kind_of_member_is_read_back)
 {
     struct json_write out = {0};
     const uint8_t hash[32] = {0xab, [31] = 1};
@@ -25,7 +25,7 @@ TEST_THAT(every_kind_of_member_is_read_back)
                               "\"text\":\"plain\"}");
 }
 
-TEST_THAT(objects_and_arrays_are_nested)
+TEST(objects_and_arrays_are_nested)
 {
     struct json_write out = {0};
     json_write_begin(&out, 1);
@@ -48,7 +48,7 @@ TEST_THAT(objects_and_arrays_are_nested)
         "\"empty\":{},\"a\":1,\"b\":2}");
 }
 
-TEST_THAT(bytes_that_are_not_UTF8_become_question_marks)
+TEST(bytes_that_are_not_UTF8_become_question_marks)
 {
     struct json_write out = {0};
     json_write_begin(&out, 1);
@@ -57,7 +57,7 @@ TEST_THAT(bytes_that_are_not_UTF8_become_question_marks)
     assert_string_equal(text, "{\"t\":\"\xc3\xa4\\\"?(?\"}");
 }
 
-TEST_THAT(an_object_without_members_is_empty)
+TEST(an_object_without_members_is_empty)
 {
     struct json_write out = {0};
     json_write_begin(&out, 0);
@@ -67,7 +67,7 @@ TEST_THAT(an_object_without_members_is_empty)
 
 /* Every byte before, between and after others. jansson is the judge: what it refuses is not written, and what
  * it accepts is read back. */
-TEST_THAT(any_text_is_escaped_or_found_not_to_be_UTF8)
+TEST(any_text_is_escaped_or_found_not_to_be_UTF8)
 {
     unsigned accepted = 0;
     for (unsigned pair = 0; pair < 256u * 256u * 4u; pair++) {

@@ -33,7 +33,7 @@ static void read_line(int fd)
         memmove(line, level + 1, strlen(level));
 }
 
-TEST_THAT(an_event_is_one_line_with_its_fields)
+TEST(an_event_is_one_line_with_its_fields)
 {
     LOGGED(log_info("ledger committed", "ledger=%u settled=%zu lag_s=%" PRId64 " fee=%d share=%.1f hash=%s",
         7u, (size_t)3, INT64_MIN, -5, 0.25, "abc"));
@@ -46,7 +46,7 @@ TEST_THAT(an_event_is_one_line_with_its_fields)
     assert_string_equal(line, "level=warn msg=\"cut\" text=\"abc\" big=18446744073709551615 long=-1\n");
 }
 
-TEST_THAT(a_quoted_value_is_escaped)
+TEST(a_quoted_value_is_escaped)
 {
     static const char *const cases[][2] = {
         {"say \"no\"", "say \\\"no\\\""},
@@ -64,7 +64,7 @@ TEST_THAT(a_quoted_value_is_escaped)
     }
 }
 
-TEST_THAT(a_value_without_quotes_gets_them_when_it_needs_them)
+TEST(a_value_without_quotes_gets_them_when_it_needs_them)
 {
     LOGGED(log_info("m", "id=%s next=%d", "abc-1.2:/+", 1));
     assert_string_equal(line, "level=info msg=\"m\" id=abc-1.2:/+ next=1\n");
@@ -74,7 +74,7 @@ TEST_THAT(a_value_without_quotes_gets_them_when_it_needs_them)
     assert_string_equal(line, "level=info msg=\"m\" id=\"a\\nb\" next=1\n");
 }
 
-TEST_THAT(a_long_value_is_cut_and_its_quote_closed)
+TEST(a_long_value_is_cut_and_its_quote_closed)
 {
     static char text[4000];
     memset(text, '"', sizeof text - 1);

@@ -26,7 +26,7 @@ static void assert_says(const char *line)
         fail_msg("no line %s", line);
 }
 
-TEST_THAT(a_series_is_there_before_its_first_event)
+TEST(a_series_is_there_before_its_first_event)
 {
     assert_says("# TYPE fairway_http_requests_total counter");
     assert_says("fairway_http_requests_total{route=\"other\",code=\"INTERNAL\"} 0");
@@ -36,7 +36,7 @@ TEST_THAT(a_series_is_there_before_its_first_event)
 }
 
 /* A value that equals a bound is in its bucket, and in all above. */
-TEST_THAT(a_time_is_in_the_buckets_that_are_not_below_it)
+TEST(a_time_is_in_the_buckets_that_are_not_below_it)
 {
     const unsigned route = metric_label_add(METRIC_ROUTE, "GET /a");
     metric_observe(METRIC_REQUEST_SECONDS, route, 0, 1000);
@@ -51,7 +51,7 @@ TEST_THAT(a_time_is_in_the_buckets_that_are_not_below_it)
     assert_int_equal(metric_read(METRIC_REQUEST_SECONDS, route, 0), 3);
 }
 
-TEST_THAT(each_series_has_its_own_value)
+TEST(each_series_has_its_own_value)
 {
     const unsigned route = metric_label_add(METRIC_ROUTE, "GET /b");
     metric_add(METRIC_REQUESTS, route, ERR_NOT_FOUND, 2);
@@ -61,7 +61,7 @@ TEST_THAT(each_series_has_its_own_value)
     assert_int_equal(metric_read(METRIC_REQUESTS, METRIC_OTHER, ERR_NOT_FOUND), 0);
 }
 
-TEST_THAT(clients_after_the_sixteenth_are_one)
+TEST(clients_after_the_sixteenth_are_one)
 {
     for (int i = 0; i < 16; i++) {
         AUTO_FREE char *name = mem_format("client-%d", i);
@@ -85,7 +85,7 @@ static void *count(void *context)
     return NULL;
 }
 
-TEST_THAT(no_event_of_several_threads_is_lost)
+TEST(no_event_of_several_threads_is_lost)
 {
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)

@@ -8,7 +8,7 @@ enum {
     SHORT_MS = 20
 };
 
-TEST_THAT(no_more_than_the_limit_in_a_period)
+TEST(no_more_than_the_limit_in_a_period)
 {
     struct rate_limit limit = {0};
     unsigned suppressed;
@@ -20,7 +20,7 @@ TEST_THAT(no_more_than_the_limit_in_a_period)
         assert_false(rate_limit_allows(&limit, 3, LONG_MS, &suppressed));
 }
 
-TEST_THAT(the_next_period_reports_what_was_suppressed_once)
+TEST(the_next_period_reports_what_was_suppressed_once)
 {
     struct rate_limit limit = {0};
     unsigned suppressed;
@@ -34,7 +34,7 @@ TEST_THAT(the_next_period_reports_what_was_suppressed_once)
     assert_int_equal(suppressed, 0);
 }
 
-TEST_THAT(a_log_line_is_written_twenty_times_in_ten_seconds)
+TEST(a_log_line_is_written_twenty_times_in_ten_seconds)
 {
     struct rate_limit limit = {0};
     unsigned not_logged;

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-TEST_THAT(base64_round_trips_every_length)
+TEST(base64_round_trips_every_length)
 {
     uint8_t data[67];
     for (size_t i = 0; i < sizeof data; i++)
@@ -22,7 +22,7 @@ TEST_THAT(base64_round_trips_every_length)
     }
 }
 
-TEST_THAT(base64_gives_the_texts_of_RFC_4648)
+TEST(base64_gives_the_texts_of_RFC_4648)
 {
     static const char *const pairs[][2] = {
         {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}};
@@ -33,7 +33,7 @@ TEST_THAT(base64_gives_the_texts_of_RFC_4648)
     }
 }
 
-TEST_THAT(base64_refuses_what_is_not_canonical)
+TEST(base64_refuses_what_is_not_canonical)
 {
     static const char *const bad[] = {
         "Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "Zm 9", "Zm9v\n", "====", "Z===", "Zm-_", "Zm9\x80"};
@@ -44,7 +44,7 @@ TEST_THAT(base64_refuses_what_is_not_canonical)
     }
 }
 
-TEST_THAT(hex_accepts_exactly_its_digits)
+TEST(hex_accepts_exactly_its_digits)
 {
     uint8_t out[2];
     char text[5];
@@ -56,7 +56,7 @@ TEST_THAT(hex_accepts_exactly_its_digits)
     assert_int_equal(hex_decode("00fg", 4, out, 2), ERR_MALFORMED);
 }
 
-TEST_THAT(numbers_have_one_spelling)
+TEST(numbers_have_one_spelling)
 {
     uint64_t u;
     int64_t i;

@@ -35,7 +35,7 @@ static void await_calls(struct counter *counter, int calls)
     }
 }
 
-TEST_THAT(each_function_is_called_until_it_is_removed)
+TEST(each_function_is_called_until_it_is_removed)
 {
     struct counter first = {0}, second = {0};
     ticker_add(count, &first);
@@ -49,7 +49,7 @@ TEST_THAT(each_function_is_called_until_it_is_removed)
     ticker_remove(&second);
 }
 
-TEST_THAT(a_call_that_runs_has_ended_when_the_function_is_removed)
+TEST(a_call_that_runs_has_ended_when_the_function_is_removed)
 {
     struct counter slow = {.takes_ms = 100};
     ticker_add(count, &slow);
@@ -60,7 +60,7 @@ TEST_THAT(a_call_that_runs_has_ended_when_the_function_is_removed)
     assert_true(atomic_load(&slow.calls) > 0);
 }
 
-TEST_THAT(nothing_is_called_while_none_watches_until_it_is_woken)
+TEST(nothing_is_called_while_none_watches_until_it_is_woken)
 {
     struct counter counter = {.rests = true};
     ticker_add(count, &counter);

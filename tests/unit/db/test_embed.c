@@ -66,7 +66,7 @@ static size_t read_array(uint8_t out[], size_t size)
     return len;
 }
 
-TEST_THAT(every_byte_is_embedded)
+TEST(every_byte_is_embedded)
 {
     char all[3 * 255];
     uint8_t out[sizeof all + 1];
@@ -79,7 +79,7 @@ TEST_THAT(every_byte_is_embedded)
     assert_int_equal(out[sizeof all], 0);
 }
 
-TEST_THAT(an_empty_file_is_an_empty_text)
+TEST(an_empty_file_is_an_empty_text)
 {
     uint8_t out[4];
     put("0001_empty.sql", "", 0);
@@ -87,7 +87,7 @@ TEST_THAT(an_empty_file_is_an_empty_text)
     assert_int_equal(read_array(out, sizeof out), 1);
 }
 
-TEST_THAT(the_generated_source_compiles_and_has_the_count)
+TEST(the_generated_source_compiles_and_has_the_count)
 {
     put("0001_a.sql", "SELECT 1;\n", 10);
     put("0002_b.sql", "SELECT 2;\n", 10);
@@ -106,7 +106,7 @@ TEST_THAT(the_generated_source_compiles_and_has_the_count)
     }
 }
 
-TEST_THAT(a_wrong_number_or_name_stops_the_build)
+TEST(a_wrong_number_or_name_stops_the_build)
 {
     static const char *const bad[] = {"0002_b.sql", "0001_a.sql 0003_c.sql", "0001_a.sql 0001_b.sql",
         "1_a.sql", "0001.sql", "0001_.sql", "a.sql"};
@@ -133,7 +133,7 @@ static void check_files(const char *pattern, const struct embedded_sql files[], 
     }
 }
 
-TEST_THAT(this_binary_has_its_files)
+TEST(this_binary_has_its_files)
 {
     check_files("migrations", embedded_migrations, embedded_migrations_count);
     check_files("migrations/functions", embedded_functions, embedded_functions_count);

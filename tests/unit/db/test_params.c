@@ -15,7 +15,7 @@
         assert_int_equal((params).formats[i], 1);                                                            \
     } while (0)
 
-TEST_THAT(scalars_are_big_endian_and_typed)
+TEST(scalars_are_big_endian_and_typed)
 {
     struct params params = {0};
     const struct db_param from[] = {DB_I64(-2), DB_I32(258), DB_BOOL(true), DB_BOOL(false), DB_TEXT("ab"),
@@ -33,7 +33,7 @@ TEST_THAT(scalars_are_big_endian_and_typed)
     params_free(&params);
 }
 
-TEST_THAT(null_has_no_value_and_empty_has_one)
+TEST(null_has_no_value_and_empty_has_one)
 {
     struct params params = {0};
     const struct db_param from[] = {DB_BYTEA(((struct bytes){(const uint8_t *)"", 0})), DB_TEXT(""), DB_NONE,
@@ -49,7 +49,7 @@ TEST_THAT(null_has_no_value_and_empty_has_one)
     params_free(&params);
 }
 
-TEST_THAT(arrays_state_dimension_nulls_and_item_type)
+TEST(arrays_state_dimension_nulls_and_item_type)
 {
     struct params params = {0};
     const int64_t longs[] = {1};
@@ -88,7 +88,7 @@ TEST_THAT(arrays_state_dimension_nulls_and_item_type)
     params_free(&params);
 }
 
-TEST_THAT(an_empty_array_has_no_dimension)
+TEST(an_empty_array_has_no_dimension)
 {
     struct params params = {0};
     const struct db_param from = DB_I64S(NULL, 0);
@@ -100,7 +100,7 @@ TEST_THAT(an_empty_array_has_no_dimension)
     params_free(&params);
 }
 
-TEST_THAT(storage_is_reused)
+TEST(storage_is_reused)
 {
     struct params params = {0};
     const struct db_param first = DB_TEXT("a long text, which is the first"), second = DB_TEXT("second");
@@ -110,7 +110,7 @@ TEST_THAT(storage_is_reused)
     params_free(&params);
 }
 
-TEST_THAT(more_than_the_maximum_ends_the_process)
+TEST(more_than_the_maximum_ends_the_process)
 {
     static struct params params;
     static const struct db_param from[DB_PARAMS_MAX + 1];

@@ -16,7 +16,7 @@ static size_t find(struct prepared *prepared, const char *sql, const struct db_p
     return at;
 }
 
-TEST_THAT(a_statement_is_found_by_its_text_and_types)
+TEST(a_statement_is_found_by_its_text_and_types)
 {
     struct prepared prepared = {0};
     size_t at = find(&prepared, first_sql, &number, 1);
@@ -35,7 +35,7 @@ TEST_THAT(a_statement_is_found_by_its_text_and_types)
     assert_int_equal(prepared.count, 0);
 }
 
-TEST_THAT(unconfirmed_statements_are_not_prepared)
+TEST(unconfirmed_statements_are_not_prepared)
 {
     struct prepared prepared = {0};
     size_t sent = find(&prepared, first_sql, &number, 1), ready = find(&prepared, second_sql, &number, 1);

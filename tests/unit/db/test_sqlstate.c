@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "sqlstate.h"
 
-TEST_THAT(each_SQLSTATE_maps_to_its_error)
+TEST(each_SQLSTATE_maps_to_its_error)
 {
     static const struct {
         const char *state;
@@ -46,7 +46,7 @@ TEST_THAT(each_SQLSTATE_maps_to_its_error)
         assert_int_equal(sqlstate_err(cases[i].state), cases[i].e);
 }
 
-TEST_THAT(only_errors_that_outlive_the_statement_spoil_the_session)
+TEST(only_errors_that_outlive_the_statement_spoil_the_session)
 {
     assert_true(sqlstate_spoils_session("25006"));
     assert_true(sqlstate_spoils_session("0A000"));

@@ -123,7 +123,7 @@ TEST_WITH(a_ticket_with_a_locked_key_is_looked_at_when_its_delay_ends, clear, NU
     assert_int_equal(engine_choose_again_ms(&engine), NOW_MS + 5);
 }
 
-TEST_THAT(DL9_a_locked_key_is_tried_less_and_less_often)
+TEST(DL9_a_locked_key_is_tried_less_and_less_often)
 {
     static const int expected[] = {5, 10, 20, 40, 80, 160, 320, 500, 500};
     int delay_ms = 0;
@@ -133,7 +133,7 @@ TEST_THAT(DL9_a_locked_key_is_tried_less_and_less_often)
 
 /* ---- the next claim */
 
-TEST_THAT(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share)
+TEST(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_share)
 {
     static const struct {
         struct grant_batch claim;
@@ -154,7 +154,7 @@ TEST_THAT(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_larg
 
 /* ---- after a batch that failed */
 
-TEST_THAT(deadlines_are_counted_from_the_arrival)
+TEST(deadlines_are_counted_from_the_arrival)
 {
     const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7},
                                bump = {.kind = TICKET_BUMP, .arrived_ms = 7};
@@ -172,7 +172,7 @@ static struct engine_run run(int64_t took_ms, int64_t left_ms)
 
 static const enum err unavailable[] = {ERR_DATABASE_UNAVAILABLE, ERR_KEYD_UNAVAILABLE};
 
-TEST_THAT(after_a_stall_requests_that_have_time_wait_for_another_batch)
+TEST(after_a_stall_requests_that_have_time_wait_for_another_batch)
 {
     const struct engine_run late = run(500, 0), slow = run(ENGINE_AT_ONCE_MS, 5000);
     for (int kind = TICKET_LEASE; kind < TICKET_KINDS; kind++) {
@@ -186,7 +186,7 @@ TEST_THAT(after_a_stall_requests_that_have_time_wait_for_another_batch)
     }
 }
 
-TEST_THAT(what_failed_at_once_is_run_again_and_then_refused)
+TEST(what_failed_at_once_is_run_again_and_then_refused)
 {
     const struct engine_run at_once = run(ENGINE_AT_ONCE_MS - 1, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS};
@@ -197,7 +197,7 @@ TEST_THAT(what_failed_at_once_is_run_again_and_then_refused)
         assert_false(engine_waits_on(&at_once, unavailable[i], &ticket, NOW_MS));
 }
 
-TEST_THAT(a_serialization_failure_is_run_again_while_there_is_time)
+TEST(a_serialization_failure_is_run_again_while_there_is_time)
 {
     const struct engine_run slow = run(3000, ENGINE_RETRY_LEFT_MS + 1);
     const struct engine_ticket ticket = {.arrived_ms = NOW_MS - 3000};
@@ -206,7 +206,7 @@ TEST_THAT(a_serialization_failure_is_run_again_while_there_is_time)
     assert_true(engine_waits_on(&slow, ERR_SERIALIZATION, &ticket, NOW_MS + 1));
 }
 
-TEST_THAT(DX7_what_may_have_been_committed_and_what_is_certain_is_refused)
+TEST(DX7_what_may_have_been_committed_and_what_is_certain_is_refused)
 {
     static const enum err refused[] = {
         ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_GRANTS_SUSPENDED, ERR_CONSTRAINT, ERR_INTERNAL};
@@ -219,7 +219,7 @@ TEST_THAT(DX7_what_may_have_been_committed_and_what_is_certain_is_refused)
 }
 
 /* A batch that was rolled back may have refused the ticket before, for another reason. */
-TEST_THAT(a_refusal_without_a_detail_clears_an_earlier_one)
+TEST(a_refusal_without_a_detail_clears_an_earlier_one)
 {
     struct engine_ticket ticket = {0};
     engine_set_refused(&ticket, ERR_INTERNAL, &(struct detail){"an earlier reason"});

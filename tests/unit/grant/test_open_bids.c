@@ -18,7 +18,7 @@ static void read_at(uint32_t ledger, int64_t stroops)
     open_bids_end(&batch);
 }
 
-TEST_THAT(it_is_read_with_each_ledger_and_own_bids_are_added)
+TEST(it_is_read_with_each_ledger_and_own_bids_are_added)
 {
     struct open_bids_batch batch;
     (void)state;
@@ -36,7 +36,7 @@ TEST_THAT(it_is_read_with_each_ledger_and_own_bids_are_added)
 }
 
 /* The reader's snapshot may have the bids of a batch that commits meanwhile, or not. */
-TEST_THAT(bids_of_batches_that_run_beside_the_reading_are_not_lost)
+TEST(bids_of_batches_that_run_beside_the_reading_are_not_lost)
 {
     struct open_bids_batch before, during, reader;
     (void)state;
@@ -57,7 +57,7 @@ TEST_THAT(bids_of_batches_that_run_beside_the_reading_are_not_lost)
     assert_int_equal(open_bids_sum(&reader), 1110);
 }
 
-TEST_THAT(without_a_place_to_keep_it_each_batch_reads)
+TEST(without_a_place_to_keep_it_each_batch_reads)
 {
     struct open_bids_batch batch;
     (void)state;

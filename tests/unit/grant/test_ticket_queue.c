@@ -13,7 +13,7 @@ static void fill(struct ticket_queue *queue, struct engine_ticket tickets[], siz
     }
 }
 
-TEST_THAT(the_first_ticket_is_taken_first)
+TEST(the_first_ticket_is_taken_first)
 {
     struct ticket_queue queue = {0};
     struct engine_ticket tickets[3];
@@ -24,7 +24,7 @@ TEST_THAT(the_first_ticket_is_taken_first)
     assert_int_equal(queue.count, 0);
 }
 
-TEST_THAT(DL7_returned_tickets_are_ordered_by_arrival)
+TEST(DL7_returned_tickets_are_ordered_by_arrival)
 {
     struct ticket_queue queue = {0}, one = {0}, other = {0};
     struct engine_ticket early[2], middle[2], late[2];
@@ -42,7 +42,7 @@ TEST_THAT(DL7_returned_tickets_are_ordered_by_arrival)
         assert_ptr_equal(ticket_queue_take(&queue), expected[i]);
 }
 
-TEST_THAT(tickets_can_be_appended_after_a_return_to_an_empty_queue)
+TEST(tickets_can_be_appended_after_a_return_to_an_empty_queue)
 {
     struct ticket_queue queue = {0}, chain = {0};
     struct engine_ticket first, second;
@@ -53,7 +53,7 @@ TEST_THAT(tickets_can_be_appended_after_a_return_to_an_empty_queue)
     assert_ptr_equal(ticket_queue_take(&queue), &second);
 }
 
-TEST_THAT(late_tickets_are_taken_and_the_others_keep_their_order)
+TEST(late_tickets_are_taken_and_the_others_keep_their_order)
 {
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[5];
@@ -69,7 +69,7 @@ TEST_THAT(late_tickets_are_taken_and_the_others_keep_their_order)
         assert_ptr_equal(ticket_queue_take(&queue), &tickets[i]);
 }
 
-TEST_THAT(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
+TEST(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
 {
     struct ticket_queue queue = {.place = TICKET_QUEUED}, delayed = {.place = TICKET_DELAYED};
     struct engine_ticket tickets[5];
@@ -87,7 +87,7 @@ TEST_THAT(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
     assert_null(delayed.last);
 }
 
-TEST_THAT(unchecked_tickets_are_taken_in_order)
+TEST(unchecked_tickets_are_taken_in_order)
 {
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[6];

@@ -41,7 +41,7 @@ static void check_for_long(struct connections *connections)
     connections_check(connections);
 }
 
-TEST_THAT(another_owner_of_the_descriptor_is_left_alone)
+TEST(another_owner_of_the_descriptor_is_left_alone)
 {
     int pair[2];
     struct connections *connections = connections_new(METRIC_API, 1, &limits);
@@ -58,7 +58,7 @@ TEST_THAT(another_owner_of_the_descriptor_is_left_alone)
     connections_free(connections);
 }
 
-TEST_THAT(the_next_connection_with_the_descriptor_takes_the_place)
+TEST(the_next_connection_with_the_descriptor_takes_the_place)
 {
     int pair[2];
     struct connections *connections = connections_new(METRIC_API, 2, &limits);

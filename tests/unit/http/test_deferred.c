@@ -202,7 +202,7 @@ static void *ask_many(void *context)
     return NULL;
 }
 
-TEST_THAT(every_request_gets_its_own_reply_from_any_thread)
+TEST(every_request_gets_its_own_reply_from_any_thread)
 {
     enum {
         CLIENTS = 32
@@ -227,7 +227,7 @@ static void *answer_slot(void *context)
     return NULL;
 }
 
-TEST_THAT(a_reply_may_come_during_suspension)
+TEST(a_reply_may_come_during_suspension)
 {
     struct client client;
     struct reply reply;
@@ -244,7 +244,7 @@ TEST_THAT(a_reply_may_come_during_suspension)
     hang_up(&client);
 }
 
-TEST_THAT(replies_may_come_in_any_order)
+TEST(replies_may_come_in_any_order)
 {
     struct client clients[4];
     struct http_request *requests[4];
@@ -267,7 +267,7 @@ TEST_THAT(replies_may_come_in_any_order)
 }
 
 /* A request must not be resumed by a timer: 200 round trips take much less time than 200 ticks. */
-TEST_THAT(a_reply_is_sent_at_once)
+TEST(a_reply_is_sent_at_once)
 {
     struct client client;
     struct reply reply;
@@ -282,7 +282,7 @@ TEST_THAT(a_reply_is_sent_at_once)
     hang_up(&client);
 }
 
-TEST_THAT(pipelined_requests_wait_for_the_one_before)
+TEST(pipelined_requests_wait_for_the_one_before)
 {
     struct client client;
     struct reply reply;
@@ -314,7 +314,7 @@ static void half_close(struct client *client)
     shutdown(client->fd, SHUT_WR);
 }
 
-TEST_THAT(a_hang_up_is_seen_while_the_request_waits)
+TEST(a_hang_up_is_seen_while_the_request_waits)
 {
     static void (*const ways[])(struct client *) = {hang_up, reset, half_close};
     static const char *const requests[] = {GET("/watched/0"), GET("/watched/0") GET("/now/2")};
@@ -345,7 +345,7 @@ TEST_THAT(a_hang_up_is_seen_while_the_request_waits)
 }
 
 /* The job is freed right after the reply, as endpoints do. */
-TEST_THAT(a_hang_up_and_a_reply_may_come_at_the_same_time)
+TEST(a_hang_up_and_a_reply_may_come_at_the_same_time)
 {
     unsigned seen = 0;
     for (unsigned i = 0; i < 3000; i++) {
@@ -366,7 +366,7 @@ TEST_THAT(a_hang_up_and_a_reply_may_come_at_the_same_time)
     print_message("%u of 3000 hang-ups were seen before the reply\n", seen);
 }
 
-TEST_THAT(a_reply_to_a_client_that_left_is_harmless)
+TEST(a_reply_to_a_client_that_left_is_harmless)
 {
     for (int i = 0; i < 100; i++) {
         struct client client;
@@ -400,7 +400,7 @@ static bool refuses(const struct http_server *own)
     return refused;
 }
 
-TEST_THAT(drain_waits_for_requests_in_progress_and_refuses_connections)
+TEST(drain_waits_for_requests_in_progress_and_refuses_connections)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting, keeping;
@@ -432,7 +432,7 @@ TEST_THAT(drain_waits_for_requests_in_progress_and_refuses_connections)
     hang_up(&keeping);
 }
 
-TEST_THAT(drain_ends_after_its_grace_and_calls_no_more_handlers)
+TEST(drain_ends_after_its_grace_and_calls_no_more_handlers)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client waiting[40], open;
@@ -470,7 +470,7 @@ static void *free_server(void *context)
     return NULL;
 }
 
-TEST_THAT(free_waits_for_the_last_reply)
+TEST(free_waits_for_the_last_reply)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     struct client client;
@@ -490,7 +490,7 @@ TEST_THAT(free_waits_for_the_last_reply)
 
 /* The library takes no reply once it is told to stop, and goes on with the request. Of both that are posted,
  * one comes after the request that holds their thread until then. */
-TEST_THAT(a_request_that_arrives_while_the_threads_stop_is_harmless)
+TEST(a_request_that_arrives_while_the_threads_stop_is_harmless)
 {
     static const char post[] = "POST /posted/1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
                                "Content-Length: 2\r\n\r\n{}";
@@ -541,7 +541,7 @@ static void *hammer(void *context)
     return NULL;
 }
 
-TEST_THAT(starting_and_stopping_under_load_loses_nothing)
+TEST(starting_and_stopping_under_load_loses_nothing)
 {
     for (int round = 0; round < 10; round++) {
         struct http_server *own =

@@ -76,7 +76,7 @@ static void assert_sum(const struct reply *reply, size_t len, unsigned byte)
     assert_string_equal(reply->body, wanted);
 }
 
-TEST_THAT(body_up_to_the_cap_arrives_whole)
+TEST(body_up_to_the_cap_arrives_whole)
 {
     static const size_t lengths[] = {0, 1, 1000, 16384, CAP - 1, CAP};
     AUTO_FREE char *body = NEW_ARRAY(CAP, char);
@@ -93,7 +93,7 @@ TEST_THAT(body_up_to_the_cap_arrives_whole)
     hang_up(&client);
 }
 
-TEST_THAT(announced_excess_is_refused_before_it_is_read)
+TEST(announced_excess_is_refused_before_it_is_read)
 {
     static const char *const lengths[] = {"50001", "1000000", "99999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -109,7 +109,7 @@ TEST_THAT(announced_excess_is_refused_before_it_is_read)
     }
 }
 
-TEST_THAT(refusal_reaches_a_client_that_sends_its_whole_body_first)
+TEST(refusal_reaches_a_client_that_sends_its_whole_body_first)
 {
     enum {
         SIZE = 3 << 20
@@ -128,7 +128,7 @@ TEST_THAT(refusal_reaches_a_client_that_sends_its_whole_body_first)
     }
 }
 
-TEST_THAT(a_get_with_a_body_is_refused)
+TEST(a_get_with_a_body_is_refused)
 {
     struct reply reply;
     ask_once(server, &reply, "GET /sum HTTP/1.1\r\n" HOST "Content-Length: 1\r\n\r\nx");
@@ -137,7 +137,7 @@ TEST_THAT(a_get_with_a_body_is_refused)
     assert_sum(&reply, 0, 0);
 }
 
-TEST_THAT(an_expectation_is_met_or_the_request_is_refused_at_once)
+TEST(an_expectation_is_met_or_the_request_is_refused_at_once)
 {
     struct client client;
     struct reply reply;
@@ -154,7 +154,7 @@ TEST_THAT(an_expectation_is_met_or_the_request_is_refused_at_once)
 
 /* No byte of the body is read, whatever it is: chunk lines that end in a bare LF or in CR CR, extensions and
  * trailers have split requests between two readers before (RFC 9112 sections 6.3, 7.1 and 11.2). */
-TEST_THAT(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
+TEST(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
 {
     static const char *const requests[] = {
         POST_HEAD CHUNKED "\r\n2\r\n{}\r\n0\r\n\r\n" INNER,
@@ -184,7 +184,7 @@ TEST_THAT(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
 }
 
 /* A refusal by the head does not wait for the body, and none of the body is kept. */
-TEST_THAT(DX4_a_refusal_does_not_wait_for_the_body)
+TEST(DX4_a_refusal_does_not_wait_for_the_body)
 {
     static const struct {
         const char *request;
@@ -211,7 +211,7 @@ TEST_THAT(DX4_a_refusal_does_not_wait_for_the_body)
     assert_int_equal(atomic_load(&handled), before);
 }
 
-TEST_THAT(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
+TEST(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
 {
     struct client client;
     struct reply reply;
@@ -225,7 +225,7 @@ TEST_THAT(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection
     hang_up(&client);
 }
 
-TEST_THAT(a_refusal_by_the_route_has_its_detail_members_and_time)
+TEST(a_refusal_by_the_route_has_its_detail_members_and_time)
 {
     struct client client;
     struct reply reply;
@@ -246,7 +246,7 @@ static void await_kept(int count)
     assert_int_equal(atomic_load(&kept), count);
 }
 
-TEST_THAT(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves)
+TEST(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves)
 {
     struct client client;
     struct reply reply;
@@ -261,7 +261,7 @@ TEST_THAT(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_lea
     await_kept(0);
 }
 
-TEST_THAT(bytes_may_come_one_by_one)
+TEST(bytes_may_come_one_by_one)
 {
     static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
     struct client client;
@@ -278,7 +278,7 @@ TEST_THAT(bytes_may_come_one_by_one)
 }
 
 /* Each could be read as one request or as two: refused, connection closed, nothing handled. */
-TEST_THAT(ambiguous_heads_are_refused_and_closed)
+TEST(ambiguous_heads_are_refused_and_closed)
 {
     static const char *const requests[] = {
         POST_HEAD "Content-Length: 2\r\nContent-Length: 32\r\n\r\n{}" INNER,
@@ -324,7 +324,7 @@ TEST_THAT(ambiguous_heads_are_refused_and_closed)
     assert_int_equal(atomic_load(&handled), before);
 }
 
-TEST_THAT(refusals_of_ambiguous_lengths_are_problems)
+TEST(refusals_of_ambiguous_lengths_are_problems)
 {
     struct reply reply;
     ask_once(server, &reply, POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}");
@@ -333,7 +333,7 @@ TEST_THAT(refusals_of_ambiguous_lengths_are_problems)
         assert_problem(&reply, 400, "INVALID_REQUEST");
 }
 
-TEST_THAT(oversized_head_is_refused_and_others_are_served)
+TEST(oversized_head_is_refused_and_others_are_served)
 {
     static const char *const heads[] = {"GET /", "GET /sum HTTP/1.1\r\nHost: x\r\nX-Big: "};
     AUTO_FREE char *big = NEW_ARRAY(40001, char);
@@ -362,7 +362,7 @@ static size_t open_descriptors(void)
     return count;
 }
 
-TEST_THAT(clients_that_disconnect_at_any_byte_leak_nothing)
+TEST(clients_that_disconnect_at_any_byte_leak_nothing)
 {
     static const char request[] = POST_HEAD "Content-Length: 5\r\n\r\nabcde" GET("/sum");
     struct client client;

@@ -56,7 +56,7 @@ static bool ended_by(struct client *client, int status)
     return memmem(client->heard, client->len, " 200 ", 5) == NULL;
 }
 
-TEST_THAT(DX4_each_odd_request_gets_its_answer)
+TEST(DX4_each_odd_request_gets_its_answer)
 {
     static const struct {
         const char *request;
@@ -163,7 +163,7 @@ static size_t say_again_and_again(struct client *client, const char *text, size_
     return i;
 }
 
-TEST_THAT(DX4_heads_without_end_are_cut_in_bounded_memory)
+TEST(DX4_heads_without_end_are_cut_in_bounded_memory)
 {
     static const struct {
         const char *begin, *again;
@@ -202,7 +202,7 @@ TEST_THAT(DX4_heads_without_end_are_cut_in_bounded_memory)
 }
 
 /* One connection with many requests does not delay another one, and its replies are in order. */
-TEST_THAT(DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody)
+TEST(DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody)
 {
     enum {
         REQUESTS = 10000,
@@ -245,7 +245,7 @@ TEST_THAT(DX4_ten_thousand_pipelined_requests_are_answered_and_hold_up_nobody)
 }
 
 /* The client may have closed its sending side: it gets what it has asked for, or the connection is closed. */
-TEST_THAT(DX4_half_closed_connections_end)
+TEST(DX4_half_closed_connections_end)
 {
     static const char *const begun[] = {"", "GET /livez HT", GET("/livez"),
         "POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 50\r\n\r\n{"};

@@ -18,7 +18,7 @@ static const char *text_of(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-TEST_THAT(members_are_those_of_the_registry)
+TEST(members_are_those_of_the_registry)
 {
     const struct detail detail = {"maxFee is \"big\"."};
     json_t *object = problem(ERR_FEE_EXCEEDS_MAXIMUM, &detail, NULL);
@@ -32,7 +32,7 @@ TEST_THAT(members_are_those_of_the_registry)
     json_decref(object);
 }
 
-TEST_THAT(detail_of_a_server_error_is_not_sent)
+TEST(detail_of_a_server_error_is_not_sent)
 {
     const struct detail detail = {"connection to 10.0.0.7 refused"};
     static const enum err inside[] = {ERR_INTERNAL, ERR_DATABASE_UNAVAILABLE, ERR_XDR_INVALID, ERR_CONFIG};
@@ -43,7 +43,7 @@ TEST_THAT(detail_of_a_server_error_is_not_sent)
     }
 }
 
-TEST_THAT(without_a_detail_the_text_of_the_registry_is_sent)
+TEST(without_a_detail_the_text_of_the_registry_is_sent)
 {
     const struct detail empty = {0};
     json_t *object = problem(ERR_INVALID_HASH, &empty, NULL);
@@ -51,7 +51,7 @@ TEST_THAT(without_a_detail_the_text_of_the_registry_is_sent)
     json_decref(object);
 }
 
-TEST_THAT(a_detail_that_is_not_utf8_still_makes_json)
+TEST(a_detail_that_is_not_utf8_still_makes_json)
 {
     const struct detail detail = {"unknown member \"\xc3"};
     json_t *object = problem(ERR_INVALID_REQUEST, &detail, NULL);
@@ -59,7 +59,7 @@ TEST_THAT(a_detail_that_is_not_utf8_still_makes_json)
     json_decref(object);
 }
 
-TEST_THAT(extra_members_are_added)
+TEST(extra_members_are_added)
 {
     json_t *object = problem(ERR_NOT_ELIGIBLE, NULL, "{\"resultCode\":\"txFAILED\"}");
     assert_string_equal(text_of(object, "resultCode"), "txFAILED");
@@ -68,7 +68,7 @@ TEST_THAT(extra_members_are_added)
     json_decref(object);
 }
 
-TEST_THAT(every_code_of_the_registry_makes_a_problem)
+TEST(every_code_of_the_registry_makes_a_problem)
 {
     for (enum err e = ERR_OK + 1; e <= ERR_INTERNAL; e++) {
         json_t *object = problem(e, NULL, NULL);

@@ -35,7 +35,7 @@ static const struct http_route routes[] = {
 
 SERVER_OF(routes)
 
-TEST_THAT(reply_carries_its_headers_and_no_others_of_ours)
+TEST(reply_carries_its_headers_and_no_others_of_ours)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/hello"));
@@ -48,7 +48,7 @@ TEST_THAT(reply_carries_its_headers_and_no_others_of_ours)
     assert_null(reply_header(&reply, "Connection"));
 }
 
-TEST_THAT(request_ids_are_generated_and_unique)
+TEST(request_ids_are_generated_and_unique)
 {
     struct http_server *other = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
     char seen[3][33];
@@ -63,7 +63,7 @@ TEST_THAT(request_ids_are_generated_and_unique)
     http_server_free(other);
 }
 
-TEST_THAT(handler_sees_parameter_query_header_and_body)
+TEST(handler_sees_parameter_query_header_and_body)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/v1/things/a%62c?wait=6%30&x"));
@@ -75,7 +75,7 @@ TEST_THAT(handler_sees_parameter_query_header_and_body)
     assert_non_null(strstr(reply.body, "\"parameter\":\"-\",\"wait\":\"-\",\"key\":\"k1\",\"body\":4"));
 }
 
-TEST_THAT(head_is_the_get_without_its_body)
+TEST(head_is_the_get_without_its_body)
 {
     struct client client;
     struct reply reply;
@@ -89,7 +89,7 @@ TEST_THAT(head_is_the_get_without_its_body)
     hang_up(&client);
 }
 
-TEST_THAT(post_must_be_json)
+TEST(post_must_be_json)
 {
     static const char *const refused[] = {"", "Content-Type: text/plain\r\n",
         "Content-Type: application/jsonx\r\n", "Content-Type: application/json-patch+json\r\n",
@@ -109,7 +109,7 @@ TEST_THAT(post_must_be_json)
     }
 }
 
-TEST_THAT(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text)
+TEST(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/unavailable"));
@@ -119,7 +119,7 @@ TEST_THAT(problem_of_a_handler_has_retry_after_and_members_but_no_internal_text)
     assert_null(strstr(reply.body, "row 17"));
 }
 
-TEST_THAT(refusals_without_a_body_keep_the_connection)
+TEST(refusals_without_a_body_keep_the_connection)
 {
     static const struct {
         const char *text;
@@ -144,7 +144,7 @@ TEST_THAT(refusals_without_a_body_keep_the_connection)
     hang_up(&client);
 }
 
-TEST_THAT(http_1_0_is_answered_and_closed)
+TEST(http_1_0_is_answered_and_closed)
 {
     struct client client;
     struct reply reply;

@@ -87,7 +87,7 @@ static void assert_has(const char *line, const char *text)
         fail_msg("no \"%s\" in %s", text, line);
 }
 
-TEST_THAT(a_request_is_logged_at_debug_and_a_server_error_at_warn)
+TEST(a_request_is_logged_at_debug_and_a_server_error_at_warn)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/fine"));
@@ -99,7 +99,7 @@ TEST_THAT(a_request_is_logged_at_debug_and_a_server_error_at_warn)
     assert_has(bad, "status=503 code=");
 }
 
-TEST_THAT(a_refusal_is_logged_at_info_with_its_code_and_request_id)
+TEST(a_refusal_is_logged_at_info_with_its_code_and_request_id)
 {
     struct reply reply;
     ask_once(server, &reply, "GET /nothing HTTP/1.1\r\n" HOST "X-Request-Id: wallet-7.a_B\r\n\r\n");
@@ -112,7 +112,7 @@ TEST_THAT(a_refusal_is_logged_at_info_with_its_code_and_request_id)
     assert_has(line, " request_id=wallet-7.a_B");
 }
 
-TEST_THAT(a_path_cannot_add_a_field_to_the_log_line)
+TEST(a_path_cannot_add_a_field_to_the_log_line)
 {
     struct reply reply;
     ask_once(server, &reply, GET("/escaped\"status=200"));
@@ -122,7 +122,7 @@ TEST_THAT(a_path_cannot_add_a_field_to_the_log_line)
 
 #define SIXTY_FOUR "0123456789012345678901234567890123456789012345678901234567890123"
 
-TEST_THAT(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
+TEST(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
 {
     static const struct {
         const char *id;
@@ -143,7 +143,7 @@ TEST_THAT(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
 }
 
 /* The next request on the same connection has an id of its own. */
-TEST_THAT(a_request_id_is_taken_over_for_one_request)
+TEST(a_request_id_is_taken_over_for_one_request)
 {
     struct client client;
     struct reply reply;
@@ -154,7 +154,7 @@ TEST_THAT(a_request_id_is_taken_over_for_one_request)
     hang_up(&client);
 }
 
-TEST_THAT(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning)
+TEST(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning)
 {
     struct client client;
     dial(&client, server);
@@ -178,7 +178,7 @@ static unsigned count_lines(const char *code)
     return lines;
 }
 
-TEST_THAT(DX4_refusals_without_end_do_not_fill_the_log)
+TEST(DX4_refusals_without_end_do_not_fill_the_log)
 {
     enum {
         REQUESTS = 1000

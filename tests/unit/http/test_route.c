@@ -21,7 +21,7 @@ static enum err find(struct route_match *match, const char *method, const char *
     return route_find(routes, ARRAY_LEN(routes), method, path, match, NULL);
 }
 
-TEST_THAT(parameter_takes_one_segment_decoded)
+TEST(parameter_takes_one_segment_decoded)
 {
     struct route_match match;
     assert_int_equal(find(&match, "GET", "/v1/transactions/ab%2fC%25"), ERR_OK);
@@ -36,7 +36,7 @@ TEST_THAT(parameter_takes_one_segment_decoded)
     assert_null(match.parameter);
 }
 
-TEST_THAT(other_spellings_of_a_path_are_not_found)
+TEST(other_spellings_of_a_path_are_not_found)
 {
     static const char *const paths[] = {"/v1", "/v1/transactions/", "/v1/transactions/a/",
         "/v1/transactions/a/b", "//v1/transactions", "/v1//transactions", "/V1/transactions",
@@ -50,7 +50,7 @@ TEST_THAT(other_spellings_of_a_path_are_not_found)
     }
 }
 
-TEST_THAT(broken_escape_in_the_parameter_is_refused)
+TEST(broken_escape_in_the_parameter_is_refused)
 {
     static const char *const paths[] = {
         "/v1/transactions/%", "/v1/transactions/%4", "/v1/transactions/%gg", "/v1/transactions/a%00"};
@@ -61,7 +61,7 @@ TEST_THAT(broken_escape_in_the_parameter_is_refused)
     }
 }
 
-TEST_THAT(known_path_with_another_method_names_the_allowed_ones)
+TEST(known_path_with_another_method_names_the_allowed_ones)
 {
     struct route_match match;
     assert_int_equal(find(&match, "DELETE", "/v1/transactions/a"), ERR_METHOD_NOT_ALLOWED);
@@ -72,7 +72,7 @@ TEST_THAT(known_path_with_another_method_names_the_allowed_ones)
     assert_string_equal(match.allow, "POST");
 }
 
-TEST_THAT(head_is_answered_by_get)
+TEST(head_is_answered_by_get)
 {
     struct route_match match;
     assert_int_equal(find(&match, "HEAD", "/"), ERR_OK);

@@ -64,7 +64,7 @@ static int stop(void **state)
     return 0;
 }
 
-TEST_THAT(sending_slowly_does_not_prolong_a_request)
+TEST(sending_slowly_does_not_prolong_a_request)
 {
     static const struct {
         const char *start;
@@ -100,7 +100,7 @@ TEST_THAT(sending_slowly_does_not_prolong_a_request)
         hang_up(&clients[i]);
 }
 
-TEST_THAT(a_silent_client_is_disconnected_in_every_phase)
+TEST(a_silent_client_is_disconnected_in_every_phase)
 {
     static const char *const starts[] = {"", "GE", "GET /quick HTTP/1.1\r\nHo", GET("/quick"),
         "POST /quick HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 10\r\n\r\n{",
@@ -119,7 +119,7 @@ TEST_THAT(a_silent_client_is_disconnected_in_every_phase)
     }
 }
 
-TEST_THAT(the_handlers_own_time_is_not_limited)
+TEST(the_handlers_own_time_is_not_limited)
 {
     struct client client;
     struct reply reply;
@@ -131,7 +131,7 @@ TEST_THAT(the_handlers_own_time_is_not_limited)
     hang_up(&client);
 }
 
-TEST_THAT(a_reply_that_the_client_does_not_read_times_out)
+TEST(a_reply_that_the_client_does_not_read_times_out)
 {
     struct client client;
     dial(&client, server);

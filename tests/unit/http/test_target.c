@@ -9,7 +9,7 @@ static enum err parse(struct target *target, const char *raw)
     return target_parse(target, raw, &detail);
 }
 
-TEST_THAT(query_is_split_from_the_path_and_decoded)
+TEST(query_is_split_from_the_path_and_decoded)
 {
     struct target target;
     assert_int_equal(parse(&target, "/v1/pool?wait=60&after=G%41+b%2B&flag&&last=a=b"), ERR_OK);
@@ -23,7 +23,7 @@ TEST_THAT(query_is_split_from_the_path_and_decoded)
     target_wipe(&target);
 }
 
-TEST_THAT(path_stays_as_sent)
+TEST(path_stays_as_sent)
 {
     struct target target;
     assert_int_equal(parse(&target, "/a%2Fb+c/?"), ERR_OK);
@@ -32,7 +32,7 @@ TEST_THAT(path_stays_as_sent)
     target_wipe(&target);
 }
 
-TEST_THAT(ambiguous_targets_are_refused)
+TEST(ambiguous_targets_are_refused)
 {
     static const char *const bad[] = {
         "",
@@ -60,7 +60,7 @@ TEST_THAT(ambiguous_targets_are_refused)
     }
 }
 
-TEST_THAT(query_parameters_are_bounded)
+TEST(query_parameters_are_bounded)
 {
     char raw[200] = "/a?";
     struct target target;

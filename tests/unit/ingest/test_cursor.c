@@ -44,7 +44,7 @@ static void assert_refused(const struct fixture *fixture, const char *word)
         fail_msg("\"%s\" does not say \"%s\"", detail.text, word);
 }
 
-TEST_THAT(the_next_ledger_is_accepted_and_becomes_the_cursor)
+TEST(the_next_ledger_is_accepted_and_becomes_the_cursor)
 {
     struct fixture fixture = good();
     assert_int_equal(cursor_check(&fixture.cursor, 10, &fixture.received, &fixture.ledger, NULL), ERR_OK);
@@ -55,7 +55,7 @@ TEST_THAT(the_next_ledger_is_accepted_and_becomes_the_cursor)
     assert_true(hash_equal(&after.hash, &fixture.ledger.hash));
 }
 
-TEST_THAT(DR4_a_ledger_with_another_number_is_refused)
+TEST(DR4_a_ledger_with_another_number_is_refused)
 {
     static const uint32_t wrong[] = {0, 8, 9, 11, UINT32_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -67,7 +67,7 @@ TEST_THAT(DR4_a_ledger_with_another_number_is_refused)
     }
 }
 
-TEST_THAT(DR4_a_ledger_with_a_wrong_hash_is_refused)
+TEST(DR4_a_ledger_with_a_wrong_hash_is_refused)
 {
     struct fixture header = good(), results = good(), set = good(), answer = good(), times = good();
     times.ledger.value.times_differ = true;
@@ -82,14 +82,14 @@ TEST_THAT(DR4_a_ledger_with_a_wrong_hash_is_refused)
     assert_refused(&answer, "Stellar RPC's answer");
 }
 
-TEST_THAT(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused)
+TEST(DR4_a_ledger_that_is_not_linked_to_the_last_one_is_refused)
 {
     struct fixture fixture = good();
     fixture.ledger.previous_hash.bytes[31] ^= 1;
     assert_refused(&fixture, "does not follow");
 }
 
-TEST_THAT(DR4_a_ledger_with_an_earlier_close_time_is_refused)
+TEST(DR4_a_ledger_with_an_earlier_close_time_is_refused)
 {
     struct fixture time = good();
     time.ledger.close_time_s = 99;
@@ -98,7 +98,7 @@ TEST_THAT(DR4_a_ledger_with_an_earlier_close_time_is_refused)
     assert_int_equal(cursor_check(&time.cursor, 10, &time.received, &time.ledger, NULL), ERR_OK);
 }
 
-TEST_THAT(the_first_ledger_needs_no_link_but_the_right_hashes)
+TEST(the_first_ledger_needs_no_link_but_the_right_hashes)
 {
     struct fixture fixture = good();
     fixture.cursor = (struct cursor){0};
@@ -110,7 +110,7 @@ TEST_THAT(the_first_ledger_needs_no_link_but_the_right_hashes)
     assert_refused(&fixture, "its transactions");
 }
 
-TEST_THAT(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far)
+TEST(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far)
 {
     const struct cursor cursor = {.known = true, .sequence = 5000}, none = {.known = false};
     struct detail detail = {0};
@@ -124,7 +124,7 @@ TEST_THAT(DR4_an_rpc_may_lag_by_some_ledgers_but_not_far)
     assert_int_equal(cursor_check_latest(&low, 3, NULL), ERR_OK); /* a young network */
 }
 
-TEST_THAT(DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back)
+TEST(DR10_a_smaller_term_or_ledger_or_another_hash_is_a_database_that_was_set_back)
 {
     const struct cursor_snapshot seen = {.known = true, .sequence = 9, .term = 4, .hash = hash_of(1)},
                                  none = {.known = false};

@@ -7,7 +7,7 @@ static bool note(struct leader_watch *watch, uint32_t sequence, int64_t now_ms)
     return leader_watch_note(watch, &(struct cursor_snapshot){.known = true, .sequence = sequence}, now_ms);
 }
 
-TEST_THAT(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags)
+TEST(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     for (uint32_t i = 0; i < 10; i++)
@@ -17,14 +17,14 @@ TEST_THAT(a_leader_whose_cursor_moves_is_left_alone_however_far_it_lags)
     assert_false(note(&watch, 110, 5000 + 999 * 9 + 1001));
 }
 
-TEST_THAT(a_leader_of_an_empty_database_is_left_alone)
+TEST(a_leader_of_an_empty_database_is_left_alone)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     for (int64_t now_ms = 1; now_ms < 10000; now_ms += 1000)
         assert_false(leader_watch_note(&watch, &(struct cursor_snapshot){.known = false}, now_ms));
 }
 
-TEST_THAT(a_leader_is_left_alone_unless_a_ledger_is_due)
+TEST(a_leader_is_left_alone_unless_a_ledger_is_due)
 {
     static const enum err answers[] = {
         ERR_LEDGER_AHEAD, ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_CANCELLED, ERR_LEDGER_MISMATCH};
@@ -36,7 +36,7 @@ TEST_THAT(a_leader_is_left_alone_unless_a_ledger_is_due)
     assert_false(leader_watch_decide(&watch, ERR_OK, 1000));
 }
 
-TEST_THAT(a_leader_that_recovers_from_a_gap_gets_more_time)
+TEST(a_leader_that_recovers_from_a_gap_gets_more_time)
 {
     struct leader_watch watch = {.stale_ms = 1000};
     assert_false(note(&watch, 100, 1));
@@ -44,7 +44,7 @@ TEST_THAT(a_leader_that_recovers_from_a_gap_gets_more_time)
     assert_true(leader_watch_decide(&watch, ERR_LEDGER_GAP, 10001));
 }
 
-TEST_THAT(where_this_replica_has_led_itself_a_leader_gets_more_time)
+TEST(where_this_replica_has_led_itself_a_leader_gets_more_time)
 {
     struct leader_watch watch = {.stale_ms = 1000, .led = 100};
     assert_false(note(&watch, 100, 1));

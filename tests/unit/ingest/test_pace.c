@@ -47,7 +47,7 @@ static struct simulation start(int64_t interval_ms)
     return network;
 }
 
-TEST_THAT(until_intervals_are_known_the_rpc_is_polled)
+TEST(until_intervals_are_known_the_rpc_is_polled)
 {
     struct pace pace = {0};
     assert_int_equal(pace_pause_ms(&pace, 0, 5000, POLL_MS), POLL_MS);
@@ -59,7 +59,7 @@ TEST_THAT(until_intervals_are_known_the_rpc_is_polled)
     assert_int_equal(pace_pause_ms(&pace, 102, 15000, POLL_MS), PACE_QUIET_MS);
 }
 
-TEST_THAT(regular_ledgers_are_found_at_once_with_few_requests)
+TEST(regular_ledgers_are_found_at_once_with_few_requests)
 {
     static const int64_t intervals_ms[] = {600, 1000, 2000, 5000};
     for (size_t i = 0; i < 4; i++) {
@@ -73,7 +73,7 @@ TEST_THAT(regular_ledgers_are_found_at_once_with_few_requests)
 }
 
 /* As those of the public network. */
-TEST_THAT(irregular_ledgers_are_found_soon)
+TEST(irregular_ledgers_are_found_soon)
 {
     struct simulation network = start(5500);
     int64_t sum_ms = 0;
@@ -89,7 +89,7 @@ TEST_THAT(irregular_ledgers_are_found_soon)
     assert_in_range(requests / 500, 1, 35);
 }
 
-TEST_THAT(a_late_ledger_is_asked_for_less_and_less_often)
+TEST(a_late_ledger_is_asked_for_less_and_less_often)
 {
     struct simulation network = start(1000);
     follow(&network, 61000);
@@ -102,7 +102,7 @@ TEST_THAT(a_late_ledger_is_asked_for_less_and_less_often)
 }
 
 /* After a slow commit, for example. */
-TEST_THAT(after_one_that_was_asked_for_late_the_next_ones_are_found_soon)
+TEST(after_one_that_was_asked_for_late_the_next_ones_are_found_soon)
 {
     struct simulation network = start(2000);
     network.now_ms = network.closes_ms + 2900;
@@ -114,7 +114,7 @@ TEST_THAT(after_one_that_was_asked_for_late_the_next_ones_are_found_soon)
     assert_in_range(network.found_after_ms, 0, 40);
 }
 
-TEST_THAT(an_early_ledger_is_found_within_the_quiet_time)
+TEST(an_early_ledger_is_found_within_the_quiet_time)
 {
     struct simulation network = start(5000);
     follow(&network, 1300);
@@ -123,7 +123,7 @@ TEST_THAT(an_early_ledger_is_found_within_the_quiet_time)
     assert_in_range(network.requests, 1, 25);
 }
 
-TEST_THAT(at_most_forty_requests_a_second)
+TEST(at_most_forty_requests_a_second)
 {
     struct simulation network = start(600);
     for (int64_t now_ms = network.now_ms; now_ms < network.now_ms + 2000; now_ms += 10)
@@ -132,7 +132,7 @@ TEST_THAT(at_most_forty_requests_a_second)
 }
 
 /* Another RPC has to confirm it, for example. */
-TEST_THAT(a_ledger_that_cannot_be_used_yet_is_due)
+TEST(a_ledger_that_cannot_be_used_yet_is_due)
 {
     struct simulation network = start(5000);
     pace_note(&network.pace, network.closed + 1, network.now_ms);
@@ -142,7 +142,7 @@ TEST_THAT(a_ledger_that_cannot_be_used_yet_is_due)
     assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 9000, POLL_MS), POLL_MS);
 }
 
-TEST_THAT(ledgers_that_come_together_are_no_interval)
+TEST(ledgers_that_come_together_are_no_interval)
 {
     struct simulation network = start(5000);
     for (int i = 0; i < PACE_INTERVALS; i++) {
@@ -154,7 +154,7 @@ TEST_THAT(ledgers_that_come_together_are_no_interval)
 
 /* Only a commit is followed by the next request at once: what cannot be committed would be asked for without
  * pauses. */
-TEST_THAT(after_a_commit_the_next_ledger_that_is_there_follows_at_once)
+TEST(after_a_commit_the_next_ledger_that_is_there_follows_at_once)
 {
     const struct simulation network = start(5000);
     struct ingester ingester = {.follow.latest = network.closed, .pace = network.pace};
@@ -166,7 +166,7 @@ TEST_THAT(after_a_commit_the_next_ledger_that_is_there_follows_at_once)
     assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), PACE_QUIET_MS);
 }
 
-TEST_THAT(a_shorter_poll_is_kept)
+TEST(a_shorter_poll_is_kept)
 {
     struct simulation network = start(1000);
     assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms + 1000, 5), 5);

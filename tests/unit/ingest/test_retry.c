@@ -6,7 +6,7 @@
 
 #define POLL_MS 100
 
-TEST_THAT(the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll)
+TEST(the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll)
 {
     struct retry retry = {.poll_ms = POLL_MS};
     assert_int_equal(retry_pause_ms(&retry, ERR_OK), 0);
@@ -14,7 +14,7 @@ TEST_THAT(the_next_step_follows_a_commit_at_once_and_an_idle_step_after_a_poll)
     assert_int_equal(retry_pause_ms(&retry, ERR_NOT_LEADER), POLL_MS);
 }
 
-TEST_THAT(DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second)
+TEST(DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second)
 {
     static const enum err unavailable[] = {ERR_RPC_UNAVAILABLE, ERR_RPC_REFUSED, ERR_DATABASE_UNAVAILABLE,
         ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED, ERR_SERIALIZATION, ERR_NOT_YET};
@@ -27,7 +27,7 @@ TEST_THAT(DR6_an_unavailable_rpc_or_database_is_retried_at_least_every_second)
     }
 }
 
-TEST_THAT(what_an_operator_has_to_fix_is_retried_after_twenty_polls)
+TEST(what_an_operator_has_to_fix_is_retried_after_twenty_polls)
 {
     static const enum err stopped[] = {
         ERR_LEDGER_MISMATCH, ERR_XDR_UNKNOWN_ARM, ERR_CONSTRAINT, ERR_CONFIG, ERR_INTERNAL};
@@ -39,7 +39,7 @@ TEST_THAT(what_an_operator_has_to_fix_is_retried_after_twenty_polls)
 }
 
 /* What fails here probably fails in the other replicas too. */
-TEST_THAT(an_error_of_any_kind_is_no_reason_to_give_up_the_lead)
+TEST(an_error_of_any_kind_is_no_reason_to_give_up_the_lead)
 {
     static const enum err errors[] = {ERR_OK, ERR_LEDGER_AHEAD, ERR_CANCELLED, ERR_RPC_UNAVAILABLE,
         ERR_RPC_REFUSED, ERR_DATABASE_UNAVAILABLE, ERR_SERIALIZATION, ERR_NOT_YET, ERR_NOT_REPLICATED,
@@ -48,7 +48,7 @@ TEST_THAT(an_error_of_any_kind_is_no_reason_to_give_up_the_lead)
         assert_true(retry_keeps_lead(errors[i], true));
 }
 
-TEST_THAT(H14_the_lead_is_given_up_when_it_or_the_outcome_of_a_commit_is_lost)
+TEST(H14_the_lead_is_given_up_when_it_or_the_outcome_of_a_commit_is_lost)
 {
     assert_false(retry_keeps_lead(ERR_NOT_LEADER, true));
     assert_false(retry_keeps_lead(ERR_OUTCOME_UNKNOWN, true));
@@ -56,7 +56,7 @@ TEST_THAT(H14_the_lead_is_given_up_when_it_or_the_outcome_of_a_commit_is_lost)
     assert_false(retry_keeps_lead(ERR_LEDGER_AHEAD, false));
 }
 
-TEST_THAT(a_ledger_ends_the_failures_and_the_loss_of_the_lead_does_not)
+TEST(a_ledger_ends_the_failures_and_the_loss_of_the_lead_does_not)
 {
     static const enum err good[] = {ERR_OK, ERR_LEDGER_AHEAD};
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
@@ -73,7 +73,7 @@ TEST_THAT(a_ledger_ends_the_failures_and_the_loss_of_the_lead_does_not)
 #define FIRST_MS 100
 #define MAX_MS 1000
 
-TEST_THAT(pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half)
+TEST(pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half)
 {
     for (int round = 0; round < 1000; round++) {
         struct backoff backoff = {0};
@@ -85,7 +85,7 @@ TEST_THAT(pauses_double_up_to_the_limit_and_jitter_takes_off_up_to_half)
     }
 }
 
-TEST_THAT(two_replicas_that_fail_together_do_not_retry_together)
+TEST(two_replicas_that_fail_together_do_not_retry_together)
 {
     unsigned equal = 0;
     for (int round = 0; round < 100; round++) {
@@ -95,7 +95,7 @@ TEST_THAT(two_replicas_that_fail_together_do_not_retry_together)
     assert_true(equal < 20);
 }
 
-TEST_THAT(after_a_success_the_pause_is_a_first_one)
+TEST(after_a_success_the_pause_is_a_first_one)
 {
     struct backoff backoff = {0};
     for (int i = 0; i < 8; i++)
@@ -104,7 +104,7 @@ TEST_THAT(after_a_success_the_pause_is_a_first_one)
     assert_in_range(backoff_next(&backoff, FIRST_MS, MAX_MS), FIRST_MS / 2, FIRST_MS);
 }
 
-TEST_THAT(a_first_pause_above_the_limit_is_cut_to_it)
+TEST(a_first_pause_above_the_limit_is_cut_to_it)
 {
     struct backoff backoff = {0};
     assert_in_range(backoff_next(&backoff, 5 * MAX_MS, MAX_MS), MAX_MS / 2, MAX_MS);

@@ -24,7 +24,7 @@ static struct status status_at(int64_t lag_s)
     return status;
 }
 
-TEST_THAT(it_is_not_ready_before_the_first_ledger)
+TEST(it_is_not_ready_before_the_first_ledger)
 {
     struct status status;
     status_init(&status, LEDGER_MS);
@@ -39,7 +39,7 @@ TEST_THAT(it_is_not_ready_before_the_first_ledger)
     status_wipe(&status);
 }
 
-TEST_THAT(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds)
+TEST(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_seconds)
 {
     struct status good = status_at(35), late = status_at(36);
     assert_true(status_ready(&good, NULL));
@@ -50,7 +50,7 @@ TEST_THAT(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_
     status_wipe(&late);
 }
 
-TEST_THAT(a_cursor_that_stands_still_has_its_reason)
+TEST(a_cursor_that_stands_still_has_its_reason)
 {
     struct status status = status_at(36);
     assert_not_ready(&status, "Stellar RPC has returned no later one");
@@ -62,7 +62,7 @@ TEST_THAT(a_cursor_that_stands_still_has_its_reason)
 }
 
 /* The clock of the database is fast, or ledgers are caught up with. */
-TEST_THAT(a_cursor_that_moves_is_ready_however_old_its_ledger_is)
+TEST(a_cursor_that_moves_is_ready_however_old_its_ledger_is)
 {
     struct status status = status_at(300);
     assert_not_ready(&status, "7, closed 300 s ago");
@@ -73,7 +73,7 @@ TEST_THAT(a_cursor_that_moves_is_ready_however_old_its_ledger_is)
     status_wipe(&status);
 }
 
-TEST_THAT(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger)
+TEST(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger)
 {
     struct status status = status_at(0);
     const struct detail detail = {"connection refused"};
@@ -93,7 +93,7 @@ TEST_THAT(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger)
 }
 
 /* Otherwise it would be ready for a moment whenever the lead changes, or the RPC answers once. */
-TEST_THAT(nothing_but_a_ledger_makes_it_ready_again)
+TEST(nothing_but_a_ledger_makes_it_ready_again)
 {
     struct status status = status_at(0);
     for (int i = 0; i < 3; i++)
@@ -107,7 +107,7 @@ TEST_THAT(nothing_but_a_ledger_makes_it_ready_again)
     status_wipe(&status);
 }
 
-TEST_THAT(the_first_look_at_the_cursor_ends_no_outage)
+TEST(the_first_look_at_the_cursor_ends_no_outage)
 {
     struct status status;
     status_init(&status, LEDGER_MS);
@@ -122,7 +122,7 @@ TEST_THAT(the_first_look_at_the_cursor_ends_no_outage)
     status_wipe(&status);
 }
 
-TEST_THAT(it_is_not_ready_as_soon_as_it_is_stopped)
+TEST(it_is_not_ready_as_soon_as_it_is_stopped)
 {
     struct status status = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
@@ -143,7 +143,7 @@ static bool is_logged(struct status *status, enum err e, bool stopped, const cha
     return status->log_again_ms != before_ms;
 }
 
-TEST_THAT(the_same_problem_with_other_numbers_is_not_logged_again)
+TEST(the_same_problem_with_other_numbers_is_not_logged_again)
 {
     struct status status = status_at(0);
     assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));

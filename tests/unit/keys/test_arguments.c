@@ -24,7 +24,7 @@ static struct arguments sample(void)
         .json_log = true};
 }
 
-TEST_THAT(what_is_written_is_read)
+TEST(what_is_written_is_read)
 {
     struct arguments given = sample(), got;
     char line[ARGUMENTS_SIZE];
@@ -69,7 +69,7 @@ static bool reads_with(size_t place, const char *word)
     return arguments_read(changed, &got);
 }
 
-TEST_THAT(each_argument_is_required)
+TEST(each_argument_is_required)
 {
     for (size_t left_out = 0; left_out < WORDS; left_out++)
         assert_false(reads_with(left_out, ""));
@@ -78,7 +78,7 @@ TEST_THAT(each_argument_is_required)
     assert_false(reads_with(WORDS, " "));
 }
 
-TEST_THAT(values_out_of_their_ranges_are_refused)
+TEST(values_out_of_their_ranges_are_refused)
 {
     static const char *const wrong[] = {"socket=2", "socket=1024", "socket=-1", "socket=", "socket", "sock=7",
         "7", "master-key=-2", "master-key=1024", "passphrase=x", "distribution-seed=-0",

@@ -23,7 +23,7 @@ static bool refused(struct budget *budget, int64_t now_us, unsigned signatures, 
     return e != ERR_OK;
 }
 
-TEST_THAT(a_full_budget_gives_one_period_and_then_what_the_time_brings)
+TEST(a_full_budget_gives_one_period_and_then_what_the_time_brings)
 {
     struct budget budget = full(5 * SECOND);
     for (int i = 0; i < 100; i++)
@@ -36,7 +36,7 @@ TEST_THAT(a_full_budget_gives_one_period_and_then_what_the_time_brings)
     assert_true(refused(&budget, 6 * SECOND + 10011, 1, 0));
 }
 
-TEST_THAT(fees_are_counted_by_the_hour_and_name_their_option)
+TEST(fees_are_counted_by_the_hour_and_name_their_option)
 {
     struct budget budget = full(0);
     struct detail detail;
@@ -49,7 +49,7 @@ TEST_THAT(fees_are_counted_by_the_hour_and_name_their_option)
     assert_non_null(strstr(detail.text, "KEYD_MAX_SIGNATURES_PER_SECOND=100"));
 }
 
-TEST_THAT(fees_start_with_a_twelfth_of_an_hour)
+TEST(fees_start_with_a_twelfth_of_an_hour)
 {
     struct budget budget = budget_of(&limits, 100000, 0);
     assert_true(refused(&budget, 0, 1, 300001));
@@ -59,7 +59,7 @@ TEST_THAT(fees_start_with_a_twelfth_of_an_hour)
     assert_true(refused(&budget, HOUR / 2, 1, 1));
 }
 
-TEST_THAT(every_fee_that_may_be_signed_can_be_signed_at_the_start)
+TEST(every_fee_that_may_be_signed_can_be_signed_at_the_start)
 {
     struct budget budget = budget_of(&limits, 300001, 0);
     assert_false(refused(&budget, 0, 1, 300001));
@@ -69,7 +69,7 @@ TEST_THAT(every_fee_that_may_be_signed_can_be_signed_at_the_start)
     assert_true(refused(&budget, 0, 1, 1));
 }
 
-TEST_THAT(what_is_refused_takes_nothing)
+TEST(what_is_refused_takes_nothing)
 {
     struct budget budget = full(0);
     assert_true(refused(&budget, 0, 1, 3600001));
@@ -77,7 +77,7 @@ TEST_THAT(what_is_refused_takes_nothing)
     assert_false(refused(&budget, 0, 100, 3600000));
 }
 
-TEST_THAT(an_idle_time_saves_at_most_one_period)
+TEST(an_idle_time_saves_at_most_one_period)
 {
     struct budget budget = full(0);
     assert_false(refused(&budget, 1000 * HOUR, 100, 3600000));
@@ -86,7 +86,7 @@ TEST_THAT(an_idle_time_saves_at_most_one_period)
 }
 
 /* One stroop in 100 us is far below what one step brings in whole stroops. */
-TEST_THAT(small_steps_lose_nothing)
+TEST(small_steps_lose_nothing)
 {
     struct budget budget = full(0);
     int64_t taken = 0;

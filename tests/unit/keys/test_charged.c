@@ -22,7 +22,7 @@ static int64_t charge(struct charged *charged, struct hash hash, int64_t fee_str
     return missing;
 }
 
-TEST_THAT(of_the_bids_for_a_transaction_the_highest_is_charged)
+TEST(of_the_bids_for_a_transaction_the_highest_is_charged)
 {
     struct charged *charged = charged_new();
     const struct hash one = hash_of(7, 1), other = hash_of(7, 2);
@@ -38,7 +38,7 @@ TEST_THAT(of_the_bids_for_a_transaction_the_highest_is_charged)
     charged_free(charged);
 }
 
-TEST_THAT(a_transaction_is_known_by_its_whole_hash)
+TEST(a_transaction_is_known_by_its_whole_hash)
 {
     for (size_t i = 0; i < sizeof(struct hash); i++) {
         struct charged *charged = charged_new();
@@ -50,7 +50,7 @@ TEST_THAT(a_transaction_is_known_by_its_whole_hash)
     }
 }
 
-TEST_THAT(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full)
+TEST(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full)
 {
     struct charged *charged = charged_new();
     for (uint32_t i = 0; i < CHARGED_WAYS; i++)
@@ -66,7 +66,7 @@ TEST_THAT(the_one_that_was_remembered_first_is_forgotten_and_charged_in_full)
 
 /* A captured fairway bids on more transactions than the table holds, in any order: what it could spend on
  * each, the highest bid, is never more than what was charged for it. */
-TEST_THAT(what_can_be_spent_is_never_more_than_what_was_charged)
+TEST(what_can_be_spent_is_never_more_than_what_was_charged)
 {
     enum {
         TRANSACTIONS = 3 * CHARGED_WAYS,

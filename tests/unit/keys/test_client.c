@@ -78,7 +78,7 @@ static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *pay
     end(&bad);
 }
 
-TEST_THAT(a_well_formed_answer_is_read)
+TEST(a_well_formed_answer_is_read)
 {
     struct talk good;
     begin(&good);
@@ -92,7 +92,7 @@ TEST_THAT(a_well_formed_answer_is_read)
     end(&good);
 }
 
-TEST_THAT(a_malformed_answer_makes_the_key_process_unavailable)
+TEST(a_malformed_answer_makes_the_key_process_unavailable)
 {
     struct buf right = {0};
     put_key(&right);
@@ -108,7 +108,7 @@ TEST_THAT(a_malformed_answer_makes_the_key_process_unavailable)
     buf_free(&right);
 }
 
-TEST_THAT(an_unknown_error_code_makes_the_key_process_unavailable)
+TEST(an_unknown_error_code_makes_the_key_process_unavailable)
 {
     struct talk bad;
     begin(&bad);
@@ -143,7 +143,7 @@ static enum err ask_provisioning(struct talk *talk, uint32_t index)
     return e;
 }
 
-TEST_THAT(a_broken_seed_out_of_range_makes_the_key_process_unavailable)
+TEST(a_broken_seed_out_of_range_makes_the_key_process_unavailable)
 {
     struct talk talk_about_two;
     begin(&talk_about_two);
@@ -155,7 +155,7 @@ TEST_THAT(a_broken_seed_out_of_range_makes_the_key_process_unavailable)
 }
 
 /* Nothing is sent: there is no peer that answers. */
-TEST_THAT(a_request_that_is_too_large_is_refused_without_being_sent)
+TEST(a_request_that_is_too_large_is_refused_without_being_sent)
 {
     struct talk deaf;
     begin(&deaf);
@@ -219,7 +219,7 @@ static bool read_request(struct talk *talk)
     return recv(talk->other_end, &next, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-TEST_THAT(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next)
+TEST(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next)
 {
     struct talk slow;
     begin(&slow);
@@ -237,7 +237,7 @@ TEST_THAT(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next)
     end(&slow);
 }
 
-TEST_THAT(an_answer_that_is_cut_by_the_deadline_is_read_on)
+TEST(an_answer_that_is_cut_by_the_deadline_is_read_on)
 {
     struct buf answer CLEANUP(buf_free) = lease_answer(1);
     buf_add_u64(&answer, BUDGET_LEFT);
@@ -269,7 +269,7 @@ static void *read_two_requests(void *context)
 }
 
 /* The socket takes a part of it, and keyd reads nothing. */
-TEST_THAT(a_large_request_ends_at_the_deadline_and_is_sent_on)
+TEST(a_large_request_ends_at_the_deadline_and_is_sent_on)
 {
     enum {
         COUNT = 20
@@ -301,7 +301,7 @@ TEST_THAT(a_large_request_ends_at_the_deadline_and_is_sent_on)
     end(&slow);
 }
 
-TEST_THAT(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again)
+TEST(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again)
 {
     struct talk talk;
     begin(&talk);
@@ -317,7 +317,7 @@ TEST_THAT(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_
     end(&talk);
 }
 
-TEST_THAT(an_answer_that_takes_too_long_is_noticed_without_a_call)
+TEST(an_answer_that_takes_too_long_is_noticed_without_a_call)
 {
     struct talk deaf;
     begin(&deaf);
@@ -335,7 +335,7 @@ TEST_THAT(an_answer_that_takes_too_long_is_noticed_without_a_call)
     end(&deaf);
 }
 
-TEST_THAT(an_answer_that_takes_too_long_is_noticed_by_the_next_call)
+TEST(an_answer_that_takes_too_long_is_noticed_by_the_next_call)
 {
     struct talk deaf;
     begin(&deaf);
@@ -352,7 +352,7 @@ static void *hold(void *context)
     return ask_until(talk, clock_ms() + 10000) == ERR_OK ? NULL : talk;
 }
 
-TEST_THAT(a_call_waits_for_another_one_until_its_deadline)
+TEST(a_call_waits_for_another_one_until_its_deadline)
 {
     struct talk busy;
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
@@ -381,7 +381,7 @@ static void *answer_soon(void *context)
     return NULL;
 }
 
-TEST_THAT(a_call_waits_a_little_for_another_one_after_its_deadline)
+TEST(a_call_waits_a_little_for_another_one_after_its_deadline)
 {
     struct talk busy;
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};

@@ -5,13 +5,13 @@
 #include "check.h"
 #include "own_clock.h"
 
-TEST_THAT(the_latest_time_is_120_seconds_after_the_clock_of_this_host)
+TEST(the_latest_time_is_120_seconds_after_the_clock_of_this_host)
 {
     const uint64_t before_s = (uint64_t)time(NULL), latest_s = own_clock_latest_s();
     assert_in_range(latest_s, before_s + 120, (uint64_t)time(NULL) + 121);
 }
 
-TEST_THAT(a_later_time_is_refused_and_an_earlier_one_is_not)
+TEST(a_later_time_is_refused_and_an_earlier_one_is_not)
 {
     struct detail detail = {0};
     const uint64_t latest_s = own_clock_latest_s(), earlier[] = {0, 1, latest_s - 121, latest_s};

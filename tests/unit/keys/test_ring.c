@@ -56,7 +56,7 @@ static void assert_all_zero(const void *data, size_t len)
     assert_true(sodium_is_zero(data, len));
 }
 
-TEST_THAT(the_ring_signs_for_its_accounts)
+TEST(the_ring_signs_for_its_accounts)
 {
     struct signature signature;
     assert_int_equal(ring_sign(&ring, &account.public_key, &account.sealed, &hash, &signature), ERR_OK);
@@ -65,7 +65,7 @@ TEST_THAT(the_ring_signs_for_its_accounts)
     assert_true(signature_valid(&signature, &hash, &ring.distribution));
 }
 
-TEST_THAT(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature)
+TEST(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature)
 {
     uint8_t *secret = ring.secrets->distribution.secret;
     for (size_t bit = 0; bit < SECRET_KEY_SIZE * 8; bit++) {
@@ -80,7 +80,7 @@ TEST_THAT(DS2_a_flipped_bit_of_the_key_in_memory_gives_no_signature)
     }
 }
 
-TEST_THAT(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature)
+TEST(DS2_a_flipped_bit_of_the_expected_key_gives_no_signature)
 {
     for (size_t bit = 0; bit < 256; bit++) {
         struct signature signature;
@@ -101,7 +101,7 @@ static struct envelope signed_with(
     return transaction;
 }
 
-TEST_THAT(DS6_no_seed_stays_open_after_use)
+TEST(DS6_no_seed_stays_open_after_use)
 {
     struct signature signature;
     struct generated_key other;
@@ -117,7 +117,7 @@ TEST_THAT(DS6_no_seed_stays_open_after_use)
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
 }
 
-TEST_THAT(an_imported_seed_opens_for_its_own_key)
+TEST(an_imported_seed_opens_for_its_own_key)
 {
     const uint8_t seed[SEED_SIZE] = {13};
     struct generated_key imported;
@@ -132,7 +132,7 @@ TEST_THAT(an_imported_seed_opens_for_its_own_key)
     assert_true(signature_valid(&signature, &hash, &expected));
 }
 
-TEST_THAT(a_seed_that_opens_is_sealed_again_and_another_is_unchanged)
+TEST(a_seed_that_opens_is_sealed_again_and_another_is_unchanged)
 {
     struct signature signature;
     struct sealed_seed again = account.sealed, broken = account.sealed, left;
@@ -146,14 +146,14 @@ TEST_THAT(a_seed_that_opens_is_sealed_again_and_another_is_unchanged)
     assert_all_zero(&ring.secrets->open, sizeof ring.secrets->open);
 }
 
-TEST_THAT(DS6_loading_wipes_passphrase_and_key_file)
+TEST(DS6_loading_wipes_passphrase_and_key_file)
 {
     assert_all_zero(ring.secrets->passphrase, sizeof ring.secrets->passphrase);
     assert_all_zero(ring.secrets->file_key, sizeof ring.secrets->file_key);
     assert_int_equal(ring.secrets->passphrase_len, 0);
 }
 
-TEST_THAT(the_seal_proves_membership_and_the_signature_the_lease)
+TEST(the_seal_proves_membership_and_the_signature_the_lease)
 {
     struct generated_key other;
     struct signature list[2] = {{{1}}};
@@ -183,7 +183,7 @@ TEST_THAT(the_seal_proves_membership_and_the_signature_the_lease)
     assert_int_equal(ring_check_signed(&ring, &transaction, &other.sealed, &hash), ERR_SEAL_BROKEN);
 }
 
-TEST_THAT(a_secret_longer_than_its_buffer_is_refused)
+TEST(a_secret_longer_than_its_buffer_is_refused)
 {
     uint8_t out[8];
     size_t len;
@@ -197,7 +197,7 @@ TEST_THAT(a_secret_longer_than_its_buffer_is_refused)
     assert_int_equal(ring_read_secret(fd, out, sizeof out, &len), ERR_CONFIG);
 }
 
-TEST_THAT(a_master_key_may_be_raw_or_hexadecimal)
+TEST(a_master_key_may_be_raw_or_hexadecimal)
 {
     static const char digits[] = "0700000000000000000000000000000000000000000000000000000000000000\n";
     for (size_t newline = 0; newline < 2; newline++) {

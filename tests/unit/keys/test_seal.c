@@ -41,13 +41,13 @@ static enum err open_fixture(const struct fixture *f)
     return e;
 }
 
-TEST_THAT(a_sealed_seed_opens_for_its_account)
+TEST(a_sealed_seed_opens_for_its_account)
 {
     struct fixture f = fixture();
     assert_int_equal(open_fixture(&f), ERR_OK);
 }
 
-TEST_THAT(DS4_every_flipped_bit_is_refused)
+TEST(DS4_every_flipped_bit_is_refused)
 {
     for (size_t bit = 0; bit < SEAL_SIZE * 8; bit++) {
         struct fixture f = fixture();
@@ -57,7 +57,7 @@ TEST_THAT(DS4_every_flipped_bit_is_refused)
 }
 
 /* A box always has 72 bytes, so a truncated one ends with filler. */
-TEST_THAT(DS4_every_truncation_is_refused)
+TEST(DS4_every_truncation_is_refused)
 {
     for (size_t len = 0; len < SEAL_SIZE; len++)
         for (int filler = 0; filler < 256; filler += 255) {
@@ -69,7 +69,7 @@ TEST_THAT(DS4_every_truncation_is_refused)
         }
 }
 
-TEST_THAT(DS4_swapped_rows_are_refused)
+TEST(DS4_swapped_rows_are_refused)
 {
     struct fixture f = fixture(), other = fixture();
     memset(other.seed, 10, sizeof other.seed);
@@ -83,7 +83,7 @@ TEST_THAT(DS4_swapped_rows_are_refused)
     assert_int_equal(open_fixture(&other), ERR_SEAL_BROKEN);
 }
 
-TEST_THAT(DS4_another_master_key_network_row_or_key_id_is_refused)
+TEST(DS4_another_master_key_network_row_or_key_id_is_refused)
 {
     struct fixture f = fixture();
     f.master[0] ^= 1;
@@ -100,7 +100,7 @@ TEST_THAT(DS4_another_master_key_network_row_or_key_id_is_refused)
 }
 
 /* The public half of the secret key is the caller's, so the tag must cover it. */
-TEST_THAT(DS4_every_flipped_bit_of_the_public_key_is_refused)
+TEST(DS4_every_flipped_bit_of_the_public_key_is_refused)
 {
     for (size_t bit = 0; bit < 256; bit++) {
         struct fixture f = fixture();
@@ -109,13 +109,13 @@ TEST_THAT(DS4_every_flipped_bit_of_the_public_key_is_refused)
     }
 }
 
-TEST_THAT(two_seals_of_one_seed_differ)
+TEST(two_seals_of_one_seed_differ)
 {
     struct fixture a = fixture(), b = fixture();
     assert_memory_not_equal(a.sealed.box, b.sealed.box, SEAL_SIZE);
 }
 
-TEST_THAT(a_key_id_is_sixteen_digits_of_the_master_key)
+TEST(a_key_id_is_sixteen_digits_of_the_master_key)
 {
     struct fixture f = fixture();
     char id[KEY_ID_SIZE];
@@ -125,7 +125,7 @@ TEST_THAT(a_key_id_is_sixteen_digits_of_the_master_key)
     assert_string_not_equal(id, f.sealed.key_id);
 }
 
-TEST_THAT(a_passphrase_gives_one_key_for_each_salt)
+TEST(a_passphrase_gives_one_key_for_each_salt)
 {
     uint8_t one[MASTER_KEY_SIZE], same[MASTER_KEY_SIZE], other[MASTER_KEY_SIZE], salt[KDF_SALT_SIZE] = {1};
     assert_int_equal(seal_derive_key("correct horse", 13, salt, one), ERR_OK);

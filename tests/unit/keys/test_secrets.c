@@ -98,26 +98,26 @@ static void expect(const char *const environment[], const char *expected)
 
 /* ---- values */
 
-TEST_THAT(secret_values_are_removed_from_the_environment_and_still_read)
+TEST(secret_values_are_removed_from_the_environment_and_still_read)
 {
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=" SECRET, DISTRIBUTION "=S" SECRET, NULL};
     expect(environment, "environment=clean\nkept=1 arguments=an argument name=test_secrets\n"
                         "master=-\npassphrase=" SECRET "\ndistribution=S" SECRET "\n");
 }
 
-TEST_THAT(without_secret_values_the_program_is_not_executed_again)
+TEST(without_secret_values_the_program_is_not_executed_again)
 {
     const char *const environment[] = {"KEPT=1", PASSPHRASE "=", NULL};
     expect(environment, "master=-\npassphrase=-\ndistribution=-\n");
 }
 
-TEST_THAT(a_value_and_a_file_together_are_refused)
+TEST(a_value_and_a_file_together_are_refused)
 {
     const char *const environment[] = {PASSPHRASE "=" SECRET, PASSPHRASE "_FILE=/dev/null", NULL};
     expect(environment, "refused: give " PASSPHRASE " or " PASSPHRASE "_FILE, not both");
 }
 
-TEST_THAT(a_value_too_long_is_refused)
+TEST(a_value_too_long_is_refused)
 {
     AUTO_FREE char *value = NEW_ARRAY(8000, char);
     memset(value, 'x', 7999);
@@ -126,7 +126,7 @@ TEST_THAT(a_value_too_long_is_refused)
     expect(environment, "refused: " DISTRIBUTION " is longer than");
 }
 
-TEST_THAT(descriptors_that_are_not_pipes_are_refused)
+TEST(descriptors_that_are_not_pipes_are_refused)
 {
     static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -155,7 +155,7 @@ static enum err open_with(mode_t mode, uid_t owner, struct detail *detail)
     return e;
 }
 
-TEST_THAT(only_files_that_others_cannot_read_are_accepted)
+TEST(only_files_that_others_cannot_read_are_accepted)
 {
     static const struct {
         mode_t mode;
@@ -179,7 +179,7 @@ TEST_THAT(only_files_that_others_cannot_read_are_accepted)
     unsetenv("MASTER_KEY_FILE");
 }
 
-TEST_THAT(a_missing_file_is_named)
+TEST(a_missing_file_is_named)
 {
     struct keyd_secrets secrets;
     struct detail detail;
@@ -191,7 +191,7 @@ TEST_THAT(a_missing_file_is_named)
 }
 
 /* An error with one closes the others. */
-TEST_THAT(no_descriptor_stays_open_after_an_error)
+TEST(no_descriptor_stays_open_after_an_error)
 {
     struct keyd_secrets secrets;
     struct detail detail;
@@ -217,9 +217,7 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
-GROUP_FIXTURE(set_up, tear_down)
-
 int main(int argc, char **argv)
 {
-    return argc > 1 && strcmp(argv[1], "hide") == 0 ? hide(argv) : tests_run();
+    return argc > 1 && strcmp(argv[1], "hide") == 0 ? hide(argv) : check_run(NULL, NULL, set_up, tear_down);
 }

@@ -42,7 +42,7 @@ TEST_WITH(a_frame_arrives_as_it_was_sent, open_pair, close_pair)
     buf_free(&read);
 }
 
-TEST_THAT(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed)
+TEST(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed)
 {
     const uint8_t frame[] = {0, 0, 0, 4, 0, 0, 0, 2, 'a', 'b', 'c', 'd'};
     for (size_t len = 0; len < sizeof frame; len++) {
@@ -90,7 +90,7 @@ TEST_WITH(
 
 /* A peer that refuses the header closes its socket; a payload sent apart would then fail, or not, by chance.
  * A packet socket shows what each call sends. */
-TEST_THAT(header_and_payload_are_sent_in_one_call)
+TEST(header_and_payload_are_sent_in_one_call)
 {
     int pair[2];
     uint8_t packet[64];
@@ -127,7 +127,7 @@ TEST_WITH(a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, cl
     buf_free(&read);
 }
 
-TEST_THAT(writing_to_a_closed_socket_is_an_error_without_a_signal)
+TEST(writing_to_a_closed_socket_is_an_error_without_a_signal)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -137,7 +137,7 @@ TEST_THAT(writing_to_a_closed_socket_is_an_error_without_a_signal)
     close(pair[0]);
 }
 
-TEST_THAT(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
+TEST(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
 {
     for (size_t len = 0; len < 9; len++) {
         struct buf buf = {0};
@@ -159,7 +159,7 @@ TEST_THAT(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
     }
 }
 
-TEST_THAT(a_result_is_a_known_error_and_a_detail_fits)
+TEST(a_result_is_a_known_error_and_a_detail_fits)
 {
     struct buf buf = {0};
     struct detail detail = {0}, read = {0};
@@ -185,7 +185,7 @@ TEST_THAT(a_result_is_a_known_error_and_a_detail_fits)
     buf_free(&buf);
 }
 
-TEST_THAT(sealed_seeds_and_rows_are_read_as_written)
+TEST(sealed_seeds_and_rows_are_read_as_written)
 {
     struct buf buf = {0};
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;

@@ -9,7 +9,7 @@
 #define LEDGER_MS 5600
 #define MIDNIGHT_S INT64_C(1795478400) /* 2026-11-24 00:00 UTC */
 
-TEST_THAT(each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again)
+TEST(each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again)
 {
     static const struct {
         const char *name;
@@ -46,7 +46,7 @@ TEST_THAT(each_limit_has_a_name_a_refusal_and_a_time_after_which_it_allows_again
     assert_int_equal(limit_refuse(LIMIT_NONE, &limits_default, NULL), ERR_OK);
 }
 
-TEST_THAT(a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest)
+TEST(a_fee_bump_counts_by_its_number_and_by_what_it_adds_to_the_highest)
 {
     const struct limits both = {.most = {[LIMIT_FEE_BUMPS] = 3, [LIMIT_STROOPS_PER_DAY] = 1000}}, none = {0};
     static const struct {

@@ -6,7 +6,7 @@
 #define LIMITS(open, percent)                                                                                \
     ((struct limits){.most = {[LIMIT_OPEN_LEASES] = (open), [LIMIT_POOL_PERCENT] = (percent)}})
 
-TEST_THAT(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account)
+TEST(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account)
 {
     static const struct {
         int64_t open, percent, accounts, open_max;
@@ -31,7 +31,7 @@ TEST_THAT(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account)
     }
 }
 
-TEST_THAT(a_batch_gets_as_many_leases_of_a_client_as_are_left)
+TEST(a_batch_gets_as_many_leases_of_a_client_as_are_left)
 {
     const struct limits three = LIMITS(3, 0), none = LIMITS(0, 0);
     static const char *const clients[] = {"a", "b", "a", "c", "a", ""};
@@ -53,7 +53,7 @@ TEST_THAT(a_batch_gets_as_many_leases_of_a_client_as_are_left)
     assert_null(usage_statement(&(struct usage){0}).sql);
 }
 
-TEST_THAT(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client)
+TEST(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client)
 {
     struct limits share = LIMITS(4, 0), only = LIMITS(0, 0);
     static const struct {

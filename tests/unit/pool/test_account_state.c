@@ -23,7 +23,7 @@ static bool apply(struct account_row *row, struct account_news news)
     return account_state_after_ledger(row, &news);
 }
 
-TEST_THAT(a_confirmed_lease_changes_the_sequence_number_only)
+TEST(a_confirmed_lease_changes_the_sequence_number_only)
 {
     struct account_row row = row_of(ACCOUNT_ACTIVE);
     assert_true(apply(&row, (struct account_news){.consumed = 41, .ours = true}));
@@ -34,7 +34,7 @@ TEST_THAT(a_confirmed_lease_changes_the_sequence_number_only)
 }
 
 /* A payment to the account, or a fee bump that it pays for: its balance is of no interest. */
-TEST_THAT(a_ledger_that_names_the_account_otherwise_changes_nothing)
+TEST(a_ledger_that_names_the_account_otherwise_changes_nothing)
 {
     static const enum account_state states[] = {
         ACCOUNT_CREATING, ACCOUNT_ACTIVE, ACCOUNT_RETIRING, ACCOUNT_RETIRED, ACCOUNT_QUARANTINED};
@@ -45,7 +45,7 @@ TEST_THAT(a_ledger_that_names_the_account_otherwise_changes_nothing)
     }
 }
 
-TEST_THAT(a_ledger_that_is_not_above_the_rows_changes_nothing)
+TEST(a_ledger_that_is_not_above_the_rows_changes_nothing)
 {
     struct account_row row = row_of(ACCOUNT_ACTIVE), before = row;
     for (uint32_t ledger = 99; ledger <= 100; ledger++) {
@@ -60,7 +60,7 @@ TEST_THAT(a_ledger_that_is_not_above_the_rows_changes_nothing)
 
 /* Otherwise an RPC that names a ledger far ahead in one read leaves the account at a number for ever that its
  * next lease consumes. */
-TEST_THAT(a_proof_counts_more_than_a_read_that_named_a_later_ledger)
+TEST(a_proof_counts_more_than_a_read_that_named_a_later_ledger)
 {
     struct account_row row = row_of(ACCOUNT_ACTIVE), foreign = row, gap = row;
     const struct account_entry account = seen(41);
@@ -75,7 +75,7 @@ TEST_THAT(a_proof_counts_more_than_a_read_that_named_a_later_ledger)
     assert_true(gap.state == ACCOUNT_ACTIVE && gap.sequence == 41 && gap.sequence_ledger == 200);
 }
 
-TEST_THAT(a_sequence_number_that_a_foreign_transaction_consumed_quarantines)
+TEST(a_sequence_number_that_a_foreign_transaction_consumed_quarantines)
 {
     struct account_row row = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING);
     assert_true(apply(&row, (struct account_news){.consumed = 41}));
@@ -87,7 +87,7 @@ TEST_THAT(a_sequence_number_that_a_foreign_transaction_consumed_quarantines)
     assert_int_equal(retiring.sequence, 41);
 }
 
-TEST_THAT(an_operation_that_fairway_did_not_make_quarantines_also_beside_its_own_transaction)
+TEST(an_operation_that_fairway_did_not_make_quarantines_also_beside_its_own_transaction)
 {
     static const enum account_state states[] = {ACCOUNT_CREATING, ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
     for (size_t i = 0; i < ARRAY_LEN(states); i++)
@@ -105,7 +105,7 @@ TEST_THAT(an_operation_that_fairway_did_not_make_quarantines_also_beside_its_own
         }
 }
 
-TEST_THAT(a_creation_activates_an_account_with_the_first_sequence_number)
+TEST(a_creation_activates_an_account_with_the_first_sequence_number)
 {
     struct account_row row = {.state = ACCOUNT_CREATING}, again = row_of(ACCOUNT_ACTIVE);
     assert_true(apply(&row, (struct account_news){.created = true}));
@@ -117,7 +117,7 @@ TEST_THAT(a_creation_activates_an_account_with_the_first_sequence_number)
     assert_int_equal(again.sequence, (int64_t)101 << 32);
 }
 
-TEST_THAT(a_merge_retires_a_retiring_account_unless_it_is_leased_and_quarantines_others)
+TEST(a_merge_retires_a_retiring_account_unless_it_is_leased_and_quarantines_others)
 {
     const struct account_news merged = {.merged = true};
     struct account_row row = row_of(ACCOUNT_RETIRING), leased = row, active = row_of(ACCOUNT_ACTIVE);
@@ -132,7 +132,7 @@ TEST_THAT(a_merge_retires_a_retiring_account_unless_it_is_leased_and_quarantines
 }
 
 /* Whatever the order was in the ledger. */
-TEST_THAT(an_account_that_is_merged_in_the_ledger_that_creates_it_is_never_active)
+TEST(an_account_that_is_merged_in_the_ledger_that_creates_it_is_never_active)
 {
     const struct account_news both = {.created = true, .merged = true};
     struct account_row creating = {.state = ACCOUNT_CREATING}, active = row_of(ACCOUNT_ACTIVE),
@@ -145,7 +145,7 @@ TEST_THAT(an_account_that_is_merged_in_the_ledger_that_creates_it_is_never_activ
     assert_int_equal(retiring.state, ACCOUNT_RETIRED);
 }
 
-TEST_THAT(a_quarantined_account_keeps_its_first_reason)
+TEST(a_quarantined_account_keeps_its_first_reason)
 {
     struct account_row row = row_of(ACCOUNT_QUARANTINED);
     assert_false(apply(&row, (struct account_news){.foreign = true, .merged = true}));
@@ -155,7 +155,7 @@ TEST_THAT(a_quarantined_account_keeps_its_first_reason)
     assert_int_equal(row.sequence, 41);
 }
 
-TEST_THAT(DR10_while_grants_are_on_hold_unknown_transactions_creations_and_merges_quarantine_nothing)
+TEST(DR10_while_grants_are_on_hold_unknown_transactions_creations_and_merges_quarantine_nothing)
 {
     struct account_row used = row_of(ACCOUNT_ACTIVE), removed = used,
                        quarantined = row_of(ACCOUNT_QUARANTINED), created = {.state = ACCOUNT_CREATING};
@@ -170,7 +170,7 @@ TEST_THAT(DR10_while_grants_are_on_hold_unknown_transactions_creations_and_merge
     assert_int_equal(created.state, ACCOUNT_ACTIVE);
 }
 
-TEST_THAT(every_status_has_one_name_and_one_state)
+TEST(every_status_has_one_name_and_one_state)
 {
     enum account_status parsed;
     for (enum account_status s = 0; s < ACCOUNT_STATUSES; s++) {
@@ -183,7 +183,7 @@ TEST_THAT(every_status_has_one_name_and_one_state)
     assert_int_equal(account_status_of(ACCOUNT_RETIRING, true), ACCOUNT_STATUS_RETIRING);
 }
 
-TEST_THAT(every_state_has_one_name)
+TEST(every_state_has_one_name)
 {
     enum account_state parsed;
     for (int s = ACCOUNT_CREATING; s <= ACCOUNT_QUARANTINED; s++) {
@@ -193,7 +193,7 @@ TEST_THAT(every_state_has_one_name)
     assert_int_equal(account_state_parse("idle", &parsed), ERR_MALFORMED);
 }
 
-TEST_THAT(after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created)
+TEST(after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be_created)
 {
     const struct account_entry absent = {.removed = true};
     struct account_row active = row_of(ACCOUNT_ACTIVE), retiring = row_of(ACCOUNT_RETIRING),
@@ -209,7 +209,7 @@ TEST_THAT(after_a_gap_a_missing_account_is_quarantined_or_retired_or_stays_to_be
     assert_int_equal(old.state, ACCOUNT_ACTIVE);
 }
 
-TEST_THAT(after_a_gap_an_existing_account_takes_over_the_networks_sequence_number)
+TEST(after_a_gap_an_existing_account_takes_over_the_networks_sequence_number)
 {
     const struct account_entry account = seen(41);
     struct account_row creating = {.state = ACCOUNT_CREATING}, leased = row_of(ACCOUNT_ACTIVE),
@@ -222,7 +222,7 @@ TEST_THAT(after_a_gap_an_existing_account_takes_over_the_networks_sequence_numbe
     assert_int_equal(foreign.state, ACCOUNT_QUARANTINED);
 }
 
-TEST_THAT(after_a_gap_changed_signers_and_a_number_that_went_back_quarantine)
+TEST(after_a_gap_changed_signers_and_a_number_that_went_back_quarantine)
 {
     const struct account_entry taken = {.sequence = 40}, back = seen(39);
     for (int on_hold = 0; on_hold <= 1; on_hold++) {
@@ -236,7 +236,7 @@ TEST_THAT(after_a_gap_changed_signers_and_a_number_that_went_back_quarantine)
     }
 }
 
-TEST_THAT(a_frozen_account_is_quarantined_and_keeps_an_earlier_reason)
+TEST(a_frozen_account_is_quarantined_and_keeps_an_earlier_reason)
 {
     static const enum account_state states[] = {ACCOUNT_CREATING, ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {

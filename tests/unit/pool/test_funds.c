@@ -16,7 +16,7 @@ static int64_t spendable(int64_t balance, int64_t reserves, int64_t base_reserve
     return funds.spendable_stroops;
 }
 
-TEST_THAT(reserves_and_selling_liabilities_cannot_be_spent)
+TEST(reserves_and_selling_liabilities_cannot_be_spent)
 {
     assert_int_equal(spendable(100000000, 2, 5000000, 0), 90000000);
     assert_int_equal(spendable(100000000, 17, 5000000, 0), 15000000);
@@ -27,7 +27,7 @@ TEST_THAT(reserves_and_selling_liabilities_cannot_be_spent)
     assert_int_equal(spendable(100, 0, 5000000, 0), 100);
 }
 
-TEST_THAT(impossible_numbers_leave_nothing_to_spend)
+TEST(impossible_numbers_leave_nothing_to_spend)
 {
     assert_int_equal(spendable(INT64_MAX, INT64_MAX, UINT32_MAX, 0), 0);
     assert_int_equal(spendable(INT64_MAX, -1, 1, 0), 0);
@@ -42,7 +42,7 @@ static enum funds_level level(int64_t spendable_stroops)
     return funds_level(&funds, &limits);
 }
 
-TEST_THAT(the_limits_separate_the_levels)
+TEST(the_limits_separate_the_levels)
 {
     assert_int_equal(level(1000 * 20000), FUNDS_OK);
     assert_int_equal(level(1000 * 20000 - 1), FUNDS_LOW);
@@ -52,7 +52,7 @@ TEST_THAT(the_limits_separate_the_levels)
     assert_int_equal(funds_level(&(struct funds){.known = false}, &limits), FUNDS_UNKNOWN);
 }
 
-TEST_THAT(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown)
+TEST(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unknown)
 {
     static const struct funds_limits no_floor = {.payment_stroops = 20000, .low_payments = 1000}, none = {0};
     struct detail detail = {0};
@@ -66,7 +66,7 @@ TEST_THAT(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_
     assert_int_equal(funds_check_lease(0, &none, &detail), ERR_OK);
 }
 
-TEST_THAT(a_fee_bump_is_refused_only_if_the_account_cannot_pay_it)
+TEST(a_fee_bump_is_refused_only_if_the_account_cannot_pay_it)
 {
     struct detail detail = {0};
     assert_int_equal(funds_check_bump(20000, 20000, &detail), ERR_OK);
@@ -75,7 +75,7 @@ TEST_THAT(a_fee_bump_is_refused_only_if_the_account_cannot_pay_it)
     assert_int_equal(funds_check_bump(FUNDS_NOT_KNOWN, INT64_MAX, &detail), ERR_OK);
 }
 
-TEST_THAT(the_last_read_of_the_account_counts)
+TEST(the_last_read_of_the_account_counts)
 {
     const struct public_key ours = {{1}}, other = {{2}};
     const struct account_entry rich = {.key = ours,

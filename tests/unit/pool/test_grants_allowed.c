@@ -16,7 +16,7 @@ static int64_t after(int64_t until_s, int64_t close_time_s, int64_t clock_s)
     return grants_hold_after(until_s, close_time_s, clock_s, LEDGER_MS);
 }
 
-TEST_THAT(H18_the_clock_may_be_off_by_30_seconds_and_a_ledger)
+TEST(H18_the_clock_may_be_off_by_30_seconds_and_a_ledger)
 {
     assert_int_equal(grants_clock_slack_s(LEDGER_MS), 35);
     assert_int_equal(grants_clock_slack_s(600), 31);
@@ -36,7 +36,7 @@ static void assert_check(const struct grants_state *given, uint32_t seen, const 
     assert_true(why == NULL || strstr(detail.text, why) != NULL);
 }
 
-TEST_THAT(H18_each_condition_alone_suspends_grants)
+TEST(H18_each_condition_alone_suspends_grants)
 {
     struct grants_state one = granting();
     assert_check(&one, 7, NULL);
@@ -60,28 +60,28 @@ TEST_THAT(H18_each_condition_alone_suspends_grants)
     assert_check(&one, 0, "a gap");
 }
 
-TEST_THAT(DR10_a_ledger_that_closed_after_the_hold_ends_it)
+TEST(DR10_a_ledger_that_closed_after_the_hold_ends_it)
 {
     assert_int_equal(after(NOW, NOW + 1, NOW + 1), 0);
 }
 
-TEST_THAT(DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it)
+TEST(DR10_a_ledger_that_closed_in_the_last_second_of_the_hold_does_not_end_it)
 {
     assert_int_equal(after(NOW, NOW, NOW), NOW);
     assert_int_equal(after(NOW, NOW - 100, NOW + 100), NOW);
 }
 
-TEST_THAT(DR10_the_clock_alone_ends_no_hold)
+TEST(DR10_the_clock_alone_ends_no_hold)
 {
     assert_int_equal(after(NOW, NOW - 1000, NOW + 1000), NOW);
 }
 
-TEST_THAT(DR10_a_clock_within_the_slack_does_not_extend_the_hold)
+TEST(DR10_a_clock_within_the_slack_does_not_extend_the_hold)
 {
     assert_int_equal(after(NOW, NOW + 1, NOW + 1 - SLACK), 0);
 }
 
-TEST_THAT(DR10_a_clock_slower_than_the_slack_starts_the_hold_again)
+TEST(DR10_a_clock_slower_than_the_slack_starts_the_hold_again)
 {
     const int64_t close_time_s = NOW + 1, clock_s = close_time_s - SLACK - 1;
     assert_int_equal(after(NOW, close_time_s, clock_s), close_time_s + LEASE_SECONDS_MAX + 2 * SLACK);
@@ -90,7 +90,7 @@ TEST_THAT(DR10_a_clock_slower_than_the_slack_starts_the_hold_again)
 }
 
 /* The worst case: the clock of the lost database was fast by the slack, ours is slow by it. */
-TEST_THAT(DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow)
+TEST(DR10_a_hold_outlasts_every_lease_that_two_wrong_clocks_allow)
 {
     const int64_t ledgers_s = NOW, theirs_s = ledgers_s + SLACK, ours_s = ledgers_s - SLACK;
     const int64_t longest_s = theirs_s + LEASE_SECONDS_MAX;

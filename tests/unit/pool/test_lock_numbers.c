@@ -5,7 +5,7 @@
 
 #include "pool/lock_numbers.h"
 
-TEST_THAT(lock_numbers_never_change_and_differ_between_networks)
+TEST(lock_numbers_never_change_and_differ_between_networks)
 {
     const struct network_id test = network_id_of("Test SDF Network ; September 2015");
     const struct network_id public = network_id_of("Public Global Stellar Network ; September 2015");
@@ -28,7 +28,7 @@ static const struct lock_name *name_in(const struct lock_name names[], size_t co
     return NULL;
 }
 
-TEST_THAT(every_lock_has_a_name_and_those_of_a_network_only_with_its_id)
+TEST(every_lock_has_a_name_and_those_of_a_network_only_with_its_id)
 {
     const struct network_id network = network_id_of("a network");
     const struct lock_numbers numbers = lock_numbers_of(&network);

@@ -20,7 +20,7 @@ static struct provisioning_fate judge(const struct ledger_transaction *transacti
     return provisioning_judge(&sent, &ledger);
 }
 
-TEST_THAT(a_ledger_with_its_hash_decides_by_its_result)
+TEST(a_ledger_with_its_hash_decides_by_its_result)
 {
     struct ledger_transaction found = {.hash = sent.hash};
     struct provisioning_fate fate = judge(&found, 10);
@@ -34,7 +34,7 @@ TEST_THAT(a_ledger_with_its_hash_decides_by_its_result)
     assert_string_equal(judge(&found, 10).result_code, "txBAD_SEQ");
 }
 
-TEST_THAT(in_a_fee_bump_the_inner_hash_and_result_decide)
+TEST(in_a_fee_bump_the_inner_hash_and_result_decide)
 {
     const struct ledger_transaction found = {
         .hash = {{77}}, .code = -13, .fee_bump = true, .inner_hash = sent.hash, .inner_code = TX_FAILED};
@@ -43,7 +43,7 @@ TEST_THAT(in_a_fee_bump_the_inner_hash_and_result_decide)
     assert_null(judge(&other, 10).state);
 }
 
-TEST_THAT(a_sequence_number_that_another_transaction_consumed_supersedes_it)
+TEST(a_sequence_number_that_another_transaction_consumed_supersedes_it)
 {
     struct ledger_transaction other = {
         .hash = {{8}}, .source = sent.source, .sequence = 49, .consumed = true};
@@ -55,7 +55,7 @@ TEST_THAT(a_sequence_number_that_another_transaction_consumed_supersedes_it)
     assert_null(judge(&other, 10).state);
 }
 
-TEST_THAT(it_expires_with_a_ledger_that_closed_after_its_max_time)
+TEST(it_expires_with_a_ledger_that_closed_after_its_max_time)
 {
     assert_null(judge(NULL, 999).state);
     assert_null(judge(NULL, 1000).state); /* CAP-88: the next ledger may still have this time */
@@ -72,7 +72,7 @@ static struct provisioning_fate judge_gap(
     return provisioning_judge_after_gap(&sent, &snapshot, &ledger);
 }
 
-TEST_THAT(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet)
+TEST(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet)
 {
     assert_string_equal(judge_gap(200, 0, 50, false, 10).state, "succeeded");
     assert_string_equal(judge_gap(150, TX_FAILED, 50, true, 10).state, "failed");
@@ -80,7 +80,7 @@ TEST_THAT(DR5_after_a_gap_a_result_decides_unless_its_ledger_is_not_ingested_yet
     assert_null(judge_gap(201, 0, 50, true, 5000).state);
 }
 
-TEST_THAT(DR5_after_a_gap_without_a_result_the_accounts_decide)
+TEST(DR5_after_a_gap_without_a_result_the_accounts_decide)
 {
     assert_string_equal(judge_gap(0, 0, 50, true, 10).state, "succeeded");
     assert_string_equal(judge_gap(0, 0, 50, true, 10).result_code, "txSUCCESS");

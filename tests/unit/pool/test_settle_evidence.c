@@ -36,7 +36,7 @@ static struct account_evidence of_operation(
     return evidence.accounts[0];
 }
 
-TEST_THAT(each_deed_counts_for_its_account_alone)
+TEST(each_deed_counts_for_its_account_alone)
 {
     struct account_evidence seen = of_operation(DEED_CREATED, 0, NULL);
     assert_true(seen.created && !seen.merged && !seen.ended_sponsoring && !seen.acted);
@@ -48,7 +48,7 @@ TEST_THAT(each_deed_counts_for_its_account_alone)
     assert_true(seen.acted && !seen.created && !seen.merged && !seen.ended_sponsoring);
 }
 
-TEST_THAT(operations_of_the_pending_provisioning_are_fairways_own)
+TEST(operations_of_the_pending_provisioning_are_fairways_own)
 {
     const struct hash bumped = {{2}}, outer = {{3}};
     assert_true(of_operation(DEED_CREATED, 0, &pending_hash).created);

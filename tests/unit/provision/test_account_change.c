@@ -47,7 +47,7 @@ static bool usable(const struct account_probe *probe)
     return !probe->account.removed && probe->account.own_authority && !probe->frozen && probe->opens;
 }
 
-TEST_THAT(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released)
+TEST(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -67,7 +67,7 @@ TEST_THAT(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_rele
     }
 }
 
-TEST_THAT(only_an_account_that_can_be_merged_becomes_retiring)
+TEST(only_an_account_that_can_be_merged_becomes_retiring)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -82,7 +82,7 @@ TEST_THAT(only_an_account_that_can_be_merged_becomes_retiring)
     }
 }
 
-TEST_THAT(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes)
+TEST(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes)
 {
     struct combination given;
     for (unsigned n = 0; next_combination(n, &given); n++) {
@@ -102,7 +102,7 @@ TEST_THAT(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_pro
     }
 }
 
-TEST_THAT(each_refusal_names_its_reason)
+TEST(each_refusal_names_its_reason)
 {
     static const struct {
         struct account_probe probe;

@@ -2,13 +2,13 @@
 #include "check.h"
 #include "prepare.h"
 
-TEST_THAT(a_transaction_has_no_more_accounts_than_signatures_allow)
+TEST(a_transaction_has_no_more_accounts_than_signatures_allow)
 {
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, INT64_MAX), 18);
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, INT64_MAX), 18);
 }
 
-TEST_THAT(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none)
+TEST(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none)
 {
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5500), 18);
     assert_int_equal(prepare_limit(PROVISIONING_CREATION, 5499), 17);
@@ -17,7 +17,7 @@ TEST_THAT(a_low_fee_cap_allows_fewer_accounts_and_below_the_minimum_fee_none)
     assert_int_equal(prepare_limit(PROVISIONING_MERGE, 399), 2);
 }
 
-TEST_THAT(the_fee_doubles_with_each_failure_up_to_the_cap)
+TEST(the_fee_doubles_with_each_failure_up_to_the_cap)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 10000, .max_fee_stroops = 1000000};
@@ -29,7 +29,7 @@ TEST_THAT(the_fee_doubles_with_each_failure_up_to_the_cap)
     assert_int_equal(prepare_fee(PROVISIONING_CREATION, 2, UINT32_MAX, &settings), 1000000);
 }
 
-TEST_THAT(a_fee_always_fits_its_field)
+TEST(a_fee_always_fits_its_field)
 {
     const struct provision_settings settings = {
         .fee_per_operation_stroops = 100000000, .max_fee_stroops = 1000000000000};

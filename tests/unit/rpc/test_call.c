@@ -101,7 +101,7 @@ FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
     rpc_free(rpc);
 }
 
-TEST_THAT(calls_without_end_do_not_fill_the_log_while_no_address_answers)
+TEST(calls_without_end_do_not_fill_the_log_while_no_address_answers)
 {
     enum {
         CALLS = 100,
@@ -217,7 +217,7 @@ FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
     rpc_free(rpc);
 }
 
-TEST_THAT(addresses_are_counted_and_compared)
+TEST(addresses_are_counted_and_compared)
 {
     assert_int_equal(rpc_address_count(" a , b,, c\t"), 3);
     assert_int_equal(rpc_address_count("1,2,3,4,5,6,7,8,9"), 9);
@@ -242,7 +242,7 @@ FAKE_TEST(plain_http_beyond_this_host_is_recognized)
         assert_false(rpc_is_plain(others[i]));
 }
 
-TEST_THAT(the_origin_of_an_address_has_no_password_and_no_key)
+TEST(the_origin_of_an_address_has_no_password_and_no_key)
 {
     static const char *const origins[][2] = {
         {"https://rpc.example", "https://rpc.example"},

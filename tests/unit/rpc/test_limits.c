@@ -6,7 +6,7 @@
 #include "call.h"
 
 /* What a client of getHealth once made 1.2 GB of. */
-TEST_THAT(no_method_accepts_24_megabytes_of_empty_arrays)
+TEST(no_method_accepts_24_megabytes_of_empty_arrays)
 {
     static const char *const methods[] = {"getHealth", "getNetwork", "getLedgers", "getLedgerEntries",
         "getTransaction", "sendTransaction", "simulateTransaction"};

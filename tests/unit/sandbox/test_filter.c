@@ -52,7 +52,7 @@ static const struct filter_row rows[] = {
     {FILTER_AND, 0, (uint32_t)ALL, ONE_OF((uint32_t)-1)},
 };
 
-TEST_THAT(a_call_is_matched_when_a_group_of_rows_holds)
+TEST(a_call_is_matched_when_a_group_of_rows_holds)
 {
     const struct {
         long call[4];
@@ -87,7 +87,7 @@ TEST_THAT(a_call_is_matched_when_a_group_of_rows_holds)
     }
 }
 
-TEST_THAT(a_table_without_rows_is_a_filter)
+TEST(a_table_without_rows_is_a_filter)
 {
     assert_int_equal(errno_of(NULL, 0, (const long[]){SYS_lseek, -1, 1, 7}), OTHERWISE);
     assert_int_equal(errno_of(NULL, 0, (const long[]){SYS_sync, -1, 1, 7}), MATCHED);

@@ -80,7 +80,7 @@ static bool is_exempt(long number)
 }
 
 /* All system call numbers and some unused ones. None is executed. */
-TEST_THAT(every_system_call_outside_the_list_kills)
+TEST(every_system_call_outside_the_list_kills)
 {
     size_t let_through = 0;
     for (long number = 0; number < 600; number++)
@@ -92,7 +92,7 @@ TEST_THAT(every_system_call_outside_the_list_kills)
 }
 
 /* The calls that an attacker needs first, with valid arguments. */
-TEST_THAT(execve_open_and_socket_kill)
+TEST(execve_open_and_socket_kill)
 {
     const long calls[][7] = {{SYS_openat, AT_FDCWD, (long)"/etc/passwd", O_RDONLY},
         {SYS_socket, AF_INET, SOCK_STREAM}, {SYS_socketpair, AF_UNIX, SOCK_STREAM}, {SYS_connect, sockets[0]},
@@ -105,7 +105,7 @@ TEST_THAT(execve_open_and_socket_kill)
             fail_msg("case %zu, system call %ld", i, calls[i][0]);
 }
 
-TEST_THAT(allowed_calls_kill_with_other_arguments)
+TEST(allowed_calls_kill_with_other_arguments)
 {
     const long calls[][7] = {{SYS_recvfrom, sockets[0] + 1}, {SYS_recvfrom, STDERR_FILENO},
         {SYS_sendmsg, sockets[0] + 1}, {SYS_sendmsg, STDERR_FILENO}, {SYS_write, sockets[0]},
@@ -125,7 +125,7 @@ static void call_as_32_bit(const long *call)
     __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
 }
 
-TEST_THAT(system_calls_of_another_architecture_kill)
+TEST(system_calls_of_another_architecture_kill)
 {
     int outside;
     pid_t pid = fork();
@@ -164,7 +164,7 @@ static void answer(const long *call)
         _exit(1);
 }
 
-TEST_THAT(its_socket_works)
+TEST(its_socket_works)
 {
     char byte = 0;
     assert_int_equal(send(sockets[1], "a", 1, 0), 1);
@@ -184,7 +184,7 @@ static void compute(const long *call)
         _exit(1);
 }
 
-TEST_THAT(keys_and_random_bytes_work)
+TEST(keys_and_random_bytes_work)
 {
     works(compute);
 }
@@ -204,7 +204,7 @@ static void allocate(const long *call)
     }
 }
 
-TEST_THAT(memory_of_all_sizes_works)
+TEST(memory_of_all_sizes_works)
 {
     works(allocate);
 }
@@ -219,7 +219,7 @@ static void speak(const long *call)
         _exit(1);
 }
 
-TEST_THAT(the_log_works)
+TEST(the_log_works)
 {
     works(speak);
 }
@@ -237,7 +237,7 @@ static void reach_out(const long *call)
         _exit(2);
 }
 
-TEST_THAT(Landlock_alone_denies_files)
+TEST(Landlock_alone_denies_files)
 {
 #ifdef FAIRWAY_SANITIZED
     if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1u) < 1)

@@ -48,7 +48,7 @@ static void assert_authority(const struct leased *leased, enum authority expecte
     assert_int_equal(authority_of(&leased->envelope, &leased->hash), expected);
 }
 
-TEST_THAT(somebody_besides_the_channel_account_must_have_signed)
+TEST(somebody_besides_the_channel_account_must_have_signed)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
@@ -65,7 +65,7 @@ TEST_THAT(somebody_besides_the_channel_account_must_have_signed)
     assert_authority(&foreign, AUTHORITY_CHANNEL_MISSING);
 }
 
-TEST_THAT(the_source_of_any_operation_may_have_signed)
+TEST(the_source_of_any_operation_may_have_signed)
 {
     for (enum sample_source form = PLAIN; form <= MUXED; form++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -80,7 +80,7 @@ TEST_THAT(the_source_of_any_operation_may_have_signed)
 }
 
 /* The user's consent is in the authorization entries: nobody has to sign the transaction. */
-TEST_THAT(a_call_without_a_source_needs_the_channel_account_alone)
+TEST(a_call_without_a_source_needs_the_channel_account_alone)
 {
     AUTO_SAMPLE sample = SAMPLE, with_source = SAMPLE, extra = SAMPLE;
     AUTO_BUF auth = {0}, signers = {0};
@@ -109,7 +109,7 @@ TEST_THAT(a_call_without_a_source_needs_the_channel_account_alone)
 }
 
 /* The hint is right, and the key is, but another hash was signed. */
-TEST_THAT(a_signature_for_another_network_proves_nothing)
+TEST(a_signature_for_another_network_proves_nothing)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, USER);
@@ -121,7 +121,7 @@ TEST_THAT(a_signature_for_another_network_proves_nothing)
     assert_authority(&leased, AUTHORITY_UNKNOWN);
 }
 
-TEST_THAT(no_other_bytes_prove_anything)
+TEST(no_other_bytes_prove_anything)
 {
     static const uint8_t zeros[64];
     AUTO_SAMPLE sample = SAMPLE;
@@ -180,7 +180,7 @@ static struct public_key satisfy(struct leased *leased, uint32_t kind)
     return key;
 }
 
-TEST_THAT(an_extra_signer_of_every_kind_may_have_signed)
+TEST(an_extra_signer_of_every_kind_may_have_signed)
 {
     static const uint32_t kinds[] = {0, 2, 3}; /* no transaction has its own hash (1) */
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -222,7 +222,7 @@ static bool proved_by(const struct leased *leased, struct bytes account_entry)
     return authority_proved_by(&leased->envelope, &leased->hash, account_entry, &verifications);
 }
 
-TEST_THAT(a_signer_of_an_operations_source_may_have_signed)
+TEST(a_signer_of_an_operations_source_may_have_signed)
 {
     for (uint32_t kind = 0; kind <= 3; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -244,7 +244,7 @@ TEST_THAT(a_signer_of_an_operations_source_may_have_signed)
 }
 
 /* An account of which the channel account is a signer: what fairway has signed is not the user's consent. */
-TEST_THAT(the_channel_accounts_own_signature_never_counts)
+TEST(the_channel_accounts_own_signature_never_counts)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
@@ -267,7 +267,7 @@ static void add_sources_of_one_hint(struct sample *sample)
     }
 }
 
-TEST_THAT(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times)
+TEST(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_number_of_times)
 {
     AUTO_SAMPLE sample = SAMPLE;
     const struct public_key user = sample_key(USER);
@@ -284,7 +284,7 @@ TEST_THAT(DX3_signatures_that_could_be_of_many_sources_are_verified_a_bounded_nu
     assert_authority(&leased, AUTHORITY_CHANNEL_MISSING);
 }
 
-TEST_THAT(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications)
+TEST(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verifications)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF account = {0};
@@ -304,7 +304,7 @@ TEST_THAT(DX3_signers_of_all_accounts_together_cause_a_bounded_number_of_verific
     assert_true(proved_by(&leased, buf_bytes(&account)));
 }
 
-TEST_THAT(sources_are_listed_once)
+TEST(sources_are_listed_once)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct public_key sources[OPERATIONS_MAX];

@@ -31,7 +31,7 @@ static struct authorization read_call(struct sample *sample, uint32_t count, con
     return authorization;
 }
 
-TEST_THAT(the_least_expiration_of_all_kinds_counts)
+TEST(the_least_expiration_of_all_kinds_counts)
 {
     for (uint32_t least = 1; least <= 3; least++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -51,7 +51,7 @@ TEST_THAT(the_least_expiration_of_all_kinds_counts)
     assert_int_equal(read_call(&none, 0, NULL).expires_ledger, UINT32_MAX);
 }
 
-TEST_THAT(addresses_without_a_signature_are_listed_unless_they_have_delegates)
+TEST(addresses_without_a_signature_are_listed_unless_they_have_delegates)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -84,7 +84,7 @@ TEST_THAT(addresses_without_a_signature_are_listed_unless_they_have_delegates)
     assert_unsigned(authorization.unsigned_addresses[4], account);
 }
 
-TEST_THAT(more_addresses_than_are_listed_are_counted)
+TEST(more_addresses_than_are_listed_are_counted)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};

@@ -10,7 +10,7 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-TEST_THAT(every_truncation_is_refused_and_names_the_place)
+TEST(every_truncation_is_refused_and_names_the_place)
 {
     static const enum envelope_form forms[] = {ENVELOPE_V0, ENVELOPE_V1, ENVELOPE_FEE_BUMP};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
@@ -31,7 +31,7 @@ TEST_THAT(every_truncation_is_refused_and_names_the_place)
     }
 }
 
-TEST_THAT(trailing_bytes_are_refused)
+TEST(trailing_bytes_are_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 1);
@@ -41,7 +41,7 @@ TEST_THAT(trailing_bytes_are_refused)
         envelope_decode(buf_bytes(&sample.xdr), &sample.view, NULL), ERR_INVALID_TRANSACTION_XDR);
 }
 
-TEST_THAT(more_than_100_operations_do_not_decode)
+TEST(more_than_100_operations_do_not_decode)
 {
     AUTO_SAMPLE sample = SAMPLE;
     for (int i = 0; i < OPERATIONS_MAX; i++)
@@ -52,7 +52,7 @@ TEST_THAT(more_than_100_operations_do_not_decode)
     assert_int_equal(sample_decode(&sample, NULL), ERR_INVALID_TRANSACTION_XDR);
 }
 
-TEST_THAT(DA6_unknown_operations_and_envelopes_do_not_decode)
+TEST(DA6_unknown_operations_and_envelopes_do_not_decode)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_operation(&sample, PLAIN, 1, 27);
@@ -68,7 +68,7 @@ TEST_THAT(DA6_unknown_operations_and_envelopes_do_not_decode)
     }
 }
 
-TEST_THAT(unknown_kinds_of_credentials_do_not_decode)
+TEST(unknown_kinds_of_credentials_do_not_decode)
 {
     for (uint32_t kind = 4; kind < 8; kind++) {
         AUTO_SAMPLE sample = SAMPLE;
@@ -79,7 +79,7 @@ TEST_THAT(unknown_kinds_of_credentials_do_not_decode)
     }
 }
 
-TEST_THAT(preconditions_of_every_form_decode_alike)
+TEST(preconditions_of_every_form_decode_alike)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf signer = {0};
@@ -133,7 +133,7 @@ static struct public_key sign_sample(struct sample *sample, struct buf *xdr, str
     return key;
 }
 
-TEST_THAT(a_signature_is_matched_by_hint_hash_and_length)
+TEST(a_signature_is_matched_by_hint_hash_and_length)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0};
@@ -162,7 +162,7 @@ TEST_THAT(a_signature_is_matched_by_hint_hash_and_length)
     assert_true(envelope_signed_by(&bad, &key, &hash));
 }
 
-TEST_THAT(a_transaction_without_envelope_decodes_alone)
+TEST(a_transaction_without_envelope_decodes_alone)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct envelope view;
@@ -178,7 +178,7 @@ TEST_THAT(a_transaction_without_envelope_decodes_alone)
     assert_int_equal(transaction_decode(shorter, &view, &detail), ERR_INVALID_TRANSACTION_XDR);
 }
 
-TEST_THAT(a_lease_does_not_keep_the_clients_signatures)
+TEST(a_lease_does_not_keep_the_clients_signatures)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf xdr = {0}, transaction = {0}, lease = {0};
@@ -195,7 +195,7 @@ TEST_THAT(a_lease_does_not_keep_the_clients_signatures)
     assert_false(envelope_signed_by(&leased, &key, &hash));
 }
 
-TEST_THAT(an_inner_transaction_of_form_V0_is_sent_as_V1)
+TEST(an_inner_transaction_of_form_V0_is_sent_as_V1)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf bump = {0}, envelope = {0};

@@ -17,7 +17,7 @@ static enum err fee(
     return policy_fee(&envelope, &limits, fee_stroops, &(struct detail){0});
 }
 
-TEST_THAT(fee_is_base_fee_by_operations_and_resource_fee)
+TEST(fee_is_base_fee_by_operations_and_resource_fee)
 {
     static const struct {
         uint32_t base, operations;
@@ -44,7 +44,7 @@ TEST_THAT(fee_is_base_fee_by_operations_and_resource_fee)
     }
 }
 
-TEST_THAT(the_resource_fee_is_limited)
+TEST(the_resource_fee_is_limited)
 {
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 50};
     struct envelope envelope = {.operation_count = 1, .resource_fee_stroops = 50};
@@ -78,7 +78,7 @@ static void assert_bump(struct bump bump)
     assert_int_equal(got, bump.expected);
 }
 
-TEST_THAT(DA7_a_bump_costs_one_operation_more)
+TEST(DA7_a_bump_costs_one_operation_more)
 {
     assert_bump((struct bump){1, 100, 0, 100, 0, 10000, 200});
     assert_bump((struct bump){100, 10000, 0, 100, 0, 20000, 10100});
@@ -87,7 +87,7 @@ TEST_THAT(DA7_a_bump_costs_one_operation_more)
     assert_bump((struct bump){1, 100, 500, 100, 0, 10000, 700});
 }
 
-TEST_THAT(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said)
+TEST(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said)
 {
     assert_bump((struct bump){1, 100, 0, 100, 200, 10000, 200});
     assert_bump((struct bump){1, 100, 0, 100, 201, 10000, 201});
@@ -98,7 +98,7 @@ TEST_THAT(DA7_a_client_may_bid_higher_but_never_pays_more_than_it_said)
     assert_bump((struct bump){1, 100, 0, 100, INT64_MIN, 10000, 0});
 }
 
-TEST_THAT(a_fee_above_the_cap_is_refused)
+TEST(a_fee_above_the_cap_is_refused)
 {
     assert_bump((struct bump){1, 100, 0, 100, 0, 200, 200});
     assert_bump((struct bump){1, 100, 0, 100, 0, 199, 0});
@@ -107,7 +107,7 @@ TEST_THAT(a_fee_above_the_cap_is_refused)
     assert_bump((struct bump){1, 100, 0, 100, INT64_MAX, INT64_MAX, INT64_MAX});
 }
 
-TEST_THAT(the_refusal_names_the_maximum_and_the_minimum)
+TEST(the_refusal_names_the_maximum_and_the_minimum)
 {
     struct envelope inner = {.operation_count = 1, .fee_stroops = 100};
     struct detail detail = {0};
@@ -123,7 +123,7 @@ TEST_THAT(the_refusal_names_the_maximum_and_the_minimum)
     assert_non_null(strstr(detail.text, "at least 200."));
 }
 
-TEST_THAT(an_inflated_resource_fee_is_refused)
+TEST(an_inflated_resource_fee_is_refused)
 {
     struct policy_limits limits = {.base_fee_stroops = 100, .max_resource_fee_stroops = 500};
     struct envelope inner = {.operation_count = 1, .fee_stroops = 600, .resource_fee_stroops = 501};
@@ -136,7 +136,7 @@ TEST_THAT(an_inflated_resource_fee_is_refused)
         policy_bump_fee(&inner, &limits, 100, 0, 10000, &got, NULL), ERR_INVALID_SOROBAN_TRANSACTION);
 }
 
-TEST_THAT(DA7_no_value_overflows)
+TEST(DA7_no_value_overflows)
 {
     assert_bump((struct bump){100, 100, 0, INT64_MAX, 0, INT64_MAX, 0});
     assert_bump((struct bump){1, 100, 0, INT64_MAX / 2, 0, INT64_MAX, INT64_MAX - 1});
@@ -151,7 +151,7 @@ TEST_THAT(DA7_no_value_overflows)
  * The rule of stellar-core: outer inclusion fee x inner operations >= inner inclusion fee x (operations + 1),
  * also when the lease was granted under a higher base fee.
  */
-TEST_THAT(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate)
+TEST(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate)
 {
     static const uint32_t inner_fees[] = {0, 1, 99, 100, 101, 333, 100000, UINT32_MAX - 1, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(inner_fees); i++)
@@ -170,7 +170,7 @@ TEST_THAT(CAP_15_the_rate_of_a_bump_is_never_below_the_inner_rate)
             }
 }
 
-TEST_THAT(a_fee_bump_of_a_transaction_without_operations_is_refused)
+TEST(a_fee_bump_of_a_transaction_without_operations_is_refused)
 {
     struct envelope inner = {.fee_stroops = 100};
     int64_t got;

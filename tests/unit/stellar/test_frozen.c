@@ -44,7 +44,7 @@ static struct buf list_of_three(void)
     return list;
 }
 
-TEST_THAT(a_list_with_a_malformed_key_is_refused)
+TEST(a_list_with_a_malformed_key_is_refused)
 {
     static const uint32_t unknown_key_type[] = {1, 8, 0, 7}, cut[] = {1, 4, 0}, nothing[] = {1, 0},
                           too_long[] = {1, 44, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -65,7 +65,7 @@ TEST_THAT(a_list_with_a_malformed_key_is_refused)
     }
 }
 
-TEST_THAT(every_key_of_a_list_of_any_length_is_found)
+TEST(every_key_of_a_list_of_any_length_is_found)
 {
     for (uint8_t count = 0; count <= 40; count++) {
         struct buf entry = {0};
@@ -84,7 +84,7 @@ TEST_THAT(every_key_of_a_list_of_any_length_is_found)
 }
 
 /* The padding of an EncodedLedgerKey is no part of the key. */
-TEST_THAT(a_frozen_key_ends_with_its_length)
+TEST(a_frozen_key_ends_with_its_length)
 {
     struct buf entry = {0};
     struct frozen_accounts frozen;
@@ -99,7 +99,7 @@ TEST_THAT(a_frozen_key_ends_with_its_length)
     buf_free(&entry);
 }
 
-TEST_THAT(an_entry_that_is_not_the_list_is_refused)
+TEST(an_entry_that_is_not_the_list_is_refused)
 {
     struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0}, pool = {0};
     struct frozen_accounts frozen;

@@ -18,7 +18,7 @@ static const struct public_key sep_23_key = {
     {0x3f, 0x0c, 0x34, 0xbf, 0x93, 0xad, 0x0d, 0x99, 0x71, 0xd0, 0x4c, 0xcc, 0x90, 0xf7, 0x05, 0x51, 0x1c,
         0x83, 0x8a, 0xad, 0x97, 0x34, 0xa4, 0xa2, 0xfb, 0x0d, 0x7a, 0x03, 0xfc, 0x7f, 0xe8, 0x9a}};
 
-TEST_THAT(a_G_address_is_its_account_and_an_M_address_is_malformed)
+TEST(a_G_address_is_its_account_and_an_M_address_is_malformed)
 {
     struct public_key key = {0};
     assert_int_equal(address_decode(G, &key), ERR_OK);
@@ -27,14 +27,14 @@ TEST_THAT(a_G_address_is_its_account_and_an_M_address_is_malformed)
     assert_int_equal(address_decode(M_2_63, &key), ERR_MALFORMED);
 }
 
-TEST_THAT(address_encode_gives_the_strkey_of_sep_23)
+TEST(address_encode_gives_the_strkey_of_sep_23)
 {
     char text[ADDRESS_SIZE];
     address_encode(&sep_23_key, text);
     assert_string_equal(text, G);
 }
 
-TEST_THAT(strkeys_that_sep_23_forbids_are_malformed)
+TEST(strkeys_that_sep_23_forbids_are_malformed)
 {
     static const char *const bad[] = {
         "",
@@ -75,7 +75,7 @@ TEST_THAT(strkeys_that_sep_23_forbids_are_malformed)
     }
 }
 
-TEST_THAT(a_changed_or_missing_character_is_malformed)
+TEST(a_changed_or_missing_character_is_malformed)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     struct public_key key;
@@ -90,7 +90,7 @@ TEST_THAT(a_changed_or_missing_character_is_malformed)
     }
 }
 
-TEST_THAT(seeds_round_trip)
+TEST(seeds_round_trip)
 {
     static const char seed[] = "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO";
     uint8_t value[32];
@@ -101,7 +101,7 @@ TEST_THAT(seeds_round_trip)
     assert_int_equal(strkey_decode(STRKEY_ACCOUNT, seed, value, sizeof value), ERR_MALFORMED);
 }
 
-TEST_THAT(hashes_are_64_digits_of_either_case)
+TEST(hashes_are_64_digits_of_either_case)
 {
     static const char lower[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     struct hash hash, upper;
@@ -116,7 +116,7 @@ TEST_THAT(hashes_are_64_digits_of_either_case)
     assert_int_equal(hash_decode("", &hash), ERR_MALFORMED);
 }
 
-TEST_THAT(order_is_that_of_the_bytes)
+TEST(order_is_that_of_the_bytes)
 {
     struct public_key low = {{0}}, high = {{0}};
     low.bytes[31] = 0xff;
@@ -141,7 +141,7 @@ static void assert_hash(struct hash hash, const char *expected)
     assert_string_equal(text, expected);
 }
 
-TEST_THAT(sha256_gives_the_hashes_of_FIPS_180_2)
+TEST(sha256_gives_the_hashes_of_FIPS_180_2)
 {
     /* appendix B; the empty text is not in it */
     assert_hash(
@@ -152,14 +152,14 @@ TEST_THAT(sha256_gives_the_hashes_of_FIPS_180_2)
         sha256((struct bytes){0}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST_THAT(the_hash_of_parts_is_that_of_their_concatenation)
+TEST(the_hash_of_parts_is_that_of_their_concatenation)
 {
     const struct bytes parts[] = {text_bytes("a"), text_bytes(""), text_bytes("bc")};
     struct hash whole = sha256(text_bytes("abc")), apart = sha256_parts(parts, 3);
     assert_true(hash_equal(&whole, &apart));
 }
 
-TEST_THAT(network_id_is_the_hash_of_the_passphrase)
+TEST(network_id_is_the_hash_of_the_passphrase)
 {
     struct network_id id = network_id_of("Public Global Stellar Network ; September 2015");
     char text[HASH_HEX_SIZE];
@@ -167,7 +167,7 @@ TEST_THAT(network_id_is_the_hash_of_the_passphrase)
     assert_string_equal(text, "7ac33997544e3175d266bd022439b22cdb16508c01163f26e5cb2a3e1045a979");
 }
 
-TEST_THAT(a_signature_is_valid_for_its_hash_and_key_only)
+TEST(a_signature_is_valid_for_its_hash_and_key_only)
 {
     struct public_key key;
     uint8_t secret[crypto_sign_SECRETKEYBYTES], seed[crypto_sign_SEEDBYTES] = {7};
@@ -192,7 +192,7 @@ TEST_THAT(a_signature_is_valid_for_its_hash_and_key_only)
     }
 }
 
-TEST_THAT(a_key_of_small_order_never_verifies)
+TEST(a_key_of_small_order_never_verifies)
 {
     /* The identity as key and as R with S = 0 satisfies the bare equation for every message. */
     struct public_key identity = {{1}};

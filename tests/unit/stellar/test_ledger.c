@@ -53,7 +53,7 @@ static struct public_key key(uint8_t byte)
     return out;
 }
 
-TEST_THAT(header_fields_and_proofs_of_every_version)
+TEST(header_fields_and_proofs_of_every_version)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -71,7 +71,7 @@ TEST_THAT(header_fields_and_proofs_of_every_version)
     }
 }
 
-TEST_THAT(results_name_the_inner_transaction_of_a_fee_bump)
+TEST(results_name_the_inner_transaction_of_a_fee_bump)
 {
     static const struct test_transaction results[] = {
         {.hash = 1, .code = -1},
@@ -104,7 +104,7 @@ static size_t offset_of_key(struct bytes bytes, uint8_t byte)
     return 0;
 }
 
-TEST_THAT(a_changed_header_or_result_fails_its_proof_only)
+TEST(a_changed_header_or_result_fails_its_proof_only)
 {
     struct buf bytes = meta_build(&sample);
     size_t previous_hash = offset_of_key(buf_bytes(&bytes), 0xee);
@@ -127,7 +127,7 @@ TEST_THAT(a_changed_header_or_result_fails_its_proof_only)
 }
 
 /* Without a transaction, a confirmed lease would look expired. */
-TEST_THAT(missing_results_fail_the_proof)
+TEST(missing_results_fail_the_proof)
 {
     struct test_meta fewer = sample;
     fewer.transaction_count = 1;
@@ -144,7 +144,7 @@ TEST_THAT(missing_results_fail_the_proof)
 }
 
 /* ledger_decode reads part by part; the schema describes the whole. */
-TEST_THAT(exactly_the_ledgers_that_the_schema_accepts_decode)
+TEST(exactly_the_ledgers_that_the_schema_accepts_decode)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -165,7 +165,7 @@ TEST_THAT(exactly_the_ledgers_that_the_schema_accepts_decode)
     }
 }
 
-TEST_THAT(every_truncation_and_trailing_bytes_are_refused)
+TEST(every_truncation_and_trailing_bytes_are_refused)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
@@ -180,7 +180,7 @@ TEST_THAT(every_truncation_and_trailing_bytes_are_refused)
     }
 }
 
-TEST_THAT(an_unknown_version_or_arm_names_its_position)
+TEST(an_unknown_version_or_arm_names_its_position)
 {
     struct buf bytes = meta_build(&sample);
     struct ledger ledger;
@@ -199,7 +199,7 @@ TEST_THAT(an_unknown_version_or_arm_names_its_position)
 }
 
 /* The count of transactions comes before the first of them. */
-TEST_THAT(a_count_of_4_billion_transactions_allocates_nothing)
+TEST(a_count_of_4_billion_transactions_allocates_nothing)
 {
     struct test_meta empty = {.version = 0};
     struct buf bytes = meta_build(&empty);

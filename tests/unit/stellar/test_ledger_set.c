@@ -202,7 +202,7 @@ static bool proved(const struct fixture *fixture)
     return set_proved;
 }
 
-TEST_THAT(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase)
+TEST(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase)
 {
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
@@ -223,7 +223,7 @@ TEST_THAT(each_transaction_gets_its_source_and_sequence_number_whatever_its_form
     }
 }
 
-TEST_THAT(a_set_with_any_bit_changed_is_not_proved)
+TEST(a_set_with_any_bit_changed_is_not_proved)
 {
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
@@ -248,7 +248,7 @@ TEST_THAT(a_set_with_any_bit_changed_is_not_proved)
     }
 }
 
-TEST_THAT(the_hash_of_another_set_in_the_header_proves_nothing)
+TEST(the_hash_of_another_set_in_the_header_proves_nothing)
 {
     struct fixture *fixture = fixture_new(2);
     fixture->meta.set_hash.bytes[31] ^= 1;
@@ -257,7 +257,7 @@ TEST_THAT(the_hash_of_another_set_in_the_header_proves_nothing)
 }
 
 /* All hashes are right in these, so that only the comparison can find them. */
-TEST_THAT(results_of_other_transactions_than_the_sets_are_not_proved)
+TEST(results_of_other_transactions_than_the_sets_are_not_proved)
 {
     const struct hash other = {{9}};
     struct fixture *fixture = fixture_new(2);
@@ -280,7 +280,7 @@ TEST_THAT(results_of_other_transactions_than_the_sets_are_not_proved)
 }
 
 /* One transaction, many times: such a set is read, and no results can prove it. */
-TEST_THAT(a_large_set_is_read_whole)
+TEST(a_large_set_is_read_whole)
 {
     struct fixture *fixture = fixture_new(0);
     struct buf hashed = {0};
@@ -301,7 +301,7 @@ TEST_THAT(a_large_set_is_read_whole)
     fixture_free(fixture);
 }
 
-TEST_THAT(transactions_are_proved_for_their_network_only)
+TEST(transactions_are_proved_for_their_network_only)
 {
     const struct network_id other = {{7, 7, 8}};
     struct fixture *fixture = fixture_new(2);
@@ -315,7 +315,7 @@ TEST_THAT(transactions_are_proved_for_their_network_only)
 }
 
 /* CAP-83: the value of such a ledger names no set, and nothing is applied. */
-TEST_THAT(a_ledger_that_drops_its_transactions_is_proved_only_without_any)
+TEST(a_ledger_that_drops_its_transactions_is_proved_only_without_any)
 {
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture = fixture_new(version);
@@ -336,7 +336,7 @@ TEST_THAT(a_ledger_that_drops_its_transactions_is_proved_only_without_any)
     }
 }
 
-TEST_THAT(only_a_result_of_the_inner_transaction_consumes_its_sequence_number)
+TEST(only_a_result_of_the_inner_transaction_consumes_its_sequence_number)
 {
     static const struct {
         int32_t code, inner_code;
@@ -436,7 +436,7 @@ static const struct {
 } kinds[] = {{PAYMENT, DEED_OTHER}, {SET_OPTIONS, DEED_OTHER}, {ACCOUNT_MERGE, DEED_MERGED},
     {MANAGE_DATA, DEED_OTHER}, {BUMP_SEQUENCE, DEED_OTHER}, {END_SPONSORING, DEED_ENDED_SPONSORING}};
 
-TEST_THAT(each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its_target)
+TEST(each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its_target)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         for (uint8_t source = 0xc0; source <= 0xc1; source++) {
@@ -456,7 +456,7 @@ TEST_THAT(each_operation_of_a_transaction_that_succeeded_names_its_source_and_no
     set_operations(NULL, 0);
 }
 
-TEST_THAT(an_operation_without_a_source_has_that_of_its_innermost_transaction)
+TEST(an_operation_without_a_source_has_that_of_its_innermost_transaction)
 {
     struct buf operations = {0};
     add_operation(&operations, SET_OPTIONS, 0, 0);
@@ -504,7 +504,7 @@ static void add_invocation(struct buf *out, uint8_t source, bool by_address)
 
 /* The lease of a user who has signed entries is such a call. One that uses the source's authority, or that
  * names a source, is no lease. */
-TEST_THAT(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_source)
+TEST(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_source)
 {
     static const struct {
         uint8_t source;
@@ -526,7 +526,7 @@ TEST_THAT(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transaction
     set_operations(NULL, 0);
 }
 
-TEST_THAT(a_creation_names_its_source_and_the_account_and_repetitions_are_left_out)
+TEST(a_creation_names_its_source_and_the_account_and_repetitions_are_left_out)
 {
     struct buf operations = {0};
     add_operation(&operations, CREATE_ACCOUNT, 0xc1, 0xd1);
@@ -547,7 +547,7 @@ TEST_THAT(a_creation_names_its_source_and_the_account_and_repetitions_are_left_o
 }
 
 /* Operations that failed did nothing. */
-TEST_THAT(a_transaction_that_failed_or_is_not_proved_has_no_operations)
+TEST(a_transaction_that_failed_or_is_not_proved_has_no_operations)
 {
     static const int32_t codes[] = {-1, -5, -6, -8, -11, -14};
     struct buf operations = {0};

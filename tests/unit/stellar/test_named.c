@@ -15,7 +15,7 @@ static bool has(const struct named_accounts *named, uint8_t n)
     return named_has(named, &key);
 }
 
-TEST_THAT(exactly_the_added_accounts_are_found)
+TEST(exactly_the_added_accounts_are_found)
 {
     struct named_accounts named = {0};
     assert_false(has(&named, 0));
@@ -29,7 +29,7 @@ TEST_THAT(exactly_the_added_accounts_are_found)
         assert_true(public_key_compare(&named.keys[i - 1], &named.keys[i]) < 0);
 }
 
-TEST_THAT(an_account_is_added_once)
+TEST(an_account_is_added_once)
 {
     struct named_accounts named = {0};
     add(&named, 1);
@@ -39,7 +39,7 @@ TEST_THAT(an_account_is_added_once)
     assert_int_equal(named.count, 2);
 }
 
-TEST_THAT(accounts_beyond_the_count_are_ignored)
+TEST(accounts_beyond_the_count_are_ignored)
 {
     struct named_accounts named = {0};
     add(&named, 1);
@@ -51,7 +51,7 @@ TEST_THAT(accounts_beyond_the_count_are_ignored)
     assert_true(has(&named, 2));
 }
 
-TEST_THAT(a_full_set_still_accepts_accounts_that_it_has)
+TEST(a_full_set_still_accepts_accounts_that_it_has)
 {
     struct named_accounts named = {0};
     for (unsigned i = 0; i < POLICY_NAMED_MAX; i++)

@@ -46,7 +46,7 @@ static bool key_of(const struct call *call, struct hash *out)
 static const struct call usual = {
     .source = NO_SOURCE, .kind = 1, .address = 5, .expires = 2, .nonce = 3, .function = 4, .invoked = 'f'};
 
-TEST_THAT(the_key_is_that_of_the_call_however_it_is_signed_and_wrapped)
+TEST(the_key_is_that_of_the_call_however_it_is_signed_and_wrapped)
 {
     struct call same[] = {usual, usual, usual, usual};
     struct hash key, other;
@@ -61,7 +61,7 @@ TEST_THAT(the_key_is_that_of_the_call_however_it_is_signed_and_wrapped)
     }
 }
 
-TEST_THAT(another_call_has_another_key)
+TEST(another_call_has_another_key)
 {
     struct call others[] = {usual, usual, usual, usual, usual, usual};
     struct hash keys[ARRAY_LEN(others) + 1];
@@ -79,7 +79,7 @@ TEST_THAT(another_call_has_another_key)
             assert_false(hash_equal(&keys[i], &keys[k]));
 }
 
-TEST_THAT(the_network_is_in_the_key)
+TEST(the_network_is_in_the_key)
 {
     struct sample sample = SAMPLE;
     struct buf auth CLEANUP(buf_free) = {0};
@@ -93,7 +93,7 @@ TEST_THAT(the_network_is_in_the_key)
     sample_wipe(&sample);
 }
 
-TEST_THAT(what_entries_alone_do_not_ask_for_has_none)
+TEST(what_entries_alone_do_not_ask_for_has_none)
 {
     struct call sourced = usual;
     struct sample payments = SAMPLE;

@@ -8,7 +8,7 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-TEST_THAT(three_kinds_are_soroban)
+TEST(three_kinds_are_soroban)
 {
     for (uint32_t kind = 0; kind < 24; kind++)
         assert_int_equal(operation_family(kind), OPERATION_CLASSIC);
@@ -18,7 +18,7 @@ TEST_THAT(three_kinds_are_soroban)
     assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
 }
 
-TEST_THAT(DA5_a_refusal_names_the_operation_that_needs_the_authority)
+TEST(DA5_a_refusal_names_the_operation_that_needs_the_authority)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_payment(&sample, PLAIN, 3);
@@ -28,7 +28,7 @@ TEST_THAT(DA5_a_refusal_names_the_operation_that_needs_the_authority)
 }
 
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
-TEST_THAT(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused)
+TEST(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused)
 {
     struct policy_limits limits = sample_limits;
     struct named_accounts named;
@@ -57,7 +57,7 @@ TEST_THAT(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused)
 }
 
 /* The resource fee is added to the cap. The inner fee, which includes it, must fit its field of 32 bits. */
-TEST_THAT(the_fee_bump_cap_excludes_the_resource_fee)
+TEST(the_fee_bump_cap_excludes_the_resource_fee)
 {
     struct policy_limits limits = {.base_fee_stroops = 100,
         .max_resource_fee_stroops = INT64_MAX,
@@ -79,7 +79,7 @@ TEST_THAT(the_fee_bump_cap_excludes_the_resource_fee)
 }
 
 /* 1,120 bytes of claimants each. */
-TEST_THAT(a_classic_transaction_that_no_node_relays_is_refused)
+TEST(a_classic_transaction_that_no_node_relays_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     for (uint8_t i = 0; i < 100; i++)
@@ -110,7 +110,7 @@ static enum err check_lease(struct sample *sample, struct lease_case lease)
         &decoded, &signer, &sample_limits, lease.max_fee_stroops, lease.now_s, &(struct detail){0});
 }
 
-TEST_THAT(a_lease_has_the_plain_signer_as_source)
+TEST(a_lease_has_the_plain_signer_as_source)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -129,7 +129,7 @@ TEST_THAT(a_lease_has_the_plain_signer_as_source)
     assert_int_equal(policy_check_lease(&sample.view, &client, &sample_limits, 100, 1000, NULL), ERR_OK);
 }
 
-TEST_THAT(a_lease_costs_no_more_than_the_cap)
+TEST(a_lease_costs_no_more_than_the_cap)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -143,7 +143,7 @@ TEST_THAT(a_lease_costs_no_more_than_the_cap)
     assert_int_equal(check_lease(&sample, lease), ERR_FEE_EXCEEDS_MAXIMUM);
 }
 
-TEST_THAT(a_lease_ends_within_300_seconds)
+TEST(a_lease_ends_within_300_seconds)
 {
     AUTO_SAMPLE sample = SAMPLE;
     struct lease_case lease = LEASE_CASE;
@@ -168,7 +168,7 @@ TEST_THAT(a_lease_ends_within_300_seconds)
     }
 }
 
-TEST_THAT(a_lease_is_exactly_one_transaction)
+TEST(a_lease_is_exactly_one_transaction)
 {
     AUTO_SAMPLE sample = SAMPLE;
     CLEANUP(buf_free) struct buf transaction = {0};

@@ -24,7 +24,7 @@ static enum err max_time(
     return e;
 }
 
-TEST_THAT(max_time_is_the_earliest_of_client_timeout_and_300_s)
+TEST(max_time_is_the_earliest_of_client_timeout_and_300_s)
 {
     static const struct time_case cases[] = {
         {0, 0, 60},
@@ -58,7 +58,7 @@ TEST_THAT(max_time_is_the_earliest_of_client_timeout_and_300_s)
     }
 }
 
-TEST_THAT(a_max_time_of_now_is_too_near_and_an_earlier_one_past)
+TEST(a_max_time_of_now_is_too_near_and_an_earlier_one_past)
 {
     for (uint64_t ago_s = 0; ago_s <= 1; ago_s++) {
         uint64_t chosen_s;
@@ -69,7 +69,7 @@ TEST_THAT(a_max_time_of_now_is_too_near_and_an_earlier_one_past)
     }
 }
 
-TEST_THAT(what_set_the_max_time_follows_from_the_request_and_the_result)
+TEST(what_set_the_max_time_follows_from_the_request_and_the_result)
 {
     static const struct {
         uint64_t own_s;
@@ -99,7 +99,7 @@ TEST_THAT(what_set_the_max_time_follows_from_the_request_and_the_result)
     }
 }
 
-TEST_THAT(a_min_time_after_the_chosen_max_time_is_refused)
+TEST(a_min_time_after_the_chosen_max_time_is_refused)
 {
     uint64_t chosen_s;
     struct preconditions p = {.min_time_s = NOW + 61};
@@ -111,7 +111,7 @@ TEST_THAT(a_min_time_after_the_chosen_max_time_is_refused)
     assert_int_equal(max_time(p, NOW, 0, &chosen_s), ERR_INVALID_TRANSACTION);
 }
 
-TEST_THAT(no_value_of_now_overflows)
+TEST(no_value_of_now_overflows)
 {
     static const uint64_t edges[] = {0, 1, 299, 300, UINT64_MAX - 301, UINT64_MAX - 300, UINT64_MAX - 60,
         UINT64_MAX - 20, UINT64_MAX - 19, UINT64_MAX - 1, UINT64_MAX};
@@ -132,7 +132,7 @@ TEST_THAT(no_value_of_now_overflows)
     assert_int_equal(chosen_s, UINT64_MAX);
 }
 
-TEST_THAT(a_max_ledger_that_is_reached_too_soon_is_refused)
+TEST(a_max_ledger_that_is_reached_too_soon_is_refused)
 {
     static const struct {
         uint32_t max_ledger;
@@ -156,7 +156,7 @@ TEST_THAT(a_max_ledger_that_is_reached_too_soon_is_refused)
     assert_int_equal(policy_max_time(&last, NOW, 0, UINT32_MAX, &chosen_s, NULL), ERR_INVALID_TRANSACTION);
 }
 
-TEST_THAT(a_min_ledger_out_of_reach_is_refused)
+TEST(a_min_ledger_out_of_reach_is_refused)
 {
     uint64_t chosen_s;
     struct preconditions p = {.min_ledger = TIP + 60};

@@ -15,7 +15,7 @@ static void assert_preconditions(struct sample_v2 v2, enum err expected, const c
         assert_refused(&sample, expected, words);
 }
 
-TEST_THAT(H12_conditions_on_the_clients_sequence_are_refused)
+TEST(H12_conditions_on_the_clients_sequence_are_refused)
 {
     /* Refused when present, even 0, which every account meets. */
     assert_preconditions((struct sample_v2){.min_sequence = true}, ERR_INVALID_TRANSACTION, "minSeqNum");
@@ -29,7 +29,7 @@ TEST_THAT(H12_conditions_on_the_clients_sequence_are_refused)
     assert_preconditions((struct sample_v2){0}, ERR_OK, NULL);
 }
 
-TEST_THAT(min_time_after_max_time_is_refused)
+TEST(min_time_after_max_time_is_refused)
 {
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
         ERR_INVALID_TRANSACTION, "min time is after its max time");
@@ -37,7 +37,7 @@ TEST_THAT(min_time_after_max_time_is_refused)
     assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
 }
 
-TEST_THAT(ledger_bounds_that_admit_no_ledger_are_refused)
+TEST(ledger_bounds_that_admit_no_ledger_are_refused)
 {
     assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10, .max_ledger = 10},
         ERR_INVALID_TRANSACTION, "ledger bounds");
@@ -46,7 +46,7 @@ TEST_THAT(ledger_bounds_that_admit_no_ledger_are_refused)
     assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10}, ERR_OK, NULL);
 }
 
-TEST_THAT(extra_signers_are_such_that_somebody_can_be_and_differ)
+TEST(extra_signers_are_such_that_somebody_can_be_and_differ)
 {
     enum {
         ED25519,

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "stellar/protocol.h"
 
-TEST_THAT(the_newest_version_is_kept)
+TEST(the_newest_version_is_kept)
 {
     assert_int_equal(protocol_noted(), 0);
     protocol_note(27, "a ledger");

@@ -50,7 +50,7 @@ static void check_provisioning(struct vectors *vectors)
     assert_bytes(buf_bytes(&envelope), buf_bytes(&expected));
 }
 
-TEST_THAT(DS3_creations_and_merges_are_those_of_the_sdk)
+TEST(DS3_creations_and_merges_are_those_of_the_sdk)
 {
     struct vectors vectors;
     size_t count = 0;
@@ -70,7 +70,7 @@ static enum err expect_source(const struct operation *operation, void *context)
     return ERR_OK;
 }
 
-TEST_THAT(every_operation_has_an_explicit_source)
+TEST(every_operation_has_an_explicit_source)
 {
     static const size_t operations[] = {[PROVISIONING_CREATION] = 54, [PROVISIONING_MERGE] = 18};
     for (enum provisioning_kind kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {

@@ -93,7 +93,7 @@ static bool proves(uint32_t version, uint32_t events, int32_t code, uint32_t has
     return proved;
 }
 
-TEST_THAT(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events)
+TEST(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events)
 {
     for (uint32_t version = 3; version <= 4; version++)
         for (uint32_t events = 0; events <= 2; events++) {
@@ -103,7 +103,7 @@ TEST_THAT(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events)
         }
 }
 
-TEST_THAT(without_a_call_or_metadata_there_is_no_value)
+TEST(without_a_call_or_metadata_there_is_no_value)
 {
     struct buf meta = meta_of(4, 1), result = result_of(0, 1);
     static const uint8_t payment[] = {

@@ -77,7 +77,7 @@ static bool valid(const struct sample *sample)
     return signature_valid_of(&sample->signature, sample->bytes, &sample->key);
 }
 
-TEST_THAT(the_vectors_of_RFC_8032_are_valid_and_nothing_near_them)
+TEST(the_vectors_of_RFC_8032_are_valid_and_nothing_near_them)
 {
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
         struct sample sample;
@@ -114,7 +114,7 @@ static bool add_order(struct signature *signature)
     return carry == 0;
 }
 
-TEST_THAT(an_S_that_is_not_reduced_is_invalid)
+TEST(an_S_that_is_not_reduced_is_invalid)
 {
     size_t tried = 0;
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++) {
@@ -127,7 +127,7 @@ TEST_THAT(an_S_that_is_not_reduced_is_invalid)
 }
 
 /* With such a key, S = 0 and R = the key satisfy the bare equation for one message in eight or fewer. */
-TEST_THAT(no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages)
+TEST(no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages)
 {
     for (size_t k = 0; k < ARRAY_LEN(small_order); k++)
         for (size_t r = 0; r < ARRAY_LEN(small_order); r++)
@@ -140,7 +140,7 @@ TEST_THAT(no_key_and_no_R_of_small_order_is_valid_for_any_of_100_messages)
             }
 }
 
-TEST_THAT(zeros_and_ones_are_no_signature)
+TEST(zeros_and_ones_are_no_signature)
 {
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++)
         for (int fill = 0; fill <= 0xff; fill += 0xff) {

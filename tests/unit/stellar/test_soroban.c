@@ -11,7 +11,7 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-TEST_THAT(not_even_one_entry_is_extended_by_writing_or_restored_by_reading_it)
+TEST(not_even_one_entry_is_extended_by_writing_or_restored_by_reading_it)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
     add_extend(&extend, PLAIN, 3);
@@ -26,7 +26,7 @@ TEST_THAT(not_even_one_entry_is_extended_by_writing_or_restored_by_reading_it)
     assert_refused(&restore, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries");
 }
 
-TEST_THAT(a_memo_and_a_muxed_source_are_refused_on_invoke_alone)
+TEST(a_memo_and_a_muxed_source_are_refused_on_invoke_alone)
 {
     AUTO_SAMPLE memo = SAMPLE, muxed = SAMPLE, extend = SAMPLE;
     add_invoke(&memo, PLAIN, 3, 0, NULL);
@@ -40,7 +40,7 @@ TEST_THAT(a_memo_and_a_muxed_source_are_refused_on_invoke_alone)
 }
 
 /* 132,096 bytes of envelope, two signatures included. */
-TEST_THAT(the_largest_soroban_transaction_of_the_network_passes)
+TEST(the_largest_soroban_transaction_of_the_network_passes)
 {
     AUTO_SAMPLE sample = SAMPLE;
     const uint32_t wasm = SOROBAN_ENVELOPE_MAX - 320;
@@ -60,7 +60,7 @@ TEST_THAT(the_largest_soroban_transaction_of_the_network_passes)
 }
 
 /* The text is from the crate stellar-strkey. */
-TEST_THAT(DA5_a_muxed_contract_authorizes_nothing)
+TEST(DA5_a_muxed_contract_authorizes_nothing)
 {
     static const char words[] =
         "by WDE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4TSOJZHE4SAAAAAAAAAAAMND3G, a muxed contract";
@@ -79,7 +79,7 @@ TEST_THAT(DA5_a_muxed_contract_authorizes_nothing)
     assert_refused(&deployer, ERR_INVALID_SOROBAN_TRANSACTION, words);
 }
 
-TEST_THAT(a_delegate_is_named_below_hundreds_of_others)
+TEST(a_delegate_is_named_below_hundreds_of_others)
 {
     AUTO_SAMPLE sample = SAMPLE;
     AUTO_BUF auth = {0};
@@ -108,7 +108,7 @@ static enum err judge_many(uint32_t count, struct judgement *judgement)
     return judge(&sample, judgement);
 }
 
-TEST_THAT(more_accounts_than_can_be_named_are_refused)
+TEST(more_accounts_than_can_be_named_are_refused)
 {
     struct judgement judgement;
     assert_int_equal(judge_many(POLICY_NAMED_MAX - 1, &judgement), ERR_OK);
@@ -117,7 +117,7 @@ TEST_THAT(more_accounts_than_can_be_named_are_refused)
     assert_non_null(strstr(judgement.detail.text, "more than 256 accounts"));
 }
 
-TEST_THAT(resource_fee_at_the_cap_passes_and_above_is_refused)
+TEST(resource_fee_at_the_cap_passes_and_above_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
@@ -129,7 +129,7 @@ TEST_THAT(resource_fee_at_the_cap_passes_and_above_is_refused)
     assert_refused(&sample, ERR_FEE_EXCEEDS_MAXIMUM, "resource fee");
 }
 
-TEST_THAT(a_negative_resource_fee_is_refused)
+TEST(a_negative_resource_fee_is_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;
     add_invoke(&sample, PLAIN, 3, 0, NULL);
@@ -142,7 +142,7 @@ TEST_THAT(a_negative_resource_fee_is_refused)
 }
 
 /* The schema refuses these first. The rules must refuse them too when a newer schema has them. */
-TEST_THAT(DA6_arms_newer_than_the_rules_are_refused)
+TEST(DA6_arms_newer_than_the_rules_are_refused)
 {
     for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
         for (uint32_t arm = 0; arm < 8; arm++) {
@@ -153,7 +153,7 @@ TEST_THAT(DA6_arms_newer_than_the_rules_are_refused)
         }
 }
 
-TEST_THAT(addresses_newer_than_the_rules_are_refused)
+TEST(addresses_newer_than_the_rules_are_refused)
 {
     for (uint32_t kind = 0; kind < 8; kind++) {
         AUTO_BUF address = {0};
@@ -176,7 +176,7 @@ static int64_t cpu_us(void)
 }
 
 /* Beside one walk over the envelope. Such a transaction occupied an HTTP thread for as long as nine. */
-TEST_THAT(DX3_many_values_are_judged_in_few_walks)
+TEST(DX3_many_values_are_judged_in_few_walks)
 {
     enum {
         VALUES = 30000,
@@ -222,7 +222,7 @@ static const char *called(struct sample *sample)
     return out;
 }
 
-TEST_THAT(the_contract_is_that_of_a_transaction_which_only_calls_it)
+TEST(the_contract_is_that_of_a_transaction_which_only_calls_it)
 {
     struct sample samples[8] = {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE};
     const struct public_key contract = sample_key(201);

@@ -32,7 +32,7 @@ static void unhex(size_t i, uint8_t out[static CAPTURED_SIZE])
     assert_int_equal(hex_decode(captured[i].xdr, strlen(captured[i].xdr), out, CAPTURED_SIZE), ERR_OK);
 }
 
-TEST_THAT(values_of_the_public_network_are_signed_by_their_nodes)
+TEST(values_of_the_public_network_are_signed_by_their_nodes)
 {
     const struct network_id network = network_id_of(PUBLIC_PASSPHRASE), other = network_id_of("another");
     for (size_t i = 0; i < ARRAY_LEN(captured); i++) {
@@ -53,7 +53,7 @@ TEST_THAT(values_of_the_public_network_are_signed_by_their_nodes)
     }
 }
 
-TEST_THAT(a_flipped_bit_anywhere_in_a_signed_value_is_refused)
+TEST(a_flipped_bit_anywhere_in_a_signed_value_is_refused)
 {
     const struct network_id network = network_id_of(PUBLIC_PASSPHRASE);
     for (size_t i = 0; i < ARRAY_LEN(captured); i++) {
@@ -146,7 +146,7 @@ static bool valid(const struct made *made)
     return stellar_value_verify(&value, &network);
 }
 
-TEST_THAT(the_signature_covers_the_milliseconds_of_values_that_have_them)
+TEST(the_signature_covers_the_milliseconds_of_values_that_have_them)
 {
     for (uint32_t kind = 1; kind <= 4; kind++) {
         struct made made = {.kind = kind,
@@ -159,7 +159,7 @@ TEST_THAT(the_signature_covers_the_milliseconds_of_values_that_have_them)
     }
 }
 
-TEST_THAT(the_signature_of_a_dropped_set_covers_the_set_that_was_dropped)
+TEST(the_signature_of_a_dropped_set_covers_the_set_that_was_dropped)
 {
     for (uint32_t kind = 2; kind <= 4; kind += 2) {
         struct made made = {
@@ -174,7 +174,7 @@ TEST_THAT(the_signature_of_a_dropped_set_covers_the_set_that_was_dropped)
     }
 }
 
-TEST_THAT(times_that_differ_are_noted)
+TEST(times_that_differ_are_noted)
 {
     static const struct {
         uint64_t close_time_s, close_time_ms;
@@ -190,7 +190,7 @@ TEST_THAT(times_that_differ_are_noted)
     }
 }
 
-TEST_THAT(an_unsigned_value_and_a_short_signature_are_not_valid)
+TEST(an_unsigned_value_and_a_short_signature_are_not_valid)
 {
     const struct made basic = {.kind = 0, .close_time_s = 5};
     assert_false(make(&basic).has_signature);
@@ -207,7 +207,7 @@ TEST_THAT(an_unsigned_value_and_a_short_signature_are_not_valid)
 }
 
 /* Of each: the length, the type, the rest. */
-TEST_THAT(upgrades_to_a_protocol_and_of_the_settings_are_noted)
+TEST(upgrades_to_a_protocol_and_of_the_settings_are_noted)
 {
     struct buf upgrades = {0};
     const uint32_t words[] = {4, 8, 1, 30, 4, 0xffffffff, 4, 6, 0};

@@ -16,7 +16,7 @@ static enum err parse(const char *text, struct validators *out)
     return validators_parse((struct bytes){(const uint8_t *)text, strlen(text)}, out, &detail);
 }
 
-TEST_THAT(each_line_has_an_organisation_and_a_key)
+TEST(each_line_has_an_organisation_and_a_key)
 {
     struct validators list CLEANUP(validators_free) = {0};
     struct public_key a, other = {{1}};
@@ -29,7 +29,7 @@ TEST_THAT(each_line_has_an_organisation_and_a_key)
     assert_false(validators_have(&list, &other));
 }
 
-TEST_THAT(a_line_that_is_wrong_is_named)
+TEST(a_line_that_is_wrong_is_named)
 {
     static const struct {
         const char *text, *words;

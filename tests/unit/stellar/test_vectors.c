@@ -82,7 +82,7 @@ static void check_lease(struct vectors *vectors)
     check_fee_bump(vectors, &network, buf_bytes(&envelope), hash);
 }
 
-TEST_THAT(DS3_leases_and_fee_bumps_are_those_of_the_sdk)
+TEST(DS3_leases_and_fee_bumps_are_those_of_the_sdk)
 {
     struct vectors vectors;
     size_t count = 0;

@@ -12,14 +12,14 @@ static enum answer answer(enum rpc_send_status status, int32_t code, uint32_t la
     return answer_of(ERR_OK, &sent, ROUND);
 }
 
-TEST_THAT(DL16_no_status_but_ERROR_rejects)
+TEST(DL16_no_status_but_ERROR_rejects)
 {
     assert_int_equal(answer(RPC_SEND_PENDING, 0, ROUND), ANSWER_TAKEN);
     assert_int_equal(answer(RPC_SEND_DUPLICATE, 0, ROUND), ANSWER_TAKEN);
     assert_int_equal(answer(RPC_SEND_TRY_AGAIN_LATER, 0, ROUND), ANSWER_OPEN);
 }
 
-TEST_THAT(DL16_each_code_of_ERROR_has_its_consequence)
+TEST(DL16_each_code_of_ERROR_has_its_consequence)
 {
     static const enum answer by_code[] = {
         /* from txSUCCESS down to txFROZEN_KEY_ACCESSED and an unknown one */
@@ -31,21 +31,21 @@ TEST_THAT(DL16_each_code_of_ERROR_has_its_consequence)
         assert_int_equal(answer(RPC_SEND_ERROR, -(int32_t)i, ROUND), by_code[i]);
 }
 
-TEST_THAT(DL16_a_node_that_lags_rejects_nothing)
+TEST(DL16_a_node_that_lags_rejects_nothing)
 {
     assert_int_equal(answer(RPC_SEND_ERROR, -6, ROUND - 1), ANSWER_OPEN);
     assert_int_equal(answer(RPC_SEND_ERROR, -6, 0), ANSWER_OPEN);
     assert_int_equal(answer(RPC_SEND_ERROR, -9, ROUND - 1), ANSWER_NO_ROOM);
 }
 
-TEST_THAT(DL16_an_unknown_outcome_changes_nothing)
+TEST(DL16_an_unknown_outcome_changes_nothing)
 {
     const struct rpc_sent sent = {.status = RPC_SEND_ERROR, .code = -6, .latest_ledger = ROUND};
     assert_int_equal(answer_of(ERR_RPC_UNAVAILABLE, &sent, ROUND), ANSWER_OPEN);
     assert_int_equal(answer_of(ERR_CANCELLED, &sent, ROUND), ANSWER_OPEN);
 }
 
-TEST_THAT(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid)
+TEST(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid)
 {
     for (int64_t tip = ROUND - 1; tip < ROUND + 4; tip++)
         assert_int_equal(submit_round_of(ROUND, tip, 200, 0), ROUND_SEND);
@@ -53,7 +53,7 @@ TEST_THAT(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid)
     assert_int_equal(submit_round_of(ROUND, ROUND + 50, 200, 201), ROUND_RAISE);
 }
 
-TEST_THAT(DL16_no_bid_is_above_the_cap)
+TEST(DL16_no_bid_is_above_the_cap)
 {
     assert_int_equal(submit_round_of(ROUND, ROUND + 4, 201, 201), ROUND_WAIT);
     assert_int_equal(submit_round_of(ROUND, ROUND + 3, 201, 201), ROUND_SEND);

@@ -27,14 +27,14 @@ static void assert_differs(
     assert_non_null(strstr(reason, words));
 }
 
-TEST_THAT(an_account_that_is_as_its_row_says_is_left_alone)
+TEST(an_account_that_is_as_its_row_says_is_left_alone)
 {
     const struct account_row row = idle();
     const struct account_snapshot read = as_of(READ);
     assert_null(audit_judge(&row, &read));
 }
 
-TEST_THAT(another_sequence_number_other_signers_and_a_missing_account_differ)
+TEST(another_sequence_number_other_signers_and_a_missing_account_differ)
 {
     const enum account_state states[] = {ACCOUNT_ACTIVE, ACCOUNT_RETIRING};
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
@@ -55,7 +55,7 @@ TEST_THAT(another_sequence_number_other_signers_and_a_missing_account_differ)
 }
 
 /* The RPC may have named an earlier ledger than the one as of which it answers. */
-TEST_THAT(the_sequence_number_of_the_open_lease_does_not_differ)
+TEST(the_sequence_number_of_the_open_lease_does_not_differ)
 {
     struct account_row row = idle();
     struct account_snapshot read = as_of(READ);
@@ -68,7 +68,7 @@ TEST_THAT(the_sequence_number_of_the_open_lease_does_not_differ)
     assert_differs(&row, &read, "signers");
 }
 
-TEST_THAT(a_row_that_is_not_older_than_the_read_is_not_compared)
+TEST(a_row_that_is_not_older_than_the_read_is_not_compared)
 {
     struct account_row row = idle();
     struct account_snapshot reads[] = {as_of(READ), as_of(READ), as_of(READ)};

@@ -69,7 +69,7 @@ static void assert_honest(const struct account_snapshot *read)
     assert_int_equal(read->account.reserves, 2);
 }
 
-TEST_THAT(the_account_is_read_once_when_its_balance_is_not_known)
+TEST(the_account_is_read_once_when_its_balance_is_not_known)
 {
     struct world world = {0};
     world.said = honest();
@@ -80,7 +80,7 @@ TEST_THAT(the_account_is_read_once_when_its_balance_is_not_known)
     funds_watch_stop(&world.watch);
 }
 
-TEST_THAT(the_balance_is_read_again_after_a_while)
+TEST(the_balance_is_read_again_after_a_while)
 {
     struct world world = {0};
     world.said = honest();

@@ -4,7 +4,7 @@
 
 static const uint8_t bytes[] = {0xff, 0xfe, 0xfd, 0xfc, 0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2};
 
-TEST_THAT(numbers_are_big_endian)
+TEST(numbers_are_big_endian)
 {
     uint32_t u32;
     int32_t i32;
@@ -22,7 +22,7 @@ TEST_THAT(numbers_are_big_endian)
     assert_true(i64 == INT64_MIN + 0x100000001);
 }
 
-TEST_THAT(missing_bytes_are_not_read)
+TEST(missing_bytes_are_not_read)
 {
     uint32_t u32;
     int32_t i32;
@@ -45,7 +45,7 @@ TEST_THAT(missing_bytes_are_not_read)
     assert_int_equal(xdr_end(&reader), ERR_OK);
 }
 
-TEST_THAT(a_count_or_boolean_above_its_maximum_is_not_consumed)
+TEST(a_count_or_boolean_above_its_maximum_is_not_consumed)
 {
     uint32_t count;
     bool flag;

@@ -33,7 +33,7 @@ static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict,
     buf_free(&buf);
 }
 
-TEST_THAT(a_value_is_read_to_its_last_byte)
+TEST(a_value_is_read_to_its_last_byte)
 {
     struct buf buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -47,7 +47,7 @@ TEST_THAT(a_value_is_read_to_its_last_byte)
     buf_free(&buf);
 }
 
-TEST_THAT(every_truncation_is_refused)
+TEST(every_truncation_is_refused)
 {
     /* AccountEntry with everything optional: inflation destination, home domain, signer, extension 3 */
     struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3,
@@ -59,7 +59,7 @@ TEST_THAT(every_truncation_is_refused)
     buf_free(&buf);
 }
 
-TEST_THAT(unknown_arms_and_enum_values_are_refused_at_their_position)
+TEST(unknown_arms_and_enum_values_are_refused_at_their_position)
 {
     assert_verdict(XDR_Memo, WORDS(5), ERR_XDR_UNKNOWN_ARM, 0);
     assert_verdict(XDR_Memo, WORDS(0xffffffff), ERR_XDR_UNKNOWN_ARM, 0);
@@ -74,14 +74,14 @@ TEST_THAT(unknown_arms_and_enum_values_are_refused_at_their_position)
         XDR_LedgerEntryChange, WORDS(0, 7, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 99), ERR_XDR_UNKNOWN_ARM, 48);
 }
 
-TEST_THAT(negative_discriminants_are_numbers)
+TEST(negative_discriminants_are_numbers)
 {
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-18, 0), ERR_OK, 16);
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, (uint32_t)-19, 0), ERR_XDR_UNKNOWN_ARM, 8);
     assert_verdict(XDR_TransactionResult, WORDS(0, 100, 2, 0), ERR_XDR_UNKNOWN_ARM, 8);
 }
 
-TEST_THAT(a_boolean_is_0_or_1)
+TEST(a_boolean_is_0_or_1)
 {
     assert_verdict(XDR_ScVal, WORDS(0, 0), ERR_OK, 8);
     assert_verdict(XDR_ScVal, WORDS(0, 1), ERR_OK, 8);
@@ -92,7 +92,7 @@ TEST_THAT(a_boolean_is_0_or_1)
     assert_verdict(XDR_SponsorshipDescriptor, WORDS(2), ERR_XDR_INVALID, 0);
 }
 
-TEST_THAT(padding_is_zero)
+TEST(padding_is_zero)
 {
     assert_verdict(XDR_Memo, WORDS(1, 1, 0x41000000), ERR_OK, 12);
     assert_verdict(XDR_Memo, WORDS(1, 1, 0x41010000), ERR_XDR_INVALID, 9);
@@ -100,7 +100,7 @@ TEST_THAT(padding_is_zero)
     assert_verdict(XDR_Memo, WORDS(1, 3, 0x41414101), ERR_XDR_INVALID, 11);
 }
 
-TEST_THAT(a_length_above_its_maximum_is_refused)
+TEST(a_length_above_its_maximum_is_refused)
 {
     assert_verdict(XDR_Memo, WORDS(1, 28, 1, 2, 3, 4, 5, 6, 7), ERR_OK, 36);
     assert_verdict(XDR_Memo, WORDS(1, 29, 1, 2, 3, 4, 5, 6, 7, 0), ERR_XDR_INVALID, 4);
@@ -112,7 +112,7 @@ TEST_THAT(a_length_above_its_maximum_is_refused)
 }
 
 /* Time and memory depend on the length of the input, not on its counts. */
-TEST_THAT(a_count_of_4_billion_ends_with_the_input)
+TEST(a_count_of_4_billion_ends_with_the_input)
 {
     assert_verdict(XDR_ScVec, WORDS(0xffffffff, SCV_VOID, SCV_VOID), ERR_XDR_TRUNCATED, 12);
     assert_verdict(XDR_ScBytes, WORDS(0xffffffff, 0), ERR_XDR_TRUNCATED, 4);
@@ -161,14 +161,14 @@ static struct buf maps(size_t depth)
 
 /* The protocol's Rust parser stops at 1,000 levels, and a nested SCVal is at least three of them (the SCVal,
    its option, its array). Its C++ parser stops at 500 levels, and a nested SCVal is one of them. */
-TEST_THAT(nesting_that_the_protocol_allows_decodes)
+TEST(nesting_that_the_protocol_allows_decodes)
 {
     assert_verdict(XDR_ScVal, vectors(500), ERR_OK, 500 * 12 + 4);
     assert_verdict(XDR_ScVal, maps(500), ERR_OK, 500 * 16 + 4);
     assert_verdict(XDR_ClaimPredicate, predicates(1000), ERR_OK, 8004);
 }
 
-TEST_THAT(deeper_nesting_is_refused)
+TEST(deeper_nesting_is_refused)
 {
     assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH - 1), ERR_OK, 8 * (XDR_MAX_DEPTH - 1) + 4);
     assert_verdict(XDR_ClaimPredicate, predicates(XDR_MAX_DEPTH), ERR_XDR_TOO_DEEP, 8 * XDR_MAX_DEPTH);
@@ -191,7 +191,7 @@ static enum err note(struct bytes span, void *context)
 }
 
 /* The vector [ [void], void ]: words 3 to 6 and 7 are its elements, word 6 the innermost. */
-TEST_THAT(each_finds_inner_values_before_outer_ones)
+TEST(each_finds_inner_values_before_outer_ones)
 {
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
     static const size_t expected[][2] = {{24, 4}, {12, 16}, {28, 4}, {0, 32}};
@@ -208,7 +208,7 @@ TEST_THAT(each_finds_inner_values_before_outer_ones)
 }
 
 /* In a field (accountID), an option (inflationDest) and an array of options (signerSponsoringIDs). */
-TEST_THAT(each_finds_a_union_wherever_it_stands)
+TEST(each_finds_a_union_wherever_it_stands)
 {
     struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 1, 0,
         1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
@@ -225,7 +225,7 @@ TEST_THAT(each_finds_a_union_wherever_it_stands)
     buf_free(&buf);
 }
 
-TEST_THAT(each_ends_when_found_returns_an_error)
+TEST(each_ends_when_found_returns_an_error)
 {
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -236,7 +236,7 @@ TEST_THAT(each_ends_when_found_returns_an_error)
 }
 
 /* The same vector, and an address in it. */
-TEST_THAT(a_search_for_several_types_finds_each_of_them)
+TEST(a_search_for_several_types_finds_each_of_them)
 {
     struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
     struct seen values = {0}, addresses = {0};
@@ -253,7 +253,7 @@ TEST_THAT(a_search_for_several_types_finds_each_of_them)
     buf_free(&buf);
 }
 
-TEST_THAT(each_refuses_types_of_plain_bytes)
+TEST(each_refuses_types_of_plain_bytes)
 {
     struct buf buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -262,7 +262,7 @@ TEST_THAT(each_refuses_types_of_plain_bytes)
     buf_free(&buf);
 }
 
-TEST_THAT(a_result_has_the_name_of_its_innermost_code)
+TEST(a_result_has_the_name_of_its_innermost_code)
 {
     static const struct {
         int32_t words[3];
