@@ -176,7 +176,7 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_SICK_SERVER=$(SIC
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 # The longest programs come first, so that none runs alone at the end. JOBS=1 runs one at a time. `make test` runs QUICK, test-rest the others.
-LONGEST = $(patsubst %,tests/e2e/%.test.mjs,two-rpcs steps steps-ledger provisioning exhausted storm schemathesis limits steps-refused failover) \
+LONGEST = $(patsubst %,tests/e2e/%.test.mjs,steps steps-ledger provisioning exhausted storm schemathesis limits failover) \
     tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs \
     $(patsubst %,$(BUILD)/tests/integration/test_%,watch engine_deadlines janitor lease_property)
 QUICK = $(patsubst %,tests/e2e/%.test.mjs,payments one-call duplicates failover) tests/defects/patches.test.mjs tests/xdr/inspect-transaction.test.mjs \
@@ -253,7 +253,7 @@ asan: install-test
 	@$(MAKE) --no-print-directory BUILD=build/asan CC=clang SANITIZE=address,undefined SUITES=all run-c-suites
 tsan: install-test
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
-SUITES ?= $(addprefix integration/test_,api_exhaustion api_flood api_health api_metrics api_prepare api_rpc api_stop \
+SUITES ?= $(addprefix integration/test_,api_flood api_health api_metrics api_prepare api_rpc api_stop \
     engine engine_cancel engine_deadlines engine_faults engine_sharing funds ingest janitor keyd keyd_life leader watch) \
     $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
     http/test_framing http/test_hangups http/test_reply http/test_slow ingest/test_status \

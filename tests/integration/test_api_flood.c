@@ -1,16 +1,19 @@
 /*
- * Many clients at the same time: bad requests of every kind take no account (DL5), and of requests that
- * compete for accounts as many are granted as there are accounts (DL10).
+ * Many clients at the same time: bad requests of every kind take no account (DL5), nor do clients that leave
+ * (DL7), and fee bumps of one lease do not disturb each other (DL10).
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "support/api_client.h"
+#include "support/engine_waiting.h"
 #include "support/fixture.h"
 #include "unit/stellar/sample.h"
 #include "slowness.h"
@@ -221,16 +224,24 @@ static bool needs_no_database(const struct attempt *kind)
     return strcmp(kind->code, "FORBIDDEN_SIGNER") != 0 && strcmp(kind->code, "INVALID_TRANSACTION") != 0;
 }
 
+/* Returns one of the leases. */
+static struct hash lease_every_account(void)
+{
+    struct hash hash;
+    for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
+        AUTO_RESPONSE response = {0};
+        fixture_post_payment(&response);
+        assert_int_equal(response.status, 201);
+        hash = response_hash(&response, "hash");
+    }
+    return hash;
+}
+
 TEST(DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code)
 {
     struct sender sender = {0};
     make_kinds();
-    for (int i = 0; i < FIXTURE_ACCOUNTS; i++) {
-        AUTO_FREE char *body = payment(PLAIN, 9, "");
-        struct api_reply reply = api_post(port(), "/v1/transactions", body);
-        assert_int_equal(reply.status, 201);
-        api_reply_wipe(&reply);
-    }
+    lease_every_account();
     int64_t begun_ms = clock_ms();
     for (size_t i = 0; i < kind_count; i++)
         if (needs_no_database(&kinds[i]))
@@ -239,6 +250,30 @@ TEST(DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its
         fail_msg("%s", sender.first_wrong);
     assert_in_range(clock_ms() - begun_ms, 0, slower(2000));
     free_kinds();
+}
+
+static int64_t cancelled(void)
+{
+    return metric_read(METRIC_CLIENT_REQUESTS, METRIC_NO_CLIENT, ERR_CANCELLED);
+}
+
+TEST(DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account)
+{
+    const int64_t before = cancelled(), end_ms = clock_ms() + slower(5000);
+    const struct hash lease = lease_every_account();
+    const int gone = service_send(&service, "POST", "/v1/transactions", fixture_payment());
+    while (engine_waiting(service.engine) != 1 && clock_left_ms(end_ms) > 0)
+        clock_sleep_ms(2);
+    close(gone);
+    close(service_send(&service, "POST", "/v1/transactions", fixture_payment())); /* before it waits */
+    while (cancelled() != before + 2 && clock_left_ms(end_ms) > 0)
+        clock_sleep_ms(2);
+    assert_int_equal(cancelled(), before + 2);
+    assert_int_equal(engine_waiting(service.engine), 0);
+    service_include(&service, &lease, NULL, 0);
+    clock_sleep_ms(300);
+    assert_int_equal(service_leases(&service), FIXTURE_ACCOUNTS);
+    assert_int_equal(service_leased_accounts(&service), FIXTURE_ACCOUNTS - 1);
 }
 
 /* One of many that send the same request at the same time. */
@@ -273,31 +308,6 @@ static void wipe_racers(struct racer racers[], size_t count)
 }
 
 #define RACERS 64
-
-TEST(DL10_of_64_requests_for_4_accounts_4_are_granted_and_the_others_get_503)
-{
-    struct racer racers[RACERS] = {0};
-    unsigned granted = 0, refused = 0;
-    int64_t begun_ms = clock_ms();
-    for (size_t i = 0; i < RACERS; i++)
-        racers[i] = (struct racer){.target = "/v1/transactions", .body = payment(PLAIN, 9, "")};
-    race(racers, RACERS);
-    int64_t took_ms = clock_ms() - begun_ms;
-    for (size_t i = 0; i < RACERS; i++) {
-        AUTO_FREE char *retry_after = api_header(&racers[i].reply, "Retry-After");
-        bool unavailable = racers[i].reply.status == 503 && retry_after != NULL &&
-                           strcmp(api_text(&racers[i].reply, "code"), "CHANNEL_ACCOUNT_UNAVAILABLE") == 0;
-        granted += racers[i].reply.status == 201;
-        refused += unavailable;
-    }
-    wipe_racers(racers, RACERS);
-    assert_int_equal(granted, FIXTURE_ACCOUNTS);
-    assert_int_equal(refused, RACERS - FIXTURE_ACCOUNTS);
-    assert_in_range(took_ms, ENGINE_WAIT_MS, ENGINE_WAIT_MS + slower(3000));
-    assert_int_equal(
-        service_number(&service, "SELECT count(DISTINCT account) FROM fairway.leases"), FIXTURE_ACCOUNTS);
-    assert_int_equal(service_leases(&service), FIXTURE_ACCOUNTS);
-}
 
 /* The envelope of a lease that has just been granted, with a second signature; and its hash. */
 static struct buf signed_lease(struct hash *hash)

@@ -107,14 +107,6 @@ static char *reason_of(const char *name)
     return mem_copy_text(json_string_value(json_object_get(check_named(&response, name), "reason")));
 }
 
-TEST(DO5_stopped_grants_fail_their_check_with_the_reason)
-{
-    test_db_exec(&service.db,
-        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'the ledgers have a gap'");
-    AUTO_FREE char *reason = reason_of("grants");
-    assert_string_equal(reason, "grants are stopped: the ledgers have a gap");
-}
-
 TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end)
 {
     test_db_exec(&service.db,

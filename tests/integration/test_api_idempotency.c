@@ -88,58 +88,6 @@ TEST(DL9_a_retry_gets_its_lease_also_from_a_replica_that_would_not_grant_it)
     assert_int_equal(another.status, 400);
 }
 
-TEST(DL9_the_same_key_with_another_body_is_409)
-{
-    AUTO_RESPONSE first = {0};
-    AUTO_RESPONSE second = {0};
-    AUTO_FREE char *body = body_of_payment(60);
-    AUTO_FREE char *another = body_of_payment(61);
-    post_keyed(&first, "order 7", body);
-    assert_int_equal(first.status, 201);
-    post_keyed(&second, "order 7", another);
-    assert_refused(&second, 409, "IDEMPOTENCY_CONFLICT");
-    assert_non_null(strstr(response_text(&second, "detail"), "same bytes"));
-    assert_non_null(strstr(response_text(&second, "detail"), "expired, needs a new key"));
-    assert_int_equal(service_leases(&service), 1);
-}
-
-TEST(DL9_a_refused_request_leaves_its_key_free)
-{
-    AUTO_RESPONSE refused = {0};
-    AUTO_RESPONSE granted = {0};
-    AUTO_FREE char *body = body_of_payment(60);
-    post_keyed(&refused, "order 7", "{}");
-    assert_refused(&refused, 400, "INVALID_REQUEST");
-    post_keyed(&granted, "order 7", body);
-    assert_int_equal(granted.status, 201);
-}
-
-TEST(DL9_fifty_at_a_time_with_one_key_get_one_lease)
-{
-    AUTO_RESPONSE first = {0};
-    AUTO_FREE char *body = body_of_payment(60);
-    struct api_client clients[50];
-    size_t firsts = 0;
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        api_connect(&clients[i], http_server_port(service.http));
-        api_send(&clients[i], "POST", PATH, "Idempotency-Key: order 7\r\n", body);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        struct api_reply reply = api_receive(&clients[i]);
-        const bool is_first = json_is_true(json_object_get(reply.json, "first"));
-        assert_int_equal(reply.status, is_first ? 201 : 200);
-        firsts += is_first;
-        json_object_del(reply.json, "first");
-        if (i == 0)
-            first.json = json_incref(reply.json);
-        assert_true(json_equal(reply.json, first.json));
-        api_reply_wipe(&reply);
-        api_close(&clients[i]);
-    }
-    assert_int_equal(firsts, 1);
-    assert_int_equal(service_leases(&service), 1);
-}
-
 TEST(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused)
 {
     AUTO_FREE char *body = body_of_payment(60);

@@ -6,8 +6,6 @@
 #include "support/fixture.h"
 #include "slowness.h"
 
-#define LAG_LIMIT_S 35 /* 30 s more than the 5 s between two ledgers */
-
 static int start(void **state)
 {
     service_start(&service, FIXTURE_ACCOUNTS);
@@ -41,45 +39,6 @@ static void await_green(void)
         if (clock_left_ms(end_ms) == 0)
             fail_msg("/readyz still fails");
     }
-}
-
-/* Sets the last close time to age_s (may be negative) before the database's clock, and asserts that the
- * replica is ready, and grants a lease, exactly when expected. Returns false, without having looked, when it
- * took more than within_s until both replied. */
-static bool ready_and_granted(int age_s, int within_s, bool expected)
-{
-    AUTO_RESPONSE ready = {0}, leased = {0};
-    AUTO_FREE char *sql = mem_format(
-        "UPDATE fairway.cursor SET close_time = floor(extract(epoch FROM clock_timestamp()))::int8 - (%d)",
-        age_s);
-    service_reset(&service);
-    const int64_t begun_ms = clock_ms();
-    test_db_exec(&service.db, sql);
-    service_get(&service, &ready, "/readyz");
-    fixture_post_payment(&leased);
-    if (clock_ms() - begun_ms >= 1000 * within_s)
-        return false;
-    assert_int_equal(ready.status, expected ? 200 : 503);
-    if (expected)
-        assert_int_equal(leased.status, 201);
-    else
-        assert_refused(&leased, 503, "GRANTS_SUSPENDED");
-    return true;
-}
-
-/* A second or two may pass between setting the time and reading it; if more pass, the time is set again. */
-static void assert_ready_and_granted(int age_s, bool expected)
-{
-    for (int64_t end_ms = clock_ms() + slower(10000); !ready_and_granted(age_s, 2, expected);)
-        assert_true(clock_left_ms(end_ms) > 0);
-}
-
-TEST(DO5_H18_a_replica_is_ready_exactly_while_it_would_grant)
-{
-    assert_ready_and_granted(LAG_LIMIT_S - 3, true);
-    assert_ready_and_granted(LAG_LIMIT_S + 1, false);
-    assert_ready_and_granted(-LAG_LIMIT_S, true);
-    assert_ready_and_granted(-LAG_LIMIT_S - 4, false);
 }
 
 #define JSON_HEAD "Content-Type: application/json\r\n"

@@ -1,7 +1,7 @@
 /*
- * DR2: the connection is cut at COMMIT many times, before COMMIT reaches the server or after it, so that the
- * reply is lost. The next reader finds what is true; nothing is done twice and nothing is left out.
- * FAIRWAY_SIZE=long does 10,000 cuts of each kind.
+ * DR2: the connection is cut at COMMIT, before COMMIT reaches the server or after it, so that the reply is
+ * lost. The next reader finds what is true; nothing is done twice and nothing is left out. Grants are cut
+ * many times; FAIRWAY_SIZE=long: 10,000.
  */
 #include "support/pool.h"
 
@@ -52,16 +52,6 @@ static void lease(const struct test_db *test, uint64_t n)
     test_db_exec(test, sql);
 }
 
-/* Closes a ledger that includes the transaction of lease(n). */
-static void close_with(struct ledger_feed *feed, uint64_t n)
-{
-    const struct built_transaction transaction = {.hash = built_hash(n)};
-    const struct built_account account = {.key = built_key(n), .sequence = 51};
-    ledger_feed_close(feed,
-        &(struct built_ledger){
-            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
-}
-
 static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t sequence)
 {
     struct ledger_committed committed;
@@ -84,49 +74,6 @@ static struct lead lead_at(const char *url)
         .network = network,
         .locks = lock_numbers_of(&network),
         .ledger_ms = 5000};
-}
-
-TEST(DR2_a_ledger_whose_COMMIT_was_cut_is_applied_once)
-{
-    struct test_db test = test_db_new(TEST_DB_MIGRATED);
-    struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
-    struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *url = url_through(&test, proxy);
-    struct lead lead = lead_at(url);
-    unsigned happened = 0, count = cuts();
-    take(&lead);
-    assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
-    take(&lead);
-    for (unsigned i = 1; i <= count; i++) {
-        enum proxy_fault fault = i % 4 == 0 ? PROXY_CUT_BEFORE : PROXY_CUT_AFTER;
-        uint32_t sequence = FIRST + i;
-        lease(&test, i);
-        close_with(feed, i);
-        proxy_arm(proxy, fault, "fairway.finish_ledger"); /* in one packet with COMMIT */
-        assert_int_equal(commit(&lead, feed, sequence), ERR_OUTCOME_UNKNOWN);
-        take(&lead);
-        assert_int_equal(lead.cursor.sequence, fault == PROXY_CUT_AFTER ? sequence : sequence - 1);
-        happened += lead.cursor.sequence == sequence;
-        if (lead.cursor.sequence != sequence) {
-            assert_int_equal(commit(&lead, feed, sequence), ERR_OK);
-            take(&lead); /* the proxy sees a statement's text only when its session prepares it */
-        }
-    }
-    assert_int_equal(happened, count - count / 4);
-    assert_int_equal(test_db_number(&test, "SELECT sequence FROM fairway.cursor"), FIRST + count);
-    assert_int_equal(test_db_number(&test, "SELECT count(*) FROM fairway.ledgers"), count + 1);
-    assert_int_equal(test_db_number(&test, "SELECT sum(settled_count)::int8 FROM fairway.ledgers"), count);
-    assert_int_equal(
-        test_db_number(&test, "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a"
-                              " ON a.public_key = l.account AND a.lease_hash IS NULL AND a.sequence = 51"
-                              " WHERE l.result = 'confirmed' AND l.ledger = a.sequence_ledger"
-                              " AND a.slot = l.ledger - 100"),
-        count);
-    printf("%u cuts at the COMMIT of a ledger, 0 mismatches\n", count);
-    lead_free(&lead);
-    proxy_free(proxy);
-    ledger_feed_free(feed);
-    test_db_drop(&test);
 }
 
 /* Standard error, as a file from which the test reads its own lines. */

@@ -1,20 +1,15 @@
 /*
- * The lease engine when something around it fails: an item that the database refuses, suspended grants, a
- * lost key process, a database that restarts or does not reply; and stopping.
+ * The lease engine when something around it fails: an item that the database refuses, a batch that is rolled
+ * back, a database that restarts; and stopping.
  */
 #include "support/engine.h"
 
-#include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "slowness.h"
-#include "support/keyd.h"
 
 #define SOON_MS 3000
 
@@ -185,44 +180,6 @@ TEST(H16_a_claim_locks_no_more_accounts_than_it_has_requests)
     asked_wipe(&asked);
 }
 
-TEST(requests_are_refused_at_once_while_grants_are_suspended_and_granted_afterwards)
-{
-    struct test_engine engine;
-    struct client clients[2] = {0};
-    test_engine_open(&engine, 1, 2);
-    test_db_exec(&engine.pool.test,
-        "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'because of a test'");
-    client_submit(&engine, &clients[0]);
-    client_refused(&clients[0], ERR_GRANTS_SUSPENDED, SOON_MS);
-    assert_string_equal(clients[0].ticket.grant.detail.text, "because of a test");
-    assert_nothing_leased(&engine.pool);
-    test_db_exec(&engine.pool.test, "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL");
-    client_submit(&engine, &clients[1]);
-    client_lease(&clients[1], SOON_MS);
-    test_engine_close(&engine);
-    clients_wipe(clients, ARRAY_LEN(clients));
-}
-
-TEST(a_lost_key_process_is_reported_and_leaves_nothing)
-{
-    struct test_engine engine;
-    struct client clients[6] = {0};
-    test_engine_open(&engine, 4, 2);
-    test_engine_stop(&engine);
-    struct keyd *alive = engine.pool.keyd;
-    engine.pool.keyd = keyd_loaded(KEYD_PROVISION); /* it exits at the first message of another mode */
-    test_engine_start(&engine, engine.pool.test.url, 2);
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        client_submit(&engine, &clients[i]);
-        client_refused(&clients[i], ERR_KEYD_UNAVAILABLE, SOON_MS);
-    }
-    assert_int_equal(poll(&(struct pollfd){.fd = keyd_lost_fd(engine.pool.keyd), .events = POLLIN}, 1, 0), 1);
-    assert_nothing_leased(&engine.pool);
-    keyd_stop(engine.pool.keyd);
-    engine.pool.keyd = alive;
-    test_engine_close(&engine);
-}
-
 /* ---- the database */
 
 TEST(DX7_after_a_restart_of_the_database_waiting_requests_are_granted)
@@ -256,44 +213,6 @@ TEST(DX7_after_a_restart_of_the_database_waiting_requests_are_granted)
     assert_int_equal(lease_rows(&engine.pool), 3);
     test_engine_close(&engine);
     clients_wipe((struct client[]){first, waiting, after}, 3);
-}
-
-/* Accepts connections and never sends anything. */
-static int silent_port(unsigned *port)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fd, 64), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
-    *port = ntohs(address.sin_port);
-    return fd;
-}
-
-TEST(DX7_a_silent_database_delays_no_request_beyond_6_seconds)
-{
-    struct test_engine engine;
-    struct client clients[8] = {0};
-    unsigned port;
-    int silence = silent_port(&port);
-    test_engine_open(&engine, 1, 2);
-    test_engine_stop(&engine);
-    AUTO_FREE char *url = mem_format("postgresql://nobody@127.0.0.1:%u/nothing", port);
-    test_engine_start(&engine, url, 2);
-    for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        client_submit(&engine, &clients[i]);
-        clock_sleep_ms(20); /* the first two are batches of their own, the others wait after them */
-    }
-    engine_cancel(engine.engine, &clients[7].ticket);
-    client_refused(&clients[7], ERR_CANCELLED, 0);
-    for (size_t i = 0; i < 7; i++) {
-        client_wait(&clients[i], ENGINE_WAIT_MS + 1000);
-        assert_int_equal(err_status(clients[i].ticket.grant.error), 503);
-        assert_in_range(clients[i].answered_ms - clients[i].submitted_ms, 0, ENGINE_WAIT_MS + slower(500));
-    }
-    test_engine_close(&engine);
-    close(silence);
 }
 
 /* ---- stopping */

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pool/retention.h"
 #include "slowness.h"
 
 #define SOON_MS 3000
@@ -25,68 +24,6 @@ static void replica_open(struct test_engine *replica, const struct test_engine *
 static int64_t number(const struct test_engine *engine, const char *sql)
 {
     return test_db_number(&engine->pool.test, sql);
-}
-
-/* What a claim of replica 1, in which so many requests wait (mine), is told by reports of these values:
- * replica, waiting requests, taken accounts, age. One message to the server, so that reports have exactly
- * their age. */
-static void share_is(
-    const struct test_engine *engine, const char *reports, int mine, int64_t idle, int64_t share)
-{
-    AUTO_FREE char *sql =
-        mem_format("DELETE FROM fairway.waiting; INSERT INTO fairway.waiting"
-                   " SELECT r, w, t, statement_timestamp() - ago::interval"
-                   " FROM (VALUES %s) v (r, w, t, ago);"
-                   " DROP TABLE IF EXISTS public.told;"
-                   " CREATE TABLE public.told AS SELECT * FROM fairway.share_of_idle(1, %d, '{}')",
-            reports, mine);
-    test_db_exec(&engine->pool.test, sql);
-    assert_int_equal(number(engine, "SELECT idle FROM public.told"), idle);
-    assert_int_equal(number(engine, "SELECT share FROM public.told"), share);
-}
-
-/* The engine itself has nothing to do. */
-TEST(DL7_a_share_is_in_proportion_to_the_waiting_requests_and_at_least_one)
-{
-    struct test_engine engine;
-    test_engine_open(&engine, 10, 1);
-    share_is(&engine, "(1, 50, 0, '0 s')", 4, -1, 4); /* its own */
-    const char *const newest = "(2, 4, 0, '0.5 s'), (2, 12, 0, '0.4 s')";
-    share_is(&engine, newest, 4, 10, 3);
-    share_is(&engine, newest, 12, 10, 5);
-    share_is(&engine, newest, 1, 10, 1);
-    share_is(&engine, "(2, 12, 0, '0 s'), (3, 1000, 0, '0 s')", 1, 10, 1);
-    share_is(&engine, "(2, 12, 0, '0 s'), (3, 1000, 0, '0 s')", 3, 10, 1);
-    const char *const enough = "(2, 0, 0, '0 s'), (3, 1, 0, '0 s')";
-    share_is(&engine, enough, 4, 5, 4); /* counts no more idle accounts than requests */
-    test_db_exec(&engine.pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring'");
-    share_is(&engine, enough, 4, 0, 0);
-    test_engine_close(&engine);
-}
-
-/* Two replicas with 20 requests each share 20 accounts, and the other one was first. */
-TEST(DL7_a_replica_that_claims_after_another_one_gets_the_same_share)
-{
-    struct test_engine engine;
-    test_engine_open(&engine, 10, 1);
-    share_is(&engine, "(2, 10, 10, '40 ms')", 20, 10, 10);
-    share_is(&engine, "(2, 10, 10, '60 ms')", 20, 10, 7); /* for another ledger */
-    test_engine_close(&engine);
-}
-
-TEST(DL7_the_report_of_a_replica_that_stopped_counts_for_a_second)
-{
-    struct test_engine engine;
-    test_engine_open(&engine, 10, 1);
-    share_is(&engine, "(2, 1000, 0, '1001 ms')", 4, -1, 4);
-    share_is(&engine, "(2, 1000, 0, '999 ms')", 4, 10, 1);
-    share_is(&engine, "(2, 1000, 0, '0 s'), (3, 1000, 0, '-1 hour')", 4, 10, 1); /* the clock was set back */
-    size_t deleted;
-    share_is(&engine, "(2, 1000, 0, '0 s'), (2, 1000, 0, '11 s')", 4, 10, 1);
-    assert_int_equal(retention_step(engine.pool.db, RETENTION_WAITING, 0, 100, &deleted, NULL), ERR_OK);
-    assert_int_equal(deleted, 1);
-    assert_int_equal(number(&engine, "SELECT count(*) FROM fairway.waiting"), 1);
-    test_engine_close(&engine);
 }
 
 /* ---- several replicas */

@@ -114,15 +114,6 @@ TEST(DR4_an_rpc_that_does_not_have_the_ledger_of_its_answers_changes_nothing)
     recovers(world);
 }
 
-TEST(DR4_another_network_is_refused_after_a_gap_too)
-{
-    struct gap_world *world = *state;
-    ledger_feed_passphrase(world->feed, "another network");
-    recovery_fails(world, ERR_LEDGER_MISMATCH, "another network\": set RPC_URL");
-    ledger_feed_passphrase(world->feed, GAP_NETWORK);
-    recovers(world);
-}
-
 TEST(DR4_a_network_without_any_of_the_accounts_was_reset_and_is_refused)
 {
     struct gap_world *world = *state;

@@ -131,13 +131,6 @@ static struct lease granted(struct world *world)
     return lease;
 }
 
-TEST(DR10_another_timeline_stops_grants_in_their_own_transaction)
-{
-    struct world *world = *state;
-    go_back_in_time(world);
-    assert_suspended(world, "restored or failed over");
-}
-
 TEST(DR10_the_hold_lasts_for_the_longest_lease_and_twice_the_clock_slack)
 {
     struct world *world = *state;
@@ -326,18 +319,6 @@ TEST(DR10_a_hold_by_hand_waits_for_grants_in_flight)
     db_rollback(in_flight);
     db_free(in_flight);
     assert_int_equal(grants_hold_begin(world->pool.db, "copied", LEDGER_MS, &until_s, NULL), ERR_OK);
-}
-
-TEST(DR10_a_hold_counted_by_a_slow_clock_is_counted_again_from_the_ledgers)
-{
-    struct world *world = *state;
-    go_back_in_time(world);
-    take_again(world);
-    const struct built_ledger ahead = {
-        .close_time_s = (uint64_t)number(world, sql_held_until) + 1}; /* the clock is minutes slow */
-    close_with(world, &ahead);
-    assert_int_equal(
-        number(world, "SELECT coalesce(held_until - close_time, 0) FROM fairway.cursor"), HELD_SECONDS);
 }
 
 TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers)

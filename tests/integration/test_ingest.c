@@ -72,37 +72,6 @@ TEST(a_replica_is_ready_while_no_ledger_closes_and_not_while_the_rpc_is_unavaila
     assert_int_equal(cursor_of(world), FIRST + 1);
 }
 
-/* Waits until until_ms. Returns the longest time between two requests to the feed. */
-static int64_t longest_pause_ms(struct ingest_world *world, int64_t until_ms)
-{
-    int64_t longest_ms = 0, request_ms = clock_ms();
-    for (unsigned seen = ledger_feed_requests(world->feed), now; clock_left_ms(until_ms) > 0; seen = now) {
-        now = ledger_feed_requests(world->feed);
-        if (now != seen)
-            request_ms = clock_ms();
-        if (clock_ms() - request_ms > longest_ms)
-            longest_ms = clock_ms() - request_ms;
-        clock_sleep_ms(5);
-    }
-    return longest_ms;
-}
-
-TEST(an_rpc_that_is_unavailable_is_retried_every_second_however_long_it_lasts)
-{
-    struct ingest_world *world = *state;
-    struct ingest_settings settings = ingest_world_settings(world);
-    settings.poll_ms = 400;
-    world->ingest = ingest_world_start_with(&settings);
-    await_cursor(world, FIRST);
-    ledger_feed_fail(world->feed, ERR_RPC_UNAVAILABLE);
-    close_ledgers(world, 1);
-    const int64_t pause_ms = longest_pause_ms(world, clock_ms() + 15000);
-    if (pause_ms > slower(4000))
-        fail_msg("no request for %lld ms", (long long)pause_ms);
-    ledger_feed_fail(world->feed, ERR_OK);
-    await_cursor(world, FIRST + 1);
-}
-
 TEST(DR4_a_wrong_hash_stops_ingestion_until_the_rpc_returns_the_right_ledger)
 {
     struct ingest_world *world = *state;
@@ -172,21 +141,6 @@ TEST(DR4_a_gap_in_another_network_stops_grants_and_the_error_says_what_to_do)
     ledger_feed_passphrase(world->feed, BUILT_PASSPHRASE);
     await_cursor(world, FIRST + 10);
     await_ready(world->ingest);
-}
-
-TEST(ingestion_goes_on_after_its_database_session_was_killed)
-{
-    struct ingest_world *world = *state;
-    world->ingest = ingest_world_start(world);
-    await_cursor(world, FIRST);
-    for (uint32_t n = 1; n <= 5; n++) {
-        test_db_exec(&world->db,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE application_name = 'fairway ingest' AND datname = current_database()");
-        close_ledgers(world, 1);
-        await_cursor(world, FIRST + n);
-    }
-    assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.ledgers"), 6);
 }
 
 TEST(ingestion_goes_on_after_the_database_server_was_killed)

@@ -57,25 +57,6 @@ TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
     asked_wipe(&asked);
 }
 
-TEST(the_next_lease_of_an_account_uses_the_sequence_number_from_its_ledger)
-{
-    struct test_pool *pool = *state;
-    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason ="
-                              " 'one is enough' WHERE slot > 0");
-    for (int round = 1; round <= 3; round++) {
-        struct asked asked;
-        ask(pool, &asked);
-        test_pool_decide(pool, &asked, 1);
-        const struct lease *lease = &asked.grant.lease;
-        assert_int_equal(asked.grant.state, GRANT_DONE);
-        assert_true(public_key_equal(&lease->account, &pool->accounts[0]));
-        assert_int_equal(lease->sequence, ((int64_t)1000 << 32) + round);
-        assert_int_equal(lease->sequence_ledger, 1000 + round - 1);
-        assert_int_equal(test_pool_include(pool->db, &lease, 1).confirmed, 1);
-        asked_wipe(&asked);
-    }
-}
-
 TEST(bounds_of_the_client_are_kept_and_recorded)
 {
     struct test_pool *pool = *state;
@@ -266,33 +247,6 @@ TEST(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-TEST(DS2_accounts_sealed_under_a_key_that_this_replica_does_not_have_are_not_claimed)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[ACCOUNTS];
-    test_db_exec(&pool->test,
-        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000ff');"
-        "UPDATE fairway.channel_accounts SET key_id = '00000000000000ff' WHERE slot >= 2");
-    pool->settings.key_ids[0] = "ffffffffffffffff";
-    pool->settings.key_id_count = 1;
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        ask(pool, &asked[i]);
-    test_pool_decide(pool, asked, ARRAY_LEN(asked));
-    assert_nothing_leased(pool);
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
-    assert_int_equal(db_query(pool->db, DB_SQL0("SELECT key_id FROM fairway.channel_accounts WHERE slot = 0"),
-                         &rows, &detail),
-        ERR_OK);
-    pool->settings.key_ids[0] = db_text(rows, 0, 0);
-    test_pool_decide(pool, asked, ARRAY_LEN(asked));
-    assert_int_equal(leased_accounts(pool), 2);
-    assert_int_equal(
-        test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active'"),
-        ACCOUNTS);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
 /* ---- when grants are not allowed */
 
 static void assert_suspended(struct test_pool *pool, const char *why)
@@ -317,13 +271,24 @@ static void assert_granted(struct test_pool *pool)
     asked_wipe(&asked);
 }
 
-TEST(grants_stop_when_the_cursor_row_says_so)
+TEST(H18_grants_stop_as_the_cursor_row_says)
 {
+    static const struct {
+        const char *set, *why;
+    } cases[] = {
+        {"close_time = extract(epoch FROM now())::int8 - 37", "apart"}, /* a ledger of 5 s, and 2 s more */
+        {"close_time = extract(epoch FROM now())::int8 + 37", "apart"},
+        {"close_time = extract(epoch FROM now())::int8, grants_allowed = false, grants_reason = 'a test'",
+            "a test"},
+    };
     struct test_pool *pool = *state;
-    test_db_exec(
-        &pool->test, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'because of a test'");
-    assert_suspended(pool, "because of a test");
-    test_db_exec(&pool->test, "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *sql = mem_format("UPDATE fairway.cursor SET %s", cases[i].set);
+        test_db_exec(&pool->test, sql);
+        assert_suspended(pool, cases[i].why);
+    }
+    test_db_exec(&pool->test, "UPDATE fairway.cursor SET grants_allowed = true, grants_reason = NULL,"
+                              " close_time = extract(epoch FROM now())::int8 - 30");
     assert_granted(pool);
 }
 
@@ -344,20 +309,6 @@ TEST(grants_stop_while_gap_recovery_holds_its_lock)
         ERR_OK);
     assert_suspended(pool, "being stopped");
     db_free(recovery);
-}
-
-TEST(H18_grants_stop_when_clock_and_close_time_are_far_apart)
-{
-    struct test_pool *pool = *state;
-    static const int apart_s[] = {-37, 37}; /* 30 s more than a ledger of 5 s, and the time of the test */
-    for (size_t i = 0; i < ARRAY_LEN(apart_s); i++) {
-        AUTO_FREE char *sql = mem_format(
-            "UPDATE fairway.cursor SET close_time = extract(epoch FROM now())::int8 + %d", apart_s[i]);
-        test_db_exec(&pool->test, sql);
-        assert_suspended(pool, "apart");
-    }
-    test_db_exec(&pool->test, "UPDATE fairway.cursor SET close_time = extract(epoch FROM now())::int8 - 30");
-    assert_granted(pool);
 }
 
 TEST(H18_now_is_the_later_of_clock_and_last_close_time)

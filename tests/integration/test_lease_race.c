@@ -14,7 +14,7 @@
 
 #define ACCOUNTS 100
 #define GRANTERS 8
-#define BATCHES 200
+#define BATCHES 100
 #define BATCH_MAX 8
 #define ANSWERS_MAX (GRANTERS * BATCHES * BATCH_MAX)
 #define LEDGER_MS 5

@@ -1,6 +1,6 @@
 /*
- * Limits of clients (DL8), by sessions that race as replicas do: no client ever has more than its limit, and
- * what is counted is what the accounts say, whatever was rolled back, cut off, or ended by a ledger.
+ * Limits of clients (DL8) when another replica has judged or recorded and not committed: no client ever has
+ * more than its limit. What one session decides is in tests/sql/limits.sql and fee_bumps.sql.
  */
 #include "support/pool.h"
 
@@ -16,17 +16,8 @@
 #include "slowness.h"
 
 #define ACCOUNTS 40
-#define REPLICAS 6
-#define BATCHES 60
-#define BIDS 150
-#define BATCH_MAX 8
-#define CLIENTS 4
-#define OPEN_MAX 7
 #define CONTRACT_PERCENT 10
 #define CONTRACT_MAX 4 /* that is of the accounts */
-#define LEDGER_MS 5
-#define KILL_MS 40
-#define KILL_BATCHES 6 /* end between two kills at least: on a slow machine too, most are not killed */
 
 /* cmocka's assertions work on the main thread only. */
 #define check(condition)                                                                                     \
@@ -59,83 +50,9 @@ static void ask_call(const struct test_pool *pool, struct asked *asked, const ch
     asked->request.limits.most[LIMIT_CONTRACT_PERCENT] = CONTRACT_PERCENT;
 }
 
-/* Grants one lease of this client or refuses it; returns whether it was granted. */
-static bool grant_one(struct test_pool *pool, const char *client, int64_t open_max)
-{
-    struct asked asked;
-    ask_limited(pool, &asked, client, open_max);
-    test_pool_decide(pool, &asked, 1);
-    const bool done = asked.grant.state == GRANT_DONE;
-    if (!done)
-        assert_int_equal(asked.grant.error, ERR_LIMIT_EXCEEDED);
-    asked_wipe(&asked);
-    return done;
-}
-
 static void assert_counts_are_true(const struct test_pool *pool)
 {
     assert_int_equal(test_db_broken_rules(pool->db), 0);
-}
-
-/* ---- open leases, in a storm */
-
-struct storm {
-    struct test_pool *pool;
-    pthread_mutex_t lock;
-    struct lease *leases; /* to be included in the next ledger */
-    size_t count, granted, refused, unknown, batches;
-    int64_t most, most_of_contract; /* open leases of a client that were ever seen */
-    bool kills, done;
-};
-
-struct replica {
-    struct storm *storm;
-    unsigned seed;
-    pthread_t thread;
-};
-
-static void finish_batch(struct storm *storm, struct asked asked[], size_t count, enum err e)
-{
-    pthread_mutex_lock(&storm->lock);
-    storm->batches++;
-    storm->unknown += e == ERR_OUTCOME_UNKNOWN;
-    for (size_t i = 0; i < count; i++) {
-        const struct grant *grant = &asked[i].grant;
-        check(grant->state != GRANT_REFUSED || grant->error == ERR_LIMIT_EXCEEDED);
-        storm->refused += grant->state == GRANT_REFUSED;
-        if (grant->state == GRANT_DONE)
-            storm->leases[storm->count++] = (struct lease){.hash = grant->lease.hash,
-                .account = grant->lease.account,
-                .sequence = grant->lease.sequence};
-    }
-    pthread_mutex_unlock(&storm->lock);
-}
-
-static void *grant_all(void *context)
-{
-    struct replica *replica = context;
-    struct storm *storm = replica->storm;
-    struct test_pool pool = *storm->pool;
-    pool.db = db_new(&(struct db_settings){.url = pool.test.url, .name = "racing replica"});
-    for (int i = 0; i < BATCHES; i++) {
-        struct asked asked[BATCH_MAX];
-        struct detail detail = {0};
-        const size_t count = 1 + (size_t)rand_r(&replica->seed) % BATCH_MAX;
-        for (size_t k = 0; k < count; k++) {
-            char client[] = {(char)('a' + rand_r(&replica->seed) % CLIENTS), '\0'};
-            ask_call(&pool, &asked[k], client, OPEN_MAX, rand_r(&replica->seed) % 3 == 0 ? "" : "C");
-        }
-        enum err e = test_pool_grant(&pool, asked, count, &detail);
-        if (e != ERR_OK && !(storm->kills && err_status(e) == 503))
-            print_error("%s %s\n", err_code(e), detail.text);
-        check(e == ERR_OK || (storm->kills && err_status(e) == 503));
-        finish_batch(storm, asked, count, e);
-        for (size_t k = 0; k < count; k++)
-            asked_wipe(&asked[k]);
-        clock_sleep_ms(1);
-    }
-    db_free(pool.db);
-    return NULL;
 }
 
 static int64_t number(struct db *db, const char *sql)
@@ -144,111 +61,6 @@ static int64_t number(struct db *db, const char *sql)
     struct detail detail = {0};
     check(db_query(db, (struct db_statement){sql, NULL, 0}, &rows, &detail) == ERR_OK);
     return db_i64(rows, 0, 0);
-}
-
-/* Ends the leases that were granted since the last ledger, and looks how many each client has. */
-static void *close_ledgers(void *context)
-{
-    struct storm *storm = context;
-    struct db *db = test_db_open(&storm->pool->test);
-    for (bool done = false; !done; clock_sleep_ms(LEDGER_MS)) {
-        const struct lease *included[ACCOUNTS];
-        struct lease copies[ACCOUNTS];
-        const int64_t most =
-            number(db, "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM fairway.channel_accounts"
-                       " WHERE lease_client IS NOT NULL GROUP BY lease_client) c");
-        const int64_t of_contract =
-            number(db, "SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM fairway.channel_accounts"
-                       " WHERE lease_contract IS NOT NULL GROUP BY lease_client, lease_contract) c");
-        pthread_mutex_lock(&storm->lock);
-        const size_t count = storm->count;
-        check(count <= ACCOUNTS);
-        memcpy(copies, storm->leases, count * sizeof copies[0]);
-        storm->granted += count;
-        storm->count = 0;
-        storm->most = most > storm->most ? most : storm->most;
-        storm->most_of_contract =
-            of_contract > storm->most_of_contract ? of_contract : storm->most_of_contract;
-        done = storm->done;
-        pthread_mutex_unlock(&storm->lock);
-        for (size_t i = 0; i < count; i++)
-            included[i] = &copies[i];
-        test_pool_include(db, included, count);
-    }
-    db_free(db);
-    return NULL;
-}
-
-static void *kill_sessions(void *context)
-{
-    struct storm *storm = context;
-    struct db *db = test_db_open(&storm->pool->test);
-    size_t next = 0;
-    for (bool done = false, due = false; !done; clock_sleep_ms(KILL_MS)) {
-        if (due)
-            number(db, "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"
-                       " WHERE application_name = 'racing replica' AND datname = current_database()"
-                       " ORDER BY random() LIMIT 1) s");
-        pthread_mutex_lock(&storm->lock);
-        done = storm->done;
-        due = storm->batches >= next;
-        next = due ? storm->batches + KILL_BATCHES : next;
-        pthread_mutex_unlock(&storm->lock);
-    }
-    db_free(db);
-    return NULL;
-}
-
-static void run_storm(struct storm *storm)
-{
-    struct replica replicas[REPLICAS];
-    pthread_t closer, killer;
-    pthread_mutex_init(&storm->lock, NULL);
-    storm->leases = NEW_ARRAY(ACCOUNTS, struct lease);
-    assert_int_equal(pthread_create(&closer, NULL, close_ledgers, storm), 0);
-    if (storm->kills)
-        assert_int_equal(pthread_create(&killer, NULL, kill_sessions, storm), 0);
-    for (unsigned i = 0; i < REPLICAS; i++) {
-        replicas[i] = (struct replica){.storm = storm, .seed = i};
-        assert_int_equal(pthread_create(&replicas[i].thread, NULL, grant_all, &replicas[i]), 0);
-    }
-    for (size_t i = 0; i < REPLICAS; i++)
-        pthread_join(replicas[i].thread, NULL);
-    pthread_mutex_lock(&storm->lock);
-    storm->done = true;
-    pthread_mutex_unlock(&storm->lock);
-    pthread_join(closer, NULL);
-    if (storm->kills)
-        pthread_join(killer, NULL);
-    pthread_mutex_destroy(&storm->lock);
-    free(storm->leases);
-    print_message(
-        "%zu leases, %zu refusals, at most %d of a client and %d for a contract, %zu outcomes unknown\n",
-        storm->granted, storm->refused, (int)storm->most, (int)storm->most_of_contract, storm->unknown);
-    assert_in_range(storm->most, 1, OPEN_MAX);
-    assert_in_range(storm->most_of_contract, 1, CONTRACT_MAX);
-    assert_true(storm->refused > 0);
-    assert_counts_are_true(storm->pool);
-}
-
-TEST(DL8_in_all_replicas_together_a_client_never_has_more_open_leases_than_its_limit)
-{
-    struct storm storm = {.pool = *state};
-    run_storm(&storm);
-    assert_int_equal(leased_accounts(storm.pool), 0);
-}
-
-TEST(DL8_sessions_that_are_killed_leave_no_wrong_count)
-{
-    struct test_pool *pool = *state;
-    struct storm storm = {.pool = pool, .kills = true};
-    run_storm(&storm);
-    /* the leases of unknown outcome expire */
-    const struct built_ledger late = {.close_time_s = (uint64_t)test_db_number(&pool->test,
-                                          "SELECT extract(epoch FROM clock_timestamp())::int8 + 1000")};
-    test_pool_close_ledger(pool->db, &late);
-    assert_int_equal(leased_accounts(pool), 0);
-    assert_counts_are_true(pool);
 }
 
 /* ---- another session, which holds a lock */
@@ -306,8 +118,10 @@ TEST(DL8_who_waits_for_a_new_client_holds_no_other)
     struct holder holder = {.test = &pool->test,
         .db = open_writer(pool, "SELECT fairway.lock_clients('{new}')"),
         .needs = "SELECT fairway.lock_clients('{seen}')"};
-    assert_true(grant_one(pool, "seen", 3));
     struct asked asked[2];
+    ask_limited(pool, &asked[0], "seen", 3);
+    test_pool_decide(pool, asked, 1);
+    asked_wipe(&asked[0]);
     ask_limited(pool, &asked[0], "seen", 3);
     ask_limited(pool, &asked[1], "new", 3);
     grant_beside(&holder, pool, asked, 2);
@@ -496,117 +310,45 @@ static void find_and_record(struct db *db, struct fee_bump_item *item)
 #define BUMPS_MAX(n) ((struct limits){.most = {[LIMIT_FEE_BUMPS] = (n)}})
 #define DAY_MAX(n) ((struct limits){.most = {[LIMIT_STROOPS_PER_DAY] = (n)}})
 
-struct bidder {
-    struct test_pool *pool;
-    const struct lease *leases;
-    size_t lease_count;
-    struct limits limits;
-    unsigned seed;
-    pthread_t thread;
-};
-
-static char client_of(size_t lease)
-{
-    return (char)('a' + lease % CLIENTS);
-}
-
-static void lease_to_clients(struct test_pool *pool, struct asked asked[], size_t count)
-{
-    struct detail detail = {0};
-    for (size_t i = 0; i < count; i++) {
-        ask(pool, &asked[i]);
-        asked[i].request.client[0] = client_of(i);
-    }
-    if (test_pool_grant(pool, asked, count, &detail) != ERR_OK)
-        fail_msg("%s", detail.text);
-}
-
-static void *bid(void *context)
-{
-    struct bidder *bidder = context;
-    struct db *db = test_db_open(&bidder->pool->test);
-    int64_t next = (int64_t)bidder->seed << 32;
-    for (int i = 0; i < BIDS; i++) {
-        const size_t at = (size_t)rand_r(&bidder->seed) % bidder->lease_count;
-        const int64_t fee = 20000 + rand_r(&bidder->seed) % 50000;
-        const char client[] = {client_of(at), '\0'};
-        struct fee_bump_item item = bump_item(&bidder->leases[at], client, next++, fee, bidder->limits);
-        find_and_record(db, &item);
-        if (item.error != ERR_OK && item.limit == LIMIT_NONE)
-            abort(); /* cmocka's assertions work on the main thread only */
-    }
-    db_free(db);
-    return NULL;
-}
-
-/* Bids of many replicas for leases of CLIENTS clients. */
-static void run_bidders(
-    struct test_pool *pool, struct asked asked[], size_t lease_count, struct limits limits)
-{
-    struct bidder bidders[REPLICAS];
-    struct lease *leases AUTO_FREE = NEW_ARRAY(lease_count, struct lease);
-    lease_to_clients(pool, asked, lease_count);
-    for (size_t i = 0; i < lease_count; i++)
-        leases[i] = asked[i].grant.lease;
-    for (unsigned i = 0; i < REPLICAS; i++) {
-        bidders[i] = (struct bidder){pool, leases, lease_count, limits, i, 0};
-        assert_int_equal(pthread_create(&bidders[i].thread, NULL, bid, &bidders[i]), 0);
-    }
-    for (size_t i = 0; i < REPLICAS; i++)
-        pthread_join(bidders[i].thread, NULL);
-}
-
-TEST(DL8_in_all_replicas_together_a_lease_gets_no_more_fee_bumps_than_its_limit)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2];
-    run_bidders(pool, asked, 2, BUMPS_MAX(9));
-    assert_int_equal(test_db_number(&pool->test, "SELECT sum((n = 9)::int)::int8 FROM (SELECT count(*) AS n"
-                                                 " FROM fairway.fee_bumps GROUP BY lease_hash) b"),
-        2);
-    asked_wipe_all(asked, 2);
-}
-
+/* What another replica is recording is not seen when a bid is judged first: of the same lease, or of another
+ * one of the client. */
 TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded)
 {
+    static const struct {
+        struct limits limits;
+        size_t lease;
+        enum limit refused;
+        enum err error;
+    } cases[] = {
+        {BUMPS_MAX(1), 0, LIMIT_FEE_BUMPS, ERR_LIMIT_REACHED},
+        {DAY_MAX(60000), 1, LIMIT_STROOPS_PER_DAY, ERR_LIMIT_EXCEEDED},
+    };
     struct test_pool *pool = *state;
-    struct asked asked;
-    test_pool_grant_all(pool, &asked, 1);
-    struct holder holder = {.test = &pool->test,
-        .db = open_writer(pool,
-            "SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"
-            " fairway.record_fee_bumps(ARRAY[sha256('other')], ARRAY[a.lease_hash], ARRAY[20000],"
-            " ARRAY[a.public_key], ARRAY[a.lease_client], ARRAY[1], ARRAY[0])"
-            " WHERE a.lease_hash IS NOT NULL"),
-        .needs = "SELECT"};
-    pthread_t thread;
-    struct fee_bump_item item = bump_item(&asked.grant.lease, "", 1, 40000, BUMPS_MAX(1));
-    assert_int_equal(pthread_create(&thread, NULL, take_and_commit, &holder), 0);
-    find_and_record(pool->db, &item);
-    pthread_join(thread, NULL);
-    assert_int_equal(item.limit, LIMIT_FEE_BUMPS);
-    assert_int_equal(item.error, ERR_LIMIT_REACHED);
-    db_free(holder.db);
-    asked_wipe(&asked);
-}
-
-TEST(DL8_in_all_replicas_together_the_fee_bumps_of_a_client_cost_no_more_than_its_limit)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[ACCOUNTS];
-    run_bidders(pool, asked, ACCOUNTS, DAY_MAX(300000));
-    /* of each lease the highest */
-    assert_int_equal(test_db_number(&pool->test,
-                         "SELECT count(*) FROM fairway.client_fees c WHERE c.stroops > 300000 OR c.stroops <>"
-                         " (SELECT sum(f.highest) FROM (SELECT max(b.fee) AS highest FROM fairway.fee_bumps b"
-                         "   JOIN fairway.leases l ON l.hash = b.lease_hash WHERE l.client = c.client"
-                         "   GROUP BY b.lease_hash) f)"),
-        0);
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.client_fees"), CLIENTS);
-    assert_int_equal(test_db_number(&pool->test, "SELECT deadlocks::int8 FROM pg_stat_database"
-                                                 " WHERE datname = current_database()"),
-        0);
-    asked_wipe_all(asked, ACCOUNTS);
+    struct asked asked[2];
+    for (size_t i = 0; i < 2; i++)
+        ask_limited(pool, &asked[i], "a", 0);
+    test_pool_decide(pool, asked, 2);
+    char hex[HASH_HEX_SIZE];
+    hash_encode(&asked[0].grant.lease.hash, hex);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *sql =
+            mem_format("SELECT count(*) FROM fairway.channel_accounts a CROSS JOIN LATERAL"
+                       " fairway.record_fee_bumps(ARRAY[sha256('%zu')], ARRAY[a.lease_hash], ARRAY[%zu],"
+                       " ARRAY[a.public_key], '{a}', '{2}', '{60000}') WHERE a.lease_hash = '\\x%s'",
+                i, 20000 + 10000 * i, hex);
+        struct holder holder = {.test = &pool->test, .db = open_writer(pool, sql), .needs = "SELECT"};
+        pthread_t thread;
+        struct fee_bump_item item =
+            bump_item(&asked[cases[i].lease].grant.lease, "a", 1, 40000, cases[i].limits);
+        assert_int_equal(pthread_create(&thread, NULL, take_and_commit, &holder), 0);
+        find_and_record(pool->db, &item);
+        pthread_join(thread, NULL);
+        assert_int_equal(holder.error, ERR_OK);
+        assert_int_equal(item.limit, cases[i].refused);
+        assert_int_equal(item.error, cases[i].error);
+        db_free(holder.db);
+    }
+    asked_wipe_all(asked, 2);
 }
 
 int main(void)

@@ -4,8 +4,6 @@
  */
 #include "check.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "support/gap.h"
 
@@ -79,38 +77,6 @@ TEST(an_invented_change_of_an_account_changes_nothing_and_costs_no_read)
         assert_int_equal(world->settled.quarantined + world->settled.released, 0);
         assert_int_equal(ledger_feed_requests(world->feed), before);
         assert_unchanged(world, &lies[i]);
-    }
-}
-
-/* Left out of the metadata, a proved change is known all the same. */
-TEST(a_lease_ends_and_its_account_follows_without_any_metadata)
-{
-    struct gap_world *world = *state;
-    const struct built_transaction ours = {.hash = built_hash(LEASED)};
-    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &ours, .transaction_count = 1});
-    assert_int_equal(gap_world_follow(world), ERR_OK);
-    assert_int_equal(world->settled.confirmed, 1);
-    assert_int_equal(
-        gap_count(world, "l.result = 'confirmed' AND a.sequence = 51 AND a.lease_hash IS NULL"), 1);
-}
-
-TEST(a_ledger_with_invented_transactions_is_refused)
-{
-    struct gap_world *world = *state;
-    const struct built_transaction ours = {.hash = built_hash(LEASED)};
-    for (unsigned version = 0; version < 3; version++) { /* each version of the metadata */
-        ledger_feed_close(world->feed,
-            &(struct built_ledger){.transactions = &ours, .transaction_count = 1, .invented = true});
-        assert_int_equal(gap_world_follow(world), ERR_LEDGER_MISMATCH);
-        assert_non_null(strstr(world->detail.text, "its transactions do not have the hash"));
-        assert_unchanged(world, &lies[0]);
-        tear_down(state);
-        set_up(state);
-        world = *state;
-        for (unsigned i = 0; i <= version; i++) {
-            ledger_feed_close(world->feed, NULL);
-            assert_int_equal(gap_world_follow(world), ERR_OK);
-        }
     }
 }
 

@@ -109,28 +109,6 @@ TEST(the_lag_is_the_databases_clock_less_the_close_time_and_may_be_negative)
     assert_true(pool.cursor_lag_s >= -100 && pool.cursor_lag_s <= -100 + slower(5000) / 1000);
 }
 
-TEST(stopped_grants_and_a_hold_show_their_reasons)
-{
-    struct pool_counts pool;
-    ledger_row(&database, 0);
-    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(grants_check(&pool.grants, 5000, 0, &detail) == ERR_OK && !pool.grants_on_hold);
-    assert_string_equal(pool.grants.reason, "");
-    test_db_exec(&database, "UPDATE fairway.cursor SET held_until = 77, hold_reason = 'copied'");
-    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(!pool.grants.stopped && pool.grants_on_hold);
-    assert_int_equal(pool.grants.held_until_s, 77);
-    assert_string_equal(pool.grants.reason, "copied");
-    test_db_exec(&database, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL,"
-                            " grants_allowed = false, grants_reason = 'a gap'");
-    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_true(pool.grants.stopped && !pool.grants_on_hold);
-    assert_int_equal(pool.grants.held_until_s, 0);
-    assert_string_equal(pool.grants.reason, "a gap");
-}
-
-#define MANY 25
-
 static struct account_shown page[ACCOUNT_PAGE_MAX];
 
 static size_t read_page(const char *name, const char *after, size_t limit)
@@ -143,37 +121,6 @@ static size_t read_page(const char *name, const char *after, size_t limit)
         account_read_page(db, name == NULL ? NULL : &status, NULL, after, limit, page, &count, &detail),
         ERR_OK);
     return count;
-}
-
-TEST(pages_of_any_size_return_each_account_once_in_order)
-{
-    static const size_t limits[] = {1, 7, MANY - 1, MANY, MANY + 1, ACCOUNT_PAGE_MAX};
-    for (unsigned n = 0; n < MANY; n++)
-        account_row(&database, n, "active");
-    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
-        char after[ADDRESS_SIZE] = "";
-        size_t seen = 0;
-        for (size_t count; (count = read_page(NULL, after, limits[i])) > 0; seen += count) {
-            assert_true(count <= limits[i]);
-            for (size_t k = 0; k < count; k++) {
-                assert_true(strcmp(page[k].public_key, after) > 0);
-                strcpy(after, page[k].public_key);
-            }
-        }
-        assert_int_equal(seen, MANY);
-    }
-}
-
-TEST(a_page_can_start_after_an_account_that_does_not_exist)
-{
-    char absent[ADDRESS_SIZE];
-    struct public_key key = {{0x80}};
-    address_encode(&key, absent);
-    for (unsigned n = 0; n < MANY; n++)
-        account_row(&database, n, "active");
-    size_t rest = read_page(NULL, absent, ACCOUNT_PAGE_MAX);
-    assert_in_range(rest, 1, MANY - 1);
-    assert_true(strcmp(page[0].public_key, absent) > 0);
 }
 
 TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it)
@@ -219,63 +166,9 @@ TEST(a_page_has_the_columns_of_an_account)
     assert_string_equal(page[0].reason, "its signers changed");
 }
 
-TEST(DA8_a_page_for_a_client_shows_its_own_leases_only)
-{
-    static const struct {
-        const char *reader;
-        bool shown[2];
-    } cases[] = {{NULL, {true, true}}, {"somebody", {true, false}}, {"", {false, true}},
-        {"somebody else", {false, false}}};
-    const struct hash hashes[] = {built_hash(1), built_hash(2)};
-    struct public_key keys[] = {built_key(1), built_key(2)};
-    enum account_status leased = ACCOUNT_STATUS_LEASED;
-    account_row(&database, 1, "active");
-    account_row(&database, 2, "active");
-    lease_row(&database, 1, "somebody", 0);
-    lease_row(&database, 2, "", 0);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        size_t count;
-        assert_int_equal(
-            account_read_page(db, &leased, cases[i].reader, "", 2, page, &count, &detail), ERR_OK);
-        assert_int_equal(count, 2);
-        for (size_t k = 0; k < count; k++) {
-            struct public_key key;
-            assert_int_equal(address_decode(page[k].public_key, &key), ERR_OK);
-            const size_t n = public_key_equal(&key, &keys[1]);
-            assert_int_equal(page[k].status, ACCOUNT_STATUS_LEASED);
-            assert_int_equal(page[k].lease_shown, cases[i].shown[n]);
-            assert_int_equal(hash_equal(&page[k].lease_hash, &hashes[n]), cases[i].shown[n]);
-            assert_int_equal(page[k].lease_max_time_s != 0, cases[i].shown[n]);
-        }
-    }
-}
-
 static int64_t recorded(void)
 {
     return test_db_number(&database, "SELECT count(*) FROM fairway.fee_bumps");
-}
-
-TEST(an_open_lease_is_found_by_its_own_client_only)
-{
-    struct hash hash = built_hash(7), unknown = built_hash(8);
-    struct public_key account = built_key(7), stranger = built_key(8);
-    struct fee_bump_item found;
-    uint8_t box[SEAL_SIZE];
-    memset(box, 7, sizeof box);
-    account_row(&database, 7, "active");
-    lease_row(&database, 7, "somebody", 0);
-    assert_int_equal(fee_bump_find_one(db, &hash, &account, INT64_MAX, "somebody", &found), ERR_OK);
-    assert_string_equal(found.sealed.key_id, POOL_ROWS_KEY_ID);
-    assert_memory_equal(found.sealed.box, box, sizeof box);
-    assert_int_equal(fee_bump_find_one(db, &hash, &account, INT64_MAX, "", &found), ERR_LEASE_NOT_FOUND);
-    assert_int_equal(
-        fee_bump_find_one(db, &unknown, &account, INT64_MAX, "somebody", &found), ERR_TRANSACTION_CHANGED);
-    /* a sequence number before the open lease: of one that has ended */
-    assert_int_equal(fee_bump_find_one(db, &unknown, &account, 0, "somebody", &found), ERR_LEASE_NOT_FOUND);
-    assert_int_equal(fee_bump_find_one(db, &unknown, &stranger, 0, "somebody", &found), ERR_NOT_ELIGIBLE);
-    lease_row_end(&database, 7, "confirmed", "txSUCCESS");
-    assert_int_equal(
-        fee_bump_find_one(db, &hash, &account, INT64_MAX, "somebody", &found), ERR_LEASE_SETTLED);
 }
 
 /* Items of every kind in one call, two of them the same fee bump. */
@@ -307,32 +200,6 @@ TEST(each_fee_bump_of_a_batch_has_its_own_result)
     for (size_t i = 0; i < ARRAY_LEN(items); i++)
         assert_int_equal(items[i].error, kept[i]);
     assert_int_equal(recorded(), 1);
-}
-
-TEST(a_lease_may_have_many_fee_bumps_and_each_is_recorded_once)
-{
-    struct hash lease = built_hash(1), first = built_hash(100), second = built_hash(101);
-    const struct public_key account = built_key(1);
-    account_row(&database, 1, "active");
-    lease_row(&database, 1, "", 0);
-    assert_int_equal(fee_bump_record_one(db, &first, &lease, &account, 400), ERR_OK);
-    assert_int_equal(fee_bump_record_one(db, &first, &lease, &account, 400), ERR_OK);
-    assert_int_equal(recorded(), 1);
-    assert_int_equal(fee_bump_record_one(db, &second, &lease, &account, 800), ERR_OK);
-    assert_int_equal(recorded(), 2);
-    assert_int_equal(test_db_number(&database, "SELECT sum(fee)::int8 FROM fairway.fee_bumps"), 1200);
-}
-
-TEST(no_fee_bump_is_recorded_after_the_lease_has_ended)
-{
-    struct hash lease = built_hash(1), unknown = built_hash(2), bump = built_hash(100);
-    const struct public_key account = built_key(1);
-    account_row(&database, 1, "active");
-    lease_row(&database, 1, "", 0);
-    lease_row_end(&database, 1, "expired", NULL);
-    assert_int_equal(fee_bump_record_one(db, &bump, &lease, &account, 400), ERR_LEASE_EXPIRED);
-    assert_int_equal(fee_bump_record_one(db, &bump, &unknown, &account, 400), ERR_LEASE_NOT_FOUND);
-    assert_int_equal(recorded(), 0);
 }
 
 static void *record_bump(void *context)

@@ -150,19 +150,6 @@ TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history)
     assert_int_equal(f->settled.confirmed, 1);
 }
 
-TEST(a_ledger_without_our_transactions_changes_nothing)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    close_ledger(f, NEXT, now_s(f), NULL, 0, NULL, 0);
-    const struct built_transaction foreign[] = {
-        {.hash = built_hash(700)}, {.hash = built_hash(701), .code = TX_FAILED}};
-    const struct built_account stranger = {.key = built_key(700), .sequence = 9};
-    close_ledger(f, NEXT + 1, now_s(f), foreign, 2, &stranger, 1);
-    assert_int_equal(f->settled.released, 0);
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
-}
-
 TEST(only_the_leases_whose_transactions_are_in_the_ledger_end)
 {
     struct fixture *f = *state;
@@ -194,7 +181,6 @@ TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time)
         1);
 }
 
-/* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
 /* CAP-88: ledgers of 600 ms share a second now and then. */
 TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second)
 {
@@ -213,6 +199,7 @@ TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_secon
     assert_int_equal(f->settled.expired, 1);
 }
 
+/* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
 static void lease_many(struct fixture *f, unsigned n)
 {
     AUTO_FREE char *sql = NULL;
@@ -381,42 +368,18 @@ TEST(DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them)
     settle_search_free(&search);
 }
 
-TEST(DR3_a_sequence_number_that_a_foreign_transaction_consumed_supersedes_the_lease_and_quarantines)
+TEST(a_removed_account_or_a_changed_signer_quarantines_and_the_lease_stays_open)
 {
     struct fixture *f = *state;
+    const struct built_account changed[] = {{.key = built_key(1), .removed = true},
+        {.key = built_key(2), .sequence = 50, .foreign_signer = true}};
     leased(f, 1);
-    const struct built_transaction foreign = {.hash = built_foreign(700)};
-    const struct built_account account = {.key = built_key(1), .sequence = 51};
-    close_ledger(f, NEXT, now_s(f), &foreign, 1, &account, 1);
-    assert_int_equal(f->settled.superseded, 1);
-    assert_int_equal(f->settled.quarantined, 1);
-    assert_int_equal(count(f, "l.result = 'superseded' AND a.state = 'quarantined' AND a.quarantine_reason "
-                              "LIKE '%did not sign%'"
-                              " AND a.lease_hash IS NULL AND a.sequence = 51"),
-        1);
-}
-
-TEST(a_removed_account_is_quarantined_and_its_lease_stays_open)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    const struct built_account gone = {.key = built_key(1), .removed = true};
-    close_ledger(f, NEXT, now_s(f), NULL, 0, &gone, 1);
-    assert_int_equal(f->settled.quarantined, 1);
+    leased(f, 2);
+    close_ledger(f, NEXT, now_s(f), NULL, 0, changed, 2);
+    assert_int_equal(f->settled.quarantined, 2);
     assert_int_equal(f->settled.released, 0);
     assert_int_equal(
-        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 1);
-}
-
-TEST(a_changed_signer_quarantines_and_the_lease_stays_open)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    const struct built_account changed = {.key = built_key(1), .sequence = 50, .foreign_signer = true};
-    close_ledger(f, NEXT, now_s(f), NULL, 0, &changed, 1);
-    assert_int_equal(f->settled.quarantined, 1);
-    assert_int_equal(
-        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 1);
+        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 2);
 }
 
 static int64_t in_state(struct fixture *f, const char *state)
@@ -490,7 +453,6 @@ TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
     db_free(listener);
 }
 
-/* Runs statements that the constraints of the tables must reject. */
 /* Runs the statement and tests/assertions.sql in a transaction that is rolled back. Returns the rows of the
  * latter. */
 static size_t broken_rules(struct fixture *f, const char *sql)

@@ -115,25 +115,6 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
 
 /* ---- keys */
 
-TEST(a_key_of_another_account_signs_nothing)
-{
-    struct test_pool *pool = *state;
-    struct asked asked;
-    struct detail detail = {0};
-    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts a SET sealed_seed = b.sealed_seed"
-                              " FROM fairway.channel_accounts b WHERE b.slot = (a.slot + 1) % 6");
-    for (size_t i = 0; i < ACCOUNTS; i++) {
-        ask(pool, &asked);
-        assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
-        assert_int_equal(asked.grant.state, GRANT_OPEN);
-        asked_wipe(&asked);
-    }
-    assert_nothing_leased(pool);
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.channel_accounts"
-                                                 " WHERE quarantine_reason LIKE '%does not open'"),
-        ACCOUNTS);
-}
-
 TEST(a_stored_master_key_is_found_and_may_be_stored_again)
 {
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
