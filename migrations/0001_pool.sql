@@ -27,16 +27,14 @@ CREATE TABLE fairway.channel_accounts (
     key_id            text NOT NULL REFERENCES fairway.master_keys,
     state             text NOT NULL CHECK (state IN ('creating', 'active', 'retiring', 'retired', 'quarantined')),
     quarantine_reason text,
-    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- The last sequence number consumed, and the ledger from which that is known.
     sequence          bigint,
     sequence_ledger   bigint,
     -- The open lease: copies of its row in fairway.leases. All are set or none, but lease_max_ledger and lease_contract may always be NULL.
     lease_sequence    bigint,
-    lease_max_time    bigint, -- Unix seconds
+    lease_max_time    bigint, -- Unix seconds. No clock frees an account
     lease_max_ledger  bigint, -- exclusive; NULL: none
     locked_at         timestamptz, -- granted_at of the lease
-    locked_until      timestamptz, -- max time, for people. No clock frees an account
     lease_hash        bytea CHECK (octet_length(lease_hash) = 32),
     lease_client      text,
     lease_contract    text, -- by which it is counted too: in contract_row(lease_client, lease_contract). No copy
@@ -45,12 +43,12 @@ CREATE TABLE fairway.channel_accounts (
     CHECK ((quarantine_reason IS NULL) = (state <> 'quarantined')),
     CHECK (state <> 'active' OR sequence IS NOT NULL),
     CHECK (lease_hash IS NULL OR state IN ('active', 'retiring', 'quarantined')),
-    CHECK (num_nulls(lease_hash, lease_client, lease_sequence, lease_max_time, locked_at, locked_until) IN (0, 6)),
+    CHECK (num_nulls(lease_hash, lease_client, lease_sequence, lease_max_time, locked_at) IN (0, 5)),
     CHECK (lease_hash IS NOT NULL OR num_nulls(lease_max_ledger, lease_contract) = 2)
 ) WITH (fillfactor = 10);
 
 CREATE TRIGGER accounts_stay BEFORE DELETE OR TRUNCATE ON fairway.channel_accounts
-    FOR EACH STATEMENT EXECUTE FUNCTION fairway.keep_accounts();
+    FOR EACH STATEMENT EXECUTE FUNCTION fairway.keep_rows('A row may hold the only copy of a key: fairway accounts retire');
 
 -- The accounts of the pool: all but those that are retired, which have no slot and no lease. A scan of the table costs least while its file is
 -- small. When old versions have made the file many times as large as its accounts, each slot is looked up by itself, newest version first.
@@ -58,13 +56,9 @@ CREATE VIEW fairway.pool_accounts AS
     WITH pool AS MATERIALIZED (
         SELECT s.slots, pg_relation_size('fairway.channel_accounts') <= s.slots::bigint * 16384 AS small
         FROM (SELECT max(m.slot) + 1 AS slots FROM fairway.channel_accounts m) s)
-    SELECT a.public_key, a.slot, a.state, a.key_id, a.quarantine_reason, a.sequence, a.lease_hash, a.lease_client, a.lease_sequence,
-        a.lease_max_time, a.lease_max_ledger, a.locked_at
-    FROM fairway.channel_accounts a WHERE a.state <> 'retired' AND (SELECT p.small FROM pool p)
+    SELECT a.* FROM fairway.channel_accounts a WHERE a.state <> 'retired' AND (SELECT p.small FROM pool p)
     UNION ALL
-    SELECT b.public_key, b.slot, b.state, b.key_id, b.quarantine_reason, b.sequence, b.lease_hash, b.lease_client, b.lease_sequence,
-        b.lease_max_time, b.lease_max_ledger, b.locked_at
-    FROM pool p CROSS JOIN LATERAL generate_series(0, p.slots - 1) n
+    SELECT b.* FROM pool p CROSS JOIN LATERAL generate_series(0, p.slots - 1) n
     CROSS JOIN LATERAL (SELECT * FROM fairway.channel_accounts c WHERE c.slot BETWEEN n AND n ORDER BY c.slot DESC LIMIT 1) b
     WHERE NOT p.small;
 
@@ -72,8 +66,7 @@ CREATE VIEW fairway.pool_accounts AS
 CREATE TABLE fairway.old_seals (
     public_key  text PRIMARY KEY REFERENCES fairway.channel_accounts,
     sealed_seed bytea NOT NULL CHECK (octet_length(sealed_seed) = 72),
-    key_id      text NOT NULL REFERENCES fairway.master_keys,
-    replaced_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    key_id      text NOT NULL REFERENCES fairway.master_keys
 );
 
 -- How many requests of each replica wait for an account, while accounts are too few. Each claim of the replica adds a row, and housekeeping

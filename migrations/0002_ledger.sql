@@ -8,8 +8,7 @@ CREATE TABLE fairway.ledgers (
     protocol          integer NOT NULL,
     close_time        bigint NOT NULL CHECK (close_time > 0), -- Unix seconds
     transaction_count integer NOT NULL,
-    settled_count     integer NOT NULL,
-    ends              bigint[], -- of those: confirmed, failed, expired, superseded, consumed; NULL: it ended none
+    ends              bigint[], -- leases that it ended: confirmed, failed, expired, superseded, consumed; NULL: none
     committed_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     operations        integer NOT NULL DEFAULT 0, -- of its transactions
     max_operations    integer NOT NULL DEFAULT 0 -- as many as it may have had; 0: not known

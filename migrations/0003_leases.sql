@@ -39,7 +39,7 @@ CREATE TABLE fairway.lease_results (
     ledger_hash  bytea CHECK (octet_length(ledger_hash) = 32), -- its hash there: that of its fee bump
     result_xdr   bytea, -- TransactionResult, which begins with the fee charged
     return_value bytea -- SCVal; NULL: it has none, or none that the result proves
-) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (granted_at, hash): a lease has one result
+) PARTITION BY RANGE (granted_at); -- UNIQUE (granted_at, hash): a lease has one result
 -- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day. It has one row of each batch.
 CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger) WHERE client IS NOT NULL;
 
@@ -56,7 +56,7 @@ CREATE TABLE fairway.fee_bumps (
     signed_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     hash       bytea NOT NULL CHECK (octet_length(hash) = 32),
     lease_hash bytea NOT NULL
-) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (hash)
+) PARTITION BY RANGE (granted_at); -- UNIQUE (hash)
 -- Serves finding the fee bumps of a lease, the highest first. New rows have the time of recent leases, so inserts stay at the right edge of the index.
 CREATE INDEX fee_bumps_of_lease ON fairway.fee_bumps (granted_at, lease_hash, fee);
 
@@ -67,7 +67,7 @@ CREATE TABLE fairway.idempotency_keys (
     key        text NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
     digest     bytea NOT NULL CHECK (octet_length(digest) = 32), -- SHA-256 of the request's body
     lease_hash bytea NOT NULL
-) PARTITION BY RANGE (granted_at); -- PRIMARY KEY (client, key)
+) PARTITION BY RANGE (granted_at); -- UNIQUE (client, key)
 
 -- A statement fires the triggers of the table that it names, so the partitions have this trigger too.
 SELECT fairway.guard_history(t) FROM unnest(ARRAY['leases', 'lease_results', 'fee_bumps', 'idempotency_keys']) t;

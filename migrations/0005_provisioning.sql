@@ -14,9 +14,6 @@ CREATE TABLE fairway.provisioning (
     state       text NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'succeeded', 'failed', 'superseded', 'expired')),
     result_code text, -- txSUCCESS, txFAILED ...: when it was in a ledger
     ledger      bigint, -- the one that decided it
-    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
-    decided_at  timestamptz,
-    CHECK ((state = 'pending') = (decided_at IS NULL)),
     CHECK ((state = 'pending') = (ledger IS NULL)),
     CHECK ((state IN ('succeeded', 'failed')) = (result_code IS NOT NULL))
 );

@@ -23,14 +23,10 @@ struct account_batch {
     struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX];
 };
 
-/* Stores new keys as accounts to be created, on the lowest free slots. The session holds the provisioning
- * lock. At most KEYD_IMPORT_BATCH. */
-MUST_CHECK enum err accounts_store(
-    struct db *db, const struct generated_key keys[], size_t count, struct detail *detail);
-
-/* Stores accounts that the network has as active ones, likewise. sequences: theirs as of ledger. ERR_NOT_YET:
- * a later ledger has been committed, or none. At most KEYD_IMPORT_BATCH. */
-MUST_CHECK enum err accounts_import(struct db *db, const struct generated_key keys[],
+/* Stores accounts that the network has as active ones, on the lowest free slots. sequences: theirs as of
+ * ledger; NULL: new keys, of accounts to be created. The session holds the provisioning lock. At most
+ * KEYD_IMPORT_BATCH. ERR_NOT_YET: a later ledger has been committed, or none. */
+MUST_CHECK enum err accounts_store(struct db *db, const struct generated_key keys[],
     const int64_t sequences[], size_t count, uint32_t ledger, struct detail *detail);
 
 /* Reads at most limit accounts in the order of their slots: accounts that wait to be created or, for a merge,

@@ -4,27 +4,25 @@
 CREATE OR REPLACE FUNCTION fairway.add_partitions(first date, last date) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
-    parents constant text[] := ARRAY['leases', 'lease_results', 'fee_bumps', 'idempotency_keys'];
     day date;
     parent text;
+    identity text;
     part text;
     made bigint := 0;
 BEGIN
     IF first < current_date - 31 OR last > current_date + 8 THEN
         RAISE invalid_parameter_value USING MESSAGE = format('partitions of %s to %s: too far from today', first, last);
     END IF;
-    IF NOT EXISTS (SELECT FROM generate_series(0, last - first) n, unnest(parents) t
-        WHERE to_regclass('fairway.' || t || to_char(first + n, '_YYYYMMDD')) IS NULL)
-    THEN
-        RETURN 0;
-    END IF;
-    LOCK TABLE ONLY fairway.leases IN SHARE UPDATE EXCLUSIVE MODE;
-    FOR day, parent IN SELECT first + n, t FROM generate_series(0, last - first) n, unnest(parents) t ORDER BY 1, 2
+    FOR day, parent, identity IN SELECT first + n, k.* FROM generate_series(0, last - first) n, (VALUES
+        ('leases', 'fairway.hour_key(granted_at, hash)'), ('lease_results', 'granted_at, hash'), ('fee_bumps', 'hash'),
+        ('idempotency_keys', 'client, key')) k ORDER BY 1, 2
     LOOP
         part := parent || to_char(day, '_YYYYMMDD');
         CONTINUE WHEN to_regclass('fairway.' || part) IS NOT NULL;
+        LOCK TABLE ONLY fairway.leases IN SHARE UPDATE EXCLUSIVE MODE;
+        CONTINUE WHEN to_regclass('fairway.' || part) IS NOT NULL; -- whoever had the lock has made it
         EXECUTE format('CREATE TABLE fairway.%I (LIKE fairway.%I INCLUDING ALL)', part, parent);
-        PERFORM fairway.index_history(part, parent);
+        EXECUTE format('CREATE UNIQUE INDEX %I ON fairway.%I (%s)', part || '_identity', part, identity);
         PERFORM fairway.guard_history(part);
         EXECUTE format('ALTER TABLE fairway.%I ATTACH PARTITION fairway.%I FOR VALUES FROM (%L) TO (%L)', parent, part,
             day::timestamptz, (day + 1)::timestamptz);

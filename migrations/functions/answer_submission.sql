@@ -1,12 +1,10 @@
 -- What the answers to this bid mean, while it is the submission's: it is rejected with this result, and those who wait are told; or, without a
 -- result, there was no room for it, and its round of so many ledgers ends with the next one.
 CREATE OR REPLACE FUNCTION fairway.answer_submission(lease bytea, sent bytea, result bytea, ledgers bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    UPDATE fairway.submissions s SET rejected = result,
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    WITH answered AS (
+        UPDATE fairway.submissions s SET rejected = result,
             round_ledger = CASE WHEN result IS NULL THEN least(s.round_ledger, c.sequence + 1 - ledgers) ELSE s.round_ledger END
-        FROM fairway.cursor c WHERE s.lease_hash = lease AND s.bid_hash = sent AND s.rejected IS NULL;
-    IF FOUND AND result IS NOT NULL THEN
-        PERFORM pg_notify('fairway_pool', '');
-    END IF;
-END $$;
+        FROM fairway.cursor c WHERE s.lease_hash = lease AND s.bid_hash = sent AND s.rejected IS NULL RETURNING 1)
+    SELECT pg_notify('fairway_pool', '') FROM answered WHERE result IS NOT NULL
+$$;

@@ -8,9 +8,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     false_time bigint;
 BEGIN
-    INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count, settled_count,
-            operations, max_operations)
-        VALUES (ledger, ledger_hash, previous, ledger_protocol, closed, transactions, 0, operation_total, operations_max);
+    INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count, operations, max_operations)
+        VALUES (ledger, ledger_hash, previous, ledger_protocol, closed, transactions, operation_total, operations_max);
     UPDATE fairway.cursor c SET sequence = ledger, hash = ledger_hash, close_time = closed,
         grants_allowed = c.grants_allowed OR c.grants_reason = gap_reason, grants_reason = nullif(c.grants_reason, gap_reason),
         hold_reason = CASE WHEN hold_until <> 0 THEN c.hold_reason END, held_until = nullif(hold_until, 0)
@@ -23,10 +22,9 @@ BEGIN
         DELETE FROM fairway.ledgers g WHERE g.sequence > ledger;
         DELETE FROM fairway.funds;
         UPDATE fairway.channel_accounts a SET sequence_ledger = ledger - 1 WHERE a.sequence_ledger >= ledger;
-        PERFORM set_config('fairway.correcting', 'on', true); -- for keep_history()
+        PERFORM set_config('fairway.correcting', 'on', true); -- for keep_rows(), until COMMIT
         UPDATE fairway.lease_results r SET ended_ledger = append_ledger.ledger, place = r.place | 1073741824
             WHERE r.granted_at > to_timestamp(false_time) - interval '1 hour' AND r.ended_ledger > append_ledger.ledger;
-        PERFORM set_config('fairway.correcting', 'off', true);
         UPDATE fairway.dropped_ends d SET ended_ledger = ledger - 1 WHERE d.ended_ledger >= ledger;
     END IF;
     RETURN (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint - c.close_time FROM fairway.cursor c);

@@ -7,45 +7,39 @@ RETURNS TABLE (public_key text, sequence bigint, sequence_ledger bigint, sealed_
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     slots constant bigint := (SELECT max(a.slot) + 1 FROM fairway.channel_accounts a);
-    first constant bigint := floor(random() * slots);
+    walks constant boolean := pg_relation_size('fairway.channel_accounts') <= slots * 16384;
+    at bigint := floor(random() * slots);
     passed bigint := 0;
-    step bigint := 4 * wanted;
+    most bigint := CASE WHEN walks THEN slots ELSE 4 * wanted END;
+    step bigint;
     locked bigint;
 BEGIN
-    IF pg_relation_size('fairway.channel_accounts') <= slots * 16384 THEN
-        RETURN QUERY
-            SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
-            WHERE a.slot >= first::integer AND a.state = 'active' AND a.lease_hash IS NULL
-                AND (keys = '{}' OR a.key_id = ANY (keys))
-            ORDER BY a.slot LIMIT wanted FOR UPDATE SKIP LOCKED;
-        GET DIAGNOSTICS locked = ROW_COUNT;
-        IF locked < wanted THEN
+    WHILE wanted > 0 AND passed < slots LOOP
+        step := least(most, slots - at, slots - passed);
+        IF walks THEN
             RETURN QUERY
                 SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
-                WHERE a.slot < first::integer AND a.state = 'active' AND a.lease_hash IS NULL
+                WHERE a.slot BETWEEN at::integer AND (at + step - 1)::integer AND a.state = 'active' AND a.lease_hash IS NULL
                     AND (keys = '{}' OR a.key_id = ANY (keys))
-                ORDER BY a.slot LIMIT wanted - locked FOR UPDATE SKIP LOCKED;
+                ORDER BY a.slot LIMIT wanted FOR UPDATE SKIP LOCKED;
+        ELSE
+            RETURN QUERY
+                SELECT b.public_key::text, b.sequence, b.sequence_ledger, b.sealed_seed, b.key_id
+                FROM generate_series(at::integer, (at + step - 1)::integer) n
+                CROSS JOIN LATERAL (
+                    SELECT a.ctid AS place, a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys)) AS idle
+                    FROM fairway.channel_accounts a WHERE a.slot BETWEEN n AND n ORDER BY a.slot DESC LIMIT 1) newest
+                CROSS JOIN LATERAL (
+                    SELECT * FROM fairway.channel_accounts c
+                    WHERE c.ctid = newest.place AND c.state = 'active' AND c.lease_hash IS NULL AND (keys = '{}' OR c.key_id = ANY (keys))
+                    FOR UPDATE SKIP LOCKED) b
+                WHERE newest.idle
+                LIMIT wanted;
         END IF;
-        RETURN;
-    END IF;
-    WHILE wanted > 0 AND passed < slots LOOP
-        step := least(step, slots - passed);
-        RETURN QUERY
-            SELECT b.public_key::text, b.sequence, b.sequence_ledger, b.sealed_seed, b.key_id
-            FROM generate_series(first + passed, first + passed + step - 1) n
-            CROSS JOIN LATERAL (
-                SELECT a.ctid AS place, a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys)) AS idle
-                FROM fairway.channel_accounts a
-                WHERE a.slot BETWEEN (n % slots)::integer AND (n % slots)::integer ORDER BY a.slot DESC LIMIT 1) newest
-            CROSS JOIN LATERAL (
-                SELECT * FROM fairway.channel_accounts c
-                WHERE c.ctid = newest.place AND c.state = 'active' AND c.lease_hash IS NULL AND (keys = '{}' OR c.key_id = ANY (keys))
-                FOR UPDATE SKIP LOCKED) b
-            WHERE newest.idle
-            LIMIT wanted;
         GET DIAGNOSTICS locked = ROW_COUNT;
         wanted := wanted - locked;
         passed := passed + step;
-        step := 4 * step;
+        at := (at + step) % slots;
+        most := 4 * most;
     END LOOP;
 END $$;

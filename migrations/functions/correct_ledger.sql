@@ -23,7 +23,7 @@ BEGIN
     END IF;
     UPDATE fairway.ledgers g SET hash = true_hash, protocol = true_protocol WHERE g.sequence = refuted;
     UPDATE fairway.cursor SET hash = true_hash, term = term + 1; -- by which other replicas tell it from a database that was set back
-    PERFORM set_config('fairway.correcting', 'on', true); -- for keep_history()
+    PERFORM set_config('fairway.correcting', 'on', true); -- for keep_rows(), until COMMIT
     -- Some move to the next ledger, so each of them has its client, as lease_results_of_client wants it.
     UPDATE fairway.lease_results r SET client = (SELECT l.client FROM fairway.leases l WHERE l.granted_at = r.granted_at AND l.hash = r.hash
             AND fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(r.granted_at, r.hash) LIMIT 1)
@@ -35,6 +35,5 @@ BEGIN
         WHERE r.hash = n.hash AND r.granted_at > since AND r.ledger = refuted
             AND (r.result_code, r.ledger_hash, r.result_xdr) IS DISTINCT FROM (n.code, n.ledger_hash, n.result_xdr);
     GET DIAGNOSTICS corrected = ROW_COUNT;
-    PERFORM set_config('fairway.correcting', 'off', true);
     RETURN corrected;
 END $$;

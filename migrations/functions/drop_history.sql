@@ -8,20 +8,15 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET time
 DECLARE
     moment constant timestamptz := (SELECT least(clock_timestamp(), to_timestamp(c.close_time)) FROM fairway.cursor c);
     keys_from constant date := (moment - interval '1 minute')::date - 1;
-    leases_from date := least(keys_from, (moment - greatest(keep, interval '1 day'))::date);
+    leases_from constant date := least(keys_from, (moment - greatest(keep, interval '1 day'))::date);
     part text;
     dropped bigint := 0;
 BEGIN
-    IF moment IS NULL OR NOT EXISTS (SELECT FROM fairway.partitions p
-        WHERE p.day < CASE p.parent WHEN 'idempotency_keys' THEN keys_from ELSE leases_from END)
-    THEN
-        RETURN 0;
-    END IF;
-    leases_from := least(leases_from, (SELECT min(p.locked_at)::date FROM fairway.pool_accounts p));
-    FOR part IN
+    FOR part IN -- the pool is read only when leases are old enough
         SELECT o.name FROM (
             SELECT p.name, p.day, min(p.day) OVER () AS oldest FROM fairway.partitions p
-            WHERE p.day < CASE p.parent WHEN 'idempotency_keys' THEN keys_from ELSE leases_from END) o
+            WHERE p.day < CASE WHEN p.parent = 'idempotency_keys' THEN keys_from WHEN p.day < leases_from
+                THEN least(leases_from, (SELECT min(a.locked_at)::date FROM fairway.pool_accounts a)) END) o
         WHERE o.day = o.oldest
     LOOP
         -- The last end of this day, from one row of each client.

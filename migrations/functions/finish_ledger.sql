@@ -3,8 +3,7 @@
 CREATE OR REPLACE FUNCTION fairway.finish_ledger(ended bigint[], submissions bigint[], states text[], codes text[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT pg_notify('fairway_pool', '');
-    UPDATE fairway.ledgers g SET settled_count = n.total, ends = ended
-        FROM fairway.cursor c, (SELECT sum(u.n) AS total FROM unnest(ended) u (n)) n WHERE g.sequence = c.sequence AND n.total > 0;
-    UPDATE fairway.provisioning p SET state = n.state, result_code = n.code, ledger = c.sequence, decided_at = clock_timestamp()
+    UPDATE fairway.ledgers g SET ends = ended FROM fairway.cursor c WHERE g.sequence = c.sequence AND 0 < ANY (ended);
+    UPDATE fairway.provisioning p SET state = n.state, result_code = n.code, ledger = c.sequence
         FROM fairway.cursor c, unnest(submissions, states, codes) n (id, state, code) WHERE p.id = n.id AND p.state = 'pending'
 $$;

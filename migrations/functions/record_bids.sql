@@ -13,8 +13,8 @@ DECLARE
     item record;
 BEGIN
     -- A raise is never refused by a limit, but counts, because settle_fees() takes the highest fee bump from what was counted.
-    stroops_max := ARRAY(SELECT CASE WHEN n.raises IS NULL OR NOT EXISTS (SELECT FROM fairway.client_fees f
-                WHERE f.client BETWEEN n.client AND n.client) THEN n.most ELSE 9223372036854775807 END
+    stroops_max := ARRAY(SELECT CASE WHEN n.raises IS NULL OR NOT EXISTS (SELECT FROM fairway.newest_fees(n.client))
+            THEN n.most ELSE 9223372036854775807 END
         FROM unnest(clients, stroops_max, raised) WITH ORDINALITY AS n (client, most, raises, place) ORDER BY n.place);
     SELECT array_agg(r.ordinal), array_agg(r.refused_by) INTO places, refusals
         FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, bumps_max, stroops_max) r;

@@ -14,37 +14,27 @@ DECLARE
     bumps bigint; -- of that lease
     highest bigint; -- of their fees
     limited text[]; -- clients with a limit of stroops, in the order of their rows' locks
-    name text; -- of one of them
-    day date; -- of its row
-    stroops bigint; -- of that day
     today date;
     spent bigint[] := '{}'; -- by each of them, on this day
     spent_before bigint[];
     place bigint; -- of the item's client in limited; NULL: it has no limit
     added bigint;
     taken bigint[] := '{}'; -- ordinals of what is new
-    taken_hashes bytea[] := '{}'; -- of this lease
+    taken_hashes bytea[] := '{}'; -- and their hashes
 BEGIN
-    SELECT min(l.locked_at), max(l.locked_at) INTO first, last FROM (
-        SELECT a.locked_at
+    SELECT min(a.locked_at), max(a.locked_at) INTO first, last
         FROM (SELECT u.source, u.lease_hash FROM unnest(sources, leases) u (source, lease_hash) GROUP BY 1, 2
             ORDER BY u.source COLLATE "C" OFFSET 0) n
         CROSS JOIN LATERAL (SELECT c.locked_at FROM fairway.channel_accounts c
             WHERE c.public_key BETWEEN n.source AND n.source AND c.lease_hash = n.lease_hash
-            ORDER BY c.public_key DESC LIMIT 1 FOR NO KEY UPDATE) a) l;
+            ORDER BY c.public_key DESC LIMIT 1 FOR NO KEY UPDATE) a;
     IF 0 < ANY (stroops_max) THEN
         limited := ARRAY(SELECT DISTINCT n.client FROM unnest(clients, stroops_max) n (client, stroops_max)
             WHERE n.stroops_max > 0 ORDER BY 1);
-        FOREACH name IN ARRAY limited LOOP -- as lock_clients()
-            LOOP
-                SELECT f.day, f.stroops INTO day, stroops FROM fairway.client_fees f
-                    WHERE f.client BETWEEN name AND name ORDER BY f.client DESC LIMIT 1 FOR UPDATE;
-                EXIT WHEN FOUND;
-                INSERT INTO fairway.client_fees (client, day, stroops) VALUES (name, clock_timestamp()::date, 0) ON CONFLICT ON CONSTRAINT client_fees_pkey DO NOTHING;
-            END LOOP;
-            today := clock_timestamp()::date;
-            spent := spent || CASE WHEN day < today THEN 0 ELSE stroops END;
-        END LOOP;
+        PERFORM fairway.lock_fees(limited);
+        today := clock_timestamp()::date;
+        spent := ARRAY(SELECT CASE WHEN f.day < today THEN 0 ELSE f.stroops END
+            FROM unnest(limited) n CROSS JOIN LATERAL fairway.newest_fees(n) f ORDER BY n);
         spent_before := spent;
     END IF;
     -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
@@ -66,7 +56,6 @@ BEGIN
             lease := item.lease_hash;
             bumps := item.bumps;
             highest := item.highest;
-            taken_hashes := '{}';
         END IF;
         ordinal := item.ordinal;
         added := greatest(item.fee - highest, 0); -- only one fee bump of a lease can get into a ledger
@@ -89,8 +78,7 @@ BEGIN
     IF spent <> spent_before THEN
         UPDATE fairway.client_fees f SET stroops = n.spent, day = greatest(f.day, today)
             FROM unnest(limited, spent, spent_before) n (client, spent, before)
-            CROSS JOIN LATERAL (SELECT c.ctid AS place FROM fairway.client_fees c
-                WHERE c.client BETWEEN n.client AND n.client ORDER BY c.client DESC LIMIT 1) newest
+            CROSS JOIN LATERAL fairway.newest_fees(n.client) newest
             WHERE f.ctid = newest.place AND n.spent <> n.before;
     END IF;
     IF taken <> '{}' THEN

@@ -7,11 +7,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     limited constant boolean := 0 < ANY (stroops_max);
 BEGIN
-    IF limited THEN
-        PERFORM FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, NULL, stroops_max) r WHERE r.refused_by IS NOT NULL;
-        IF FOUND THEN
-            RAISE serialization_failure USING MESSAGE = 'a client has spent what a bid needs';
-        END IF;
+    IF limited AND EXISTS (SELECT FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, NULL, stroops_max) r
+        WHERE r.refused_by IS NOT NULL)
+    THEN
+        RAISE serialization_failure USING MESSAGE = 'a client has spent what a bid needs';
     END IF;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.locked_at, c.sequence AS tip

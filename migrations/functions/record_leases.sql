@@ -59,7 +59,7 @@ BEGIN
     )
     UPDATE fairway.channel_accounts a
         SET lease_hash = g.hash, lease_client = g.client, lease_sequence = g.sequence, lease_max_time = g.max_time,
-            lease_max_ledger = nullif(g.max_ledger, 0), lease_contract = g.contract, locked_at = moment, locked_until = to_timestamp(g.max_time)
+            lease_max_ledger = nullif(g.max_ledger, 0), lease_contract = g.contract, locked_at = moment
         FROM granted g CROSS JOIN LATERAL fairway.newest_account(g.account) newest
         WHERE a.ctid = newest.place AND a.state IN ('active', 'retiring') AND a.lease_hash IS NULL
         RETURNING g.place, NULL::text, (extract(epoch FROM moment) * 1000000)::bigint;

@@ -4,22 +4,16 @@ CREATE OR REPLACE FUNCTION fairway.refute_ledger(my_term bigint, refuted bigint,
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     keys text[];
-    since timestamptz;
+    since timestamptz; -- no lease lives for an hour; NULL: no account is found
 BEGIN
-    PERFORM FROM fairway.cursor c WHERE c.term = my_term AND c.sequence = refuted FOR UPDATE;
-    IF NOT FOUND THEN
-        RETURN '{}';
-    END IF;
-    -- no lease lives for an hour
-    SELECT least(clock_timestamp(), to_timestamp(c.close_time)) - interval '1 hour' INTO since FROM fairway.cursor c;
-    SELECT coalesce(array_agg(a.public_key), '{}') INTO keys FROM (
-        SELECT a.public_key FROM fairway.channel_accounts a
-            WHERE a.state IN ('active', 'retiring') AND a.public_key IN (
-                SELECT l.account FROM fairway.lease_results r JOIN fairway.leases l
-                    ON fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(r.granted_at, r.hash) AND l.granted_at = r.granted_at
-                    WHERE r.ledger = refuted AND r.granted_at > since
-                        AND l.granted_at > since)
-            ORDER BY a.public_key FOR UPDATE) a;
+    SELECT least(clock_timestamp(), to_timestamp(c.close_time)) - interval '1 hour' INTO since FROM fairway.cursor c
+        WHERE c.term = my_term AND c.sequence = refuted FOR UPDATE;
+    keys := ARRAY(SELECT a.public_key FROM fairway.channel_accounts a
+        WHERE a.state IN ('active', 'retiring') AND a.public_key IN (
+            SELECT l.account FROM fairway.lease_results r JOIN fairway.leases l
+                ON fairway.hour_key(l.granted_at, l.hash) = fairway.hour_key(r.granted_at, r.hash) AND l.granted_at = r.granted_at
+                WHERE r.ledger = refuted AND r.granted_at > since AND l.granted_at > since)
+        ORDER BY a.public_key FOR UPDATE);
     PERFORM fairway.quarantine_accounts(keys, reason);
     RETURN keys;
 END $$;

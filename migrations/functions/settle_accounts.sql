@@ -1,20 +1,17 @@
--- Writes what a ledger changes of these accounts, which lock_settling() has locked: their states, and the ends of their open leases (result NULL:
+-- Writes what a ledger changes of these accounts, which lock_accounts() has locked: their states, and the ends of their open leases (result NULL:
 -- the lease, if any, goes on). sequence_ledger 0: the sequence number is not known yet. fee 0: none is known. A lease expires only by a committed ledger, or the one that
 -- this transaction commits, that excludes all later ones: this does not depend on the caller.
 CREATE OR REPLACE FUNCTION fairway.settle_accounts(keys text[], states text[], sequences bigint[], sequence_ledgers bigint[], reasons text[],
     results text[], codes text[], ledgers bigint[], ledger_hashes bytea[], fees bigint[], result_xdrs bytea[], return_values bytea[])
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    wrong text;
 BEGIN
-    SELECT n.public_key INTO wrong FROM unnest(keys, results, ledgers) n (public_key, result, ledger)
+    IF EXISTS (SELECT FROM unnest(keys, results, ledgers) n (public_key, result, ledger)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
         WHERE n.result = 'expired' AND NOT EXISTS (SELECT FROM fairway.ledgers g WHERE g.sequence = n.ledger
-            AND (g.close_time > a.lease_max_time OR a.lease_max_ledger <= g.sequence + 1))
-        LIMIT 1;
-    IF wrong IS NOT NULL THEN
-        RAISE integrity_constraint_violation USING MESSAGE = format('no committed ledger excludes the lease of account %s', wrong);
+            AND (g.close_time > a.lease_max_time OR a.lease_max_ledger <= g.sequence + 1)))
+    THEN
+        RAISE integrity_constraint_violation USING MESSAGE = 'no committed ledger excludes a lease that is said to have expired';
     END IF;
     PERFORM fairway.count_leases(array_agg(a.lease_client) ||
                 array_agg(fairway.contract_row(a.lease_client, a.lease_contract)) FILTER (WHERE a.lease_contract IS NOT NULL), -1),
@@ -23,11 +20,9 @@ BEGIN
         FROM unnest(keys, results, fees) n (public_key, result, fee)
         CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
         WHERE n.result IS NOT NULL;
-    IF 'quarantined' = ANY (states) THEN
-        PERFORM fairway.note(array_agg(n.public_key), 'quarantined', n.reason) FROM unnest(keys, states, reasons) n (public_key, state, reason)
-            CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
-            WHERE n.state = 'quarantined' AND a.state <> 'quarantined' GROUP BY n.reason;
-    END IF;
+    PERFORM fairway.note(array_agg(n.public_key), 'quarantined', n.reason) FROM unnest(keys, states, reasons) n (public_key, state, reason)
+        CROSS JOIN LATERAL fairway.newest_account(n.public_key) a
+        WHERE n.state = 'quarantined' AND a.state <> 'quarantined' GROUP BY n.reason;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.place, a.lease_hash, a.lease_client, a.slot, a.locked_at
         FROM unnest(keys, states, sequences, sequence_ledgers, reasons, results, codes, ledgers, ledger_hashes, result_xdrs,
@@ -50,13 +45,8 @@ BEGIN
         sequence_ledger = nullif(n.sequence_ledger, 0),
         slot = CASE n.state WHEN 'retired' THEN NULL ELSE a.slot END,
         quarantine_reason = CASE n.state WHEN 'quarantined' THEN coalesce(n.reason, a.quarantine_reason) END,
-        lease_hash = CASE WHEN n.result IS NULL THEN a.lease_hash END,
-        lease_client = CASE WHEN n.result IS NULL THEN a.lease_client END,
-        lease_sequence = CASE WHEN n.result IS NULL THEN a.lease_sequence END,
-        lease_max_time = CASE WHEN n.result IS NULL THEN a.lease_max_time END,
-        lease_max_ledger = CASE WHEN n.result IS NULL THEN a.lease_max_ledger END,
-        lease_contract = CASE WHEN n.result IS NULL THEN a.lease_contract END,
-        locked_at = CASE WHEN n.result IS NULL THEN a.locked_at END,
-        locked_until = CASE WHEN n.result IS NULL THEN a.locked_until END
+        (lease_hash, lease_client, lease_sequence, lease_max_time, lease_max_ledger, lease_contract, locked_at) =
+            (SELECT a.lease_hash, a.lease_client, a.lease_sequence, a.lease_max_time, a.lease_max_ledger, a.lease_contract, a.locked_at
+                WHERE n.result IS NULL)
         FROM news n WHERE a.ctid = n.place;
 END $$;

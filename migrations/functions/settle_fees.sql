@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION fairway.settle_fees(clients text[], leases bytea[], g
 LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 DECLARE
     names constant text[] := ARRAY(SELECT d.client FROM (SELECT DISTINCT n AS client FROM unnest(clients) n) d
-        WHERE EXISTS (SELECT FROM fairway.client_fees f WHERE f.client BETWEEN d.client AND d.client) ORDER BY d.client);
+        WHERE EXISTS (SELECT FROM fairway.newest_fees(d.client)) ORDER BY d.client);
     first constant timestamptz := (SELECT min(n) FROM unnest(granted) n);
     last constant timestamptz := (SELECT max(n) FROM unnest(granted) n);
 BEGIN
@@ -17,8 +17,7 @@ BEGIN
     UPDATE fairway.client_fees f SET stroops = greatest(f.stroops + d.change, 0)
         FROM (SELECT c.place, sum(least(greatest(n.charged, b.before) - b.highest, 0)) AS change
             FROM unnest(clients, leases, granted, charged) n (client, lease, granted_at, charged)
-            CROSS JOIN LATERAL (SELECT u.ctid AS place, u.day FROM fairway.client_fees u
-                WHERE u.client BETWEEN n.client AND n.client ORDER BY u.client DESC LIMIT 1) c
+            CROSS JOIN LATERAL fairway.newest_fees(n.client) c
             CROSS JOIN LATERAL (SELECT max(m.fee) AS highest, coalesce(max(m.fee) FILTER (WHERE m.signed_at::date < c.day), 0) AS before
                 FROM fairway.fee_bumps m
                 WHERE m.granted_at = n.granted_at AND m.lease_hash = n.lease AND m.granted_at BETWEEN first AND last) b

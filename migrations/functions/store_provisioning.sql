@@ -4,7 +4,6 @@ CREATE OR REPLACE FUNCTION fairway.store_provisioning(kind text, accounts text[]
     max_time bigint, sequence_ledger bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time) VALUES ($1, $2, $3, $4, $5, $6, $7);
-    SELECT FROM fairway.record_leases(ARRAY[$3], ARRAY[$5], ARRAY[$6], ARRAY[$8], ARRAY[''], ARRAY[$4], ARRAY[$7], ARRAY[0::bigint],
-        ARRAY['ensure-accounts'], ARRAY[NULL], ARRAY[NULL::bytea], ARRAY[0::bigint], ARRAY['ensure-accounts'], ARRAY[NULL::bytea],
-        ARRAY[NULL], ARRAY[0::bigint]) WHERE $8 IS NOT NULL
+    SELECT FROM fairway.record_leases(ARRAY[$3], ARRAY[$5], ARRAY[$6], ARRAY[$8], ARRAY[''], ARRAY[$4], ARRAY[$7], NULL,
+        ARRAY['ensure-accounts'], NULL, NULL, NULL, ARRAY['ensure-accounts'], NULL, NULL, NULL) WHERE $8 IS NOT NULL
 $$;

@@ -2,6 +2,5 @@ CREATE OR REPLACE FUNCTION fairway.write_funds(ledger bigint, balance bigint, re
     spendable bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     INSERT INTO fairway.funds (ledger, balance, reserves, selling_liabilities, base_reserve, spendable) VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (only_row) DO UPDATE SET ledger = EXCLUDED.ledger, balance = EXCLUDED.balance, reserves = EXCLUDED.reserves,
-        selling_liabilities = EXCLUDED.selling_liabilities, base_reserve = EXCLUDED.base_reserve, spendable = EXCLUDED.spendable
+    ON CONFLICT (only_row) DO UPDATE SET (ledger, balance, reserves, selling_liabilities, base_reserve, spendable) = ($1, $2, $3, $4, $5, $6)
 $$;

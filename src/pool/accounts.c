@@ -19,65 +19,40 @@ struct key_columns {
 };
 _Static_assert(PROVISIONING_ACCOUNTS_MAX <= KEYD_IMPORT_BATCH, "the keys of a creation fit too");
 
-static enum err fill_columns(
-    const struct generated_key keys[], size_t count, struct key_columns *out, struct detail *detail)
-{
-    if (count > KEYD_IMPORT_BATCH)
-        return detail_set(detail, ERR_INTERNAL, "%zu keys are too many for a batch", count);
-    for (size_t i = 0; i < count; i++) {
-        address_encode(&keys[i].public_key, out->addresses[i]);
-        out->texts[i] = out->addresses[i];
-        out->key_ids[i] = keys[i].sealed.key_id;
-        out->boxes[i] = BYTES_OF(keys[i].sealed.box);
-    }
-    return ERR_OK;
-}
+static const char sql_store[] = "SELECT fairway.store_accounts($1, $2, $3, $4, $5)";
 
-static enum err check_stored(const struct db_rows *rows, size_t count, struct detail *detail)
-{
-    const int64_t stored = db_i64(rows, 0, 0);
-    return stored == (int64_t)count
-               ? ERR_OK
-               : detail_set(detail, ERR_INTERNAL, "%" PRId64 " of %zu keys were stored", stored, count);
-}
-
-static const char sql_store[] = "SELECT fairway.store_accounts($1, $2, $3)";
-
-enum err accounts_store(struct db *db, const struct generated_key keys[], size_t count, struct detail *detail)
-{
-    struct key_columns columns;
-    AUTO_ROWS rows = NULL;
-    enum err e = fill_columns(keys, count, &columns, detail);
-    if (e == ERR_OK)
-        e = db_query(db,
-            DB_SQL(sql_store, DB_TEXTS(columns.texts, count), DB_BYTEAS(columns.boxes, count),
-                DB_TEXTS(columns.key_ids, count)),
-            &rows, detail);
-    return e == ERR_OK ? check_stored(rows, count, detail) : e;
-}
-
-static const char sql_import[] = "SELECT fairway.import_accounts($1, $2, $3, $4, $5)";
-
-enum err accounts_import(struct db *db, const struct generated_key keys[], const int64_t sequences[],
+enum err accounts_store(struct db *db, const struct generated_key keys[], const int64_t sequences[],
     size_t count, uint32_t ledger, struct detail *detail)
 {
     struct key_columns columns;
-    enum err e = fill_columns(keys, count, &columns, detail);
-    if (e != ERR_OK)
-        return e;
+    if (count > KEYD_IMPORT_BATCH)
+        return detail_set(detail, ERR_INTERNAL, "%zu keys are too many for a batch", count);
+    for (size_t i = 0; i < count; i++) {
+        address_encode(&keys[i].public_key, columns.addresses[i]);
+        columns.texts[i] = columns.addresses[i];
+        columns.key_ids[i] = keys[i].sealed.key_id;
+        columns.boxes[i] = BYTES_OF(keys[i].sealed.box);
+    }
+    const bool created = sequences != NULL;
     const struct db_statement statements[] = {
-        DB_SQL(sql_import, DB_TEXTS(columns.texts, count), DB_BYTEAS(columns.boxes, count),
-            DB_TEXTS(columns.key_ids, count), DB_I64S(sequences, count), DB_I64(ledger)),
+        DB_SQL(sql_store, DB_TEXTS(columns.texts, count), DB_BYTEAS(columns.boxes, count),
+            DB_TEXTS(columns.key_ids, count), created ? DB_I64S(sequences, count) : DB_NONE,
+            created ? DB_I64(ledger) : DB_NONE),
         DB_SQL0(ACCOUNTS_NOTIFY_SQL),
     };
     AUTO_ROWS_OF(rows, statements);
-    e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
-    if (e == ERR_OK && db_i64(rows[0], 0, 0) == 0)
+    enum err e = db_run(db, statements, created ? 2 : 1, rows, detail);
+    if (e != ERR_OK)
+        return e;
+    const int64_t stored = db_i64(rows[0], 0, 0);
+    if (created && stored == 0)
         return detail_set(detail, ERR_NOT_YET,
             "no ledger is ingested yet, or grants are stopped, or Stellar RPC, at ledger %" PRIu32
             ", is behind the last one",
             ledger);
-    return e == ERR_OK ? check_stored(rows[0], count, detail) : e;
+    return stored == (int64_t)count
+               ? ERR_OK
+               : detail_set(detail, ERR_INTERNAL, "%" PRId64 " of %zu keys were stored", stored, count);
 }
 
 static const char sql_creating[] =
@@ -131,7 +106,8 @@ enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct
     return ERR_OK;
 }
 
-static const char sql_lock_provisioned[] = "SELECT l FROM fairway.lock_provisioned($1, $2) l";
+static const char sql_lock_batch[] =
+    "SELECT l.state = $2 AND l.lease_hash IS NULL FROM fairway.lock_accounts($1) l";
 
 enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail)
@@ -141,8 +117,7 @@ enum err accounts_lock(
     const enum account_state state = kind == PROVISIONING_CREATION ? ACCOUNT_CREATING : ACCOUNT_RETIRING;
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db,
-        DB_SQL(sql_lock_provisioned, DB_TEXTS(addresses.texts, batch->count),
-            DB_TEXT(account_state_name(state))),
+        DB_SQL(sql_lock_batch, DB_TEXTS(addresses.texts, batch->count), DB_TEXT(account_state_name(state))),
         &rows, detail);
     if (e != ERR_OK)
         return e;
@@ -176,27 +151,32 @@ enum err accounts_quarantine(struct db *db, const struct public_key accounts[], 
 
 /* ---- for an operator's change of one account */
 
-static const char sql_lock[] = "SELECT l.state, l.leased, l.sequence_ledger, l.cursor_sequence, l.on_hold "
-                               "FROM fairway.lock_account($1) l";
+static const char sql_lock_cursor[] =
+    "SELECT c.sequence, c.held_until <> 0 OR NOT c.same_database FROM fairway.lock_cursor() c";
+static const char sql_lock[] = "SELECT l.state, l.lease_hash IS NOT NULL, coalesce(l.sequence_ledger, 0)"
+                               " FROM fairway.lock_accounts(ARRAY[$1]) l";
 
 enum err account_lock(
     struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    AUTO_ROWS rows = NULL;
+    const struct db_statement statements[] = {DB_SQL0(sql_lock_cursor), DB_SQL(sql_lock, DB_TEXT(address))};
+    AUTO_ROWS_OF(rows, statements);
     *out = (struct account_locked){0};
-    enum err e = db_query(db, DB_SQL(sql_lock, DB_TEXT(address)), &rows, detail);
+    enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     if (e != ERR_OK)
         return e;
-    if (db_count(rows) == 0)
+    if (db_count(rows[1]) == 0)
         return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
-    if (account_state_parse(db_text(rows, 0, 0), &out->state) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(rows, 0, 0));
-    out->leased = db_bool(rows, 0, 1);
-    out->sequence_ledger = (uint32_t)db_i64(rows, 0, 2);
-    out->cursor = (uint32_t)db_i64(rows, 0, 3);
-    out->grants_on_hold = db_bool(rows, 0, 4);
+    if (account_state_parse(db_text(rows[1], 0, 0), &out->state) != ERR_OK)
+        return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(rows[1], 0, 0));
+    out->leased = db_bool(rows[1], 0, 1);
+    out->sequence_ledger = (uint32_t)db_i64(rows[1], 0, 2);
+    if (db_count(rows[0]) == 0)
+        return ERR_OK;
+    out->cursor = (uint32_t)db_i64(rows[0], 0, 0);
+    out->grants_on_hold = db_bool(rows[0], 0, 1);
     return ERR_OK;
 }
 

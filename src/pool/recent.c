@@ -6,8 +6,8 @@
 #include "base/mem.h"
 
 static const char sql_ledgers[] =
-    "SELECT l.sequence, l.close_time, l.settled_count::int8 FROM fairway.ledgers l"
-    " ORDER BY l.sequence DESC LIMIT $1";
+    "SELECT l.sequence, l.close_time, (SELECT coalesce(sum(e), 0)::int8 FROM unnest(l.ends) e)"
+    " FROM fairway.ledgers l ORDER BY l.sequence DESC LIMIT $1";
 
 /* At most as many ledgers as an hour has at one a second. */
 static const char sql_ends[] =

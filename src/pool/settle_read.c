@@ -15,7 +15,8 @@ void settle_accounts_free(struct settle_accounts *accounts)
 
 static const char sql_lock[] = "SELECT l.public_key, l.state, l.sequence, l.sequence_ledger, l.lease_hash, "
                                "l.lease_sequence, l.lease_max_time,"
-                               " l.lease_max_ledger FROM fairway.lock_settling($1) l";
+                               " l.lease_max_ledger FROM fairway.lock_accounts($1) l"
+                               " WHERE l.state <> 'retired'";
 
 static enum err read_lease(
     const struct db_rows *rows, size_t row, struct settle_account *account, struct detail *detail)

@@ -116,7 +116,7 @@ static enum err store(struct import *import, const struct generated_key keys[], 
 {
     enum err e = session_begin(&import->session, detail);
     if (e == ERR_OK)
-        e = accounts_import(import->session.db, keys, sequences, count, ledger, detail);
+        e = accounts_store(import->session.db, keys, sequences, count, ledger, detail);
     return session_end(&import->session, e, detail);
 }
 

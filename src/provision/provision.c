@@ -35,7 +35,7 @@ static enum err store_keys(struct provision *provision, size_t count, struct det
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process generated no keys");
     if ((e = session_begin(&provision->session, detail)) == ERR_OK)
-        e = accounts_store(provision->session.db, keys, count, detail);
+        e = accounts_store(provision->session.db, keys, NULL, count, 0, detail);
     e = session_end(&provision->session, e, detail);
     if (e == ERR_OK)
         provision->counts.creating += (int64_t)count;

@@ -48,7 +48,7 @@ async function importing(input) {
   assert.doesNotMatch(ended.out, /\bS[A-Z2-7]{30}/, 'a seed is in the output');
   return ended;
 }
-const rows = () => world.sql(`SELECT public_key, slot, encode(sealed_seed, 'hex'), key_id, state, created_at
+const rows = () => world.sql(`SELECT public_key, slot, encode(sealed_seed, 'hex'), key_id, state
   FROM fairway.channel_accounts ORDER BY 1`);
 /** The account on the network: its balance in stroops and its sponsor. */
 function onNetwork(key) {
@@ -119,7 +119,7 @@ test('each line is decided, the accounts that were taken are leased, and nothing
 });
 
 test('an account is stored only while grants are allowed, as of a ledger that is not before the last committed one', TIMEOUT, async () => {
-  const [key] = await create(1), stored = ledger => world.sql(`SELECT fairway.import_accounts(ARRAY['${key.publicKey()}'],
+  const [key] = await create(1), stored = ledger => world.sql(`SELECT fairway.store_accounts(ARRAY['${key.publicKey()}'],
     ARRAY[decode(repeat('00', 72), 'hex')], ARRAY[m.key_id], ARRAY[1], ${ledger}) FROM fairway.cursor c, fairway.master_keys m`);
   assert.deepEqual(await stored('c.sequence - 1'), [['0']]);
   await world.sql("UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'ledgers are missing'");

@@ -207,8 +207,8 @@ test('the recipe of systemd: the credential has the key under its own name, and 
 
 test('false rows of the role of serve: no third master key, no malformed address; false seals delay a rotation until the owner gives them up', TIMEOUT, async () => {
   const [[keyId]] = await world.sql('SELECT key_id FROM fairway.master_keys'), account = world.client.publicKey();
-  const seal = "ARRAY[decode(repeat('00', 72), 'hex')]", stores = key => [`store_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'])`,
-    `import_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'], ARRAY[1], 4294967295)`];
+  const seal = "ARRAY[decode(repeat('00', 72), 'hex')]", stores = key => [`store_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'], NULL, NULL)`,
+    `store_accounts(ARRAY['${key}'], ${seal}, ARRAY['${keyId}'], ARRAY[1], 4294967295)`];
   const call = text => asRole('fairway', `SELECT fairway.${text}`);
   for (const text of stores(`${account.slice(0, -1)}${account.endsWith('A') ? 'B' : 'A'}`))
     await assert.rejects(call(text), ({ stderr }) => /null value in column "public_key"/.test(stderr), text);

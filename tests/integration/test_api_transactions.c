@@ -139,7 +139,7 @@ TEST(the_lease_row_and_its_account_name_each_other_and_the_request)
             "l.hash"
             " WHERE l.hash = decode('%s', 'hex') AND l.account = '%s' AND a.public_key = l.account"
             " AND l.request_id = '%s' AND l.client = '' AND l.settled_at IS NULL"
-            " AND l.max_time = %s AND l.sequence = %s AND a.locked_until = to_timestamp(l.max_time)",
+            " AND l.max_time = %s AND l.sequence = %s AND a.lease_max_time = l.max_time",
             response_text(&response, "hash"), response_text(&response, "channelAccount"),
             response_header(&response, "X-Request-Id"), response_text(&response, "maxTime"),
             response_text(&response, "sequence")),

@@ -197,7 +197,7 @@ TEST(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_accou
     assert_int_equal(leased_accounts(pool), good);
     assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.lease_history l JOIN"
                                                  " fairway.channel_accounts a ON a.lease_hash = l.hash"
-                                                 " AND a.locked_until = to_timestamp(l.max_time)"),
+                                                 " AND a.lease_max_time = l.max_time"),
         good);
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
@@ -378,7 +378,7 @@ TEST(DL11_DL12_H3_hostile_defaults_change_nothing)
             test_db_number(&pool->test,
                 "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON "
                 "a.lease_hash ="
-                " l.hash AND a.locked_until = to_timestamp(l.max_time) AND l.max_time BETWEEN"
+                " l.hash AND a.lease_max_time = l.max_time AND l.max_time BETWEEN"
                 " extract(epoch FROM now()) + 55 AND extract(epoch FROM now()) + 61"),
             1);
         assert_int_equal(test_pool_include(pool->db, &lease, 1).confirmed, 1);

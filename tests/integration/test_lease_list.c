@@ -51,7 +51,7 @@ static void lease(unsigned count)
         " FROM fairway.channel_accounts a WHERE a.slot > 10 RETURNING *)"
         " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client, lease_sequence "
         "= 51,"
-        " lease_max_time = l.max_time, locked_at = l.granted_at, locked_until = to_timestamp(l.max_time)"
+        " lease_max_time = l.max_time, locked_at = l.granted_at"
         " FROM l WHERE a.public_key = l.account",
         count);
 }

@@ -279,8 +279,8 @@ static struct oldest_snapshot oldest(struct db *reader)
 static void add_ledger(unsigned sequence, unsigned age_s)
 {
     test_db_execf(&database,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
-        " settled_count, committed_at) SELECT %u, hash, hash, 28, 1, 0, 0, clock_timestamp() - interval '%u "
+        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
+        "transaction_count, committed_at) SELECT %u, hash, hash, 28, 1, 0, clock_timestamp() - interval '%u "
         "s'"
         " FROM fairway.ledgers WHERE sequence = %d",
         sequence, age_s, POOL_ROWS_LEDGER);
@@ -329,7 +329,7 @@ TEST(DX9_a_forgotten_transaction_is_found_behind_the_snapshots_that_it_makes_old
     struct db *writer = session("writer"), *reader = session("reader");
     take_snapshot(reader);
     db_rollback(reader);
-    begin(writer, DB_SQL0("UPDATE fairway.channel_accounts SET created_at = created_at"));
+    begin(writer, DB_SQL0("UPDATE fairway.channel_accounts SET sealed_seed = sealed_seed"));
     take_snapshot(reader);
     add_ledger(POOL_ROWS_LEDGER + 1, 500);
     assert_string_equal(oldest(db).name, "writer");

@@ -54,7 +54,7 @@ static void store(struct world *world, uint64_t first, size_t count)
         keys[i].sealed.box[0] = (uint8_t)(first + i);
     }
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
-    assert_int_equal(accounts_store(world->session.db, keys, count, NULL), ERR_OK);
+    assert_int_equal(accounts_store(world->session.db, keys, NULL, count, 0, NULL), ERR_OK);
     assert_int_equal(db_commit(world->session.db, NULL), ERR_OK);
 }
 
@@ -120,7 +120,7 @@ TEST(a_batch_with_a_key_that_is_already_stored_is_refused_as_a_whole)
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         memcpy(keys[i].sealed.key_id, "00000000000000aa", KEY_ID_SIZE);
     assert_int_equal(session_begin(&world->session, NULL), ERR_OK);
-    assert_int_equal(accounts_store(world->session.db, keys, ARRAY_LEN(keys), NULL), ERR_CONSTRAINT);
+    assert_int_equal(accounts_store(world->session.db, keys, NULL, ARRAY_LEN(keys), 0, NULL), ERR_CONSTRAINT);
     db_rollback(world->session.db);
     assert_int_equal(pool_counts(world).creating, 1);
 }
@@ -259,9 +259,9 @@ TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored)
     struct provisioning_outcomes outcomes = outcomes_after(world, 0);
     assert_true(outcomes.succeeded + outcomes.failed + outcomes.expired == 0);
     test_db_exec(&world->db,
-        "UPDATE fairway.provisioning SET state = 'expired', ledger = 8, decided_at = now() WHERE id = 1;"
-        "UPDATE fairway.provisioning SET state = 'failed', result_code = 'txFAILED', ledger = 9,"
-        " decided_at = now() WHERE id > 1");
+        "UPDATE fairway.provisioning SET state = 'expired', ledger = 8 WHERE id = 1;"
+        "UPDATE fairway.provisioning SET state = 'failed', result_code = 'txFAILED', ledger = 9"
+        " WHERE id > 1");
     outcomes = outcomes_after(world, 7);
     assert_true(outcomes.succeeded == 0 && outcomes.failed == 1 && outcomes.expired == 1);
     assert_string_equal(outcomes.text, "2 accounts not merged: txFAILED in ledger 9");
@@ -310,7 +310,7 @@ TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger)
     assert_int_equal(pool_counts(world).cursor_sequence, 0);
     assert_true(pool_counts(world).now_s > 1700000000);
     test_db_exec(&world->db,
-        "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0, 0);"
+        "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
     assert_int_equal(pool_counts(world).cursor_sequence, 7);
     assert_true(pool_counts(world).now_s == 9000000000);

@@ -181,8 +181,7 @@ TEST(an_account_in_a_pending_provisioning_transaction_is_not_changed)
     assert_int_equal(change(0, CHANGE_RETIRE, &probe), ERR_NOT_YET);
     assert_true(in_state(0, "quarantined"));
     assert_int_equal(change(1, CHANGE_RELEASE, &probe), ERR_OK);
-    test_db_exec(
-        &pool.test, "UPDATE fairway.provisioning SET state = 'expired', ledger = 1, decided_at = now()");
+    test_db_exec(&pool.test, "UPDATE fairway.provisioning SET state = 'expired', ledger = 1");
     assert_int_equal(change(0, CHANGE_RELEASE, &probe), ERR_OK);
 }
 
@@ -232,8 +231,7 @@ TEST(a_stored_key_is_retired_unless_its_creation_is_pending)
     assert_int_equal(change(1, CHANGE_RETIRE_IF_FOUND, &nothing), ERR_NOT_FOUND);
     assert_true(in_state(1, "creating"));
     assert_int_equal(change(1, CHANGE_RETIRE, &nothing), ERR_OK);
-    test_db_exec(
-        &pool.test, "UPDATE fairway.provisioning SET state = 'expired', ledger = 1, decided_at = now()");
+    test_db_exec(&pool.test, "UPDATE fairway.provisioning SET state = 'expired', ledger = 1");
     assert_int_equal(change(0, CHANGE_RETIRE, &nothing), ERR_OK);
     assert_int_equal(
         test_db_number(&pool.test, "SELECT count(*) FROM fairway.channel_accounts WHERE state ="

@@ -225,8 +225,8 @@ static void lease_many(struct fixture *f, unsigned n)
           "   granted_at) SELECT decode(m.hash, 'hex'), m.account, 51, '', '',"
           "   floor(extract(epoch FROM now()))::int8 + 60, 'r', now() FROM public.many m RETURNING *)"
           " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client,"
-          " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at,"
-          " locked_until = to_timestamp(l.max_time) FROM l WHERE a.public_key = l.account",
+          " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at"
+          " FROM l WHERE a.public_key = l.account",
         out);
     fclose(out);
     test_db_exec(&f->test, sql);
@@ -286,8 +286,6 @@ TEST(H1_only_a_close_time_after_its_max_time_ends_a_lease_never_a_clock)
     test_db_exec(
         &f->test, "SELECT fairway.add_partitions(current_date - 2, current_date);" TEST_CHANGE_LEASES(
                       "granted_at = granted_at - interval '1 day'"));
-    test_db_exec(
-        &f->test, "UPDATE fairway.channel_accounts SET locked_until = locked_until - interval '1 day'");
     close_ledger(f, NEXT, max_time_s - 1, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.released, 0);
     assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
@@ -473,7 +471,7 @@ static size_t broken_rules(struct fixture *f, const char *sql)
 /* An open lease on account 2, for which nothing is recorded. */
 #define NAMED_BY_ACCOUNT(hash, locked_at)                                                                    \
     "UPDATE fairway.channel_accounts a SET lease_hash = " hash ", lease_client = '', lease_sequence = 51,"   \
-    " lease_max_time = 1, locked_at = " locked_at ", locked_until = now() WHERE a.sealed_seed = decode("     \
+    " lease_max_time = 1, locked_at = " locked_at " WHERE a.sealed_seed = decode("                           \
     "repeat('02', 72), 'hex')"
 #define LEASE_ROW(hash, account, granted_at)                                                                 \
     "INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"           \
@@ -532,8 +530,8 @@ TEST(the_assertions_find_what_breaks_a_rule)
     assert_int_equal(broken_rules(f, TEST_END_LEASES("'confirmed'", "NULL", "101", "true")), 0);
     static const char expired[] = TEST_END_LEASES("'expired'", "NULL", "101", "true");
     test_db_exec(&f->test, "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
-                           " transaction_count, settled_count)"
-                           " SELECT 101, sha256('a'), sha256('b'), 23, max_time, 0, 0 FROM fairway.leases");
+                           " transaction_count)"
+                           " SELECT 101, sha256('a'), sha256('b'), 23, max_time, 0 FROM fairway.leases");
     assert_int_equal(broken_rules(f, expired), 1);
     test_db_exec(&f->test, "UPDATE fairway.ledgers SET close_time = close_time + 1 WHERE sequence = 101");
     assert_int_equal(broken_rules(f, expired), 0);

@@ -416,9 +416,9 @@ static const char sql_crowd[] =
     "   granted_at) SELECT n.hash, n.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r', now() "
     "FROM n)"
     " INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger,"
-    "   state, lease_hash, lease_client, lease_sequence, lease_max_time, locked_at, locked_until)"
+    "   state, lease_hash, lease_client, lease_sequence, lease_max_time, locked_at)"
     " SELECT n.account, 10 + n.ordinal, decode(repeat('ab', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
-    "   'active', n.hash, '', 51, extract(epoch FROM now())::int8 + 60, now(), now() FROM n";
+    "   'active', n.hash, '', 51, extract(epoch FROM now())::int8 + 60, now() FROM n";
 
 /* The accounts 10 to 10 + CROWD, each with an open lease. */
 static void crowd_rows(void)

@@ -7,8 +7,8 @@ INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, seq
     FROM fairway.channel_accounts, generate_series(2, 4999) n WHERE slot = 0;
 -- Leases all accounts except every nth one.
 CREATE FUNCTION fill(nth integer) RETURNS void LANGUAGE sql AS $$
-    UPDATE fairway.channel_accounts a SET (lease_hash, lease_client, lease_sequence, lease_max_time, locked_at, locked_until) =
-        (SELECT lease_hash(a.slot), '', 1, 1, now(), now() WHERE a.slot % nth <> 0)
+    UPDATE fairway.channel_accounts a SET (lease_hash, lease_client, lease_sequence, lease_max_time, locked_at) =
+        (SELECT lease_hash(a.slot), '', 1, 1, now() WHERE a.slot % nth <> 0)
 $$;
 
 -- DX10: a claim reads only the accounts that it passes, with the statistics of two accounts
@@ -24,7 +24,7 @@ SELECT claim(32), claim(64), count(*) FROM generate_series(1, 20) GROUP BY 1, 2;
 -- A claim starts at a random slot
 SELECT fill(1);
 SELECT count(DISTINCT slot / 500) FROM generate_series(1, 200) i, fairway.claim_accounts(1 + 0 * i, '{}') JOIN fairway.channel_accounts USING (public_key);
-UPDATE fairway.channel_accounts SET lease_hash = NULL, lease_client = NULL, lease_sequence = NULL, lease_max_time = NULL, locked_at = NULL, locked_until = NULL;
+UPDATE fairway.channel_accounts SET lease_hash = NULL, lease_client = NULL, lease_sequence = NULL, lease_max_time = NULL, locked_at = NULL;
 
 -- H16: a claim of submissions takes no more than it wants, in a session that has planned while the table was empty, as it mostly is
 CREATE FUNCTION claims(said text) RETURNS text LANGUAGE plpgsql AS $$

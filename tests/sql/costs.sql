@@ -12,7 +12,7 @@ CREATE FUNCTION grant_leases(count bigint) RETURNS text LANGUAGE sql AS $$
     SELECT leases(array_agg(n + 1000 * t), keys => array_agg(n || ' of ' || t)) FROM nextval('turn') t, generate_series(0, count - 1) n
 $$;
 CREATE FUNCTION settle_leases(count bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    PERFORM l.* FROM (SELECT array_agg(account(n)) AS keys FROM generate_series(0, count - 1) n) k, fairway.lock_settling(k.keys) l;
+    PERFORM l.* FROM (SELECT array_agg(account(n)) AS keys FROM generate_series(0, count - 1) n) k, fairway.lock_accounts(k.keys) l;
     PERFORM fairway.settle_accounts(array_agg(account(n)), array_agg('active'::text), array_agg(101), array_agg(1000::bigint), array_agg(NULL::text),
         array_agg('confirmed'::text), array_agg('txSUCCESS'::text), array_agg(1000::bigint), array_agg(NULL::bytea), array_agg(0::bigint),
         array_agg(NULL::bytea), array_agg(NULL::bytea)) FROM generate_series(0, count - 1) n;
@@ -31,7 +31,7 @@ CREATE FUNCTION find(OUT two bigint, OUT unknown bigint, OUT hundred bigint) LAN
     END LOOP;
 END $$;
 CREATE FUNCTION bump() RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE pages bigint; BEGIN -- pages for one of an open lease among 10,000
-    UPDATE fairway.channel_accounts SET lease_hash = l.hash, lease_client = '', lease_sequence = 1, lease_max_time = 1, locked_at = l.granted_at, locked_until = now()
+    UPDATE fairway.channel_accounts SET lease_hash = l.hash, lease_client = '', lease_sequence = 1, lease_max_time = 1, locked_at = l.granted_at
         FROM (SELECT * FROM fairway.leases ORDER BY sequence DESC LIMIT 1) l WHERE slot = 199;
     FOR planned IN 1 .. 2 LOOP
         pages := measure(format('SELECT * FROM fairway.record_fee_bumps(ARRAY[sha256(''new'')], ARRAY[%L]::bytea[], ''{100}'', ARRAY[account(199)], ''{""}'', ''{0}'', ''{0}'')',

@@ -29,7 +29,7 @@ SELECT claimed(100, '{00000000000000aa}'), claimed(100, '{00000000000000ff}'), c
 SELECT settle(0, 'confirmed');
 SELECT lease(1000);
 SELECT l.sequence, l.sequence_ledger, l.request_id, l.max_ledger, a.lease_hash = l.hash AND a.locked_at = l.granted_at
-        AND a.locked_until = to_timestamp(l.max_time) AND l.granted_at BETWEEN now() - interval '1 min' AND clock_timestamp()
+        AND a.lease_max_time = l.max_time AND l.granted_at BETWEEN now() - interval '1 min' AND clock_timestamp()
     FROM fairway.leases l JOIN fairway.channel_accounts a ON a.public_key = l.account WHERE l.hash = lease_hash(1000);
 
 -- H2: a batch with an account that is not idle records nothing
@@ -38,7 +38,7 @@ SELECT count(*) FROM fairway.leases;
 
 -- H5: the ledger that ends a lease writes the sequence number that it consumed
 SELECT settle(1, 'failed');
-SELECT sequence, lease_hash, locked_until FROM fairway.channel_accounts WHERE slot = 1;
+SELECT sequence, lease_hash, lease_max_time FROM fairway.channel_accounts WHERE slot = 1;
 
 -- DL9: a key that has a lease takes no second one, whoever is its client
 SELECT lease(10, 'a', 'key'), lease(11, 'b', 'key');

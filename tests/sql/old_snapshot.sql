@@ -11,7 +11,7 @@ BEGIN
     PERFORM fairway.record_leases(hashes, keys, array_fill(101, '{8}'), array_fill(1000, '{8}'), array_fill(''::text, '{8}'), array_fill(''::bytea, '{8}'),
         array_fill(2000000000, '{8}'), array_fill(0, '{8}'), array_fill('r'::text, '{8}'), array_fill(NULL::text, '{8}'), array_fill(NULL::bytea, '{8}'),
         array_fill(0, '{8}'), array_fill(NULL::text, '{8}'), array_fill(NULL::bytea, '{8}'), array_fill(NULL::text, '{8}'), array_fill(0, '{8}'));
-    PERFORM count(*) FROM fairway.lock_settling(keys);
+    PERFORM count(*) FROM fairway.lock_accounts(keys);
     PERFORM fairway.settle_accounts(keys, array_fill('active'::text, '{8}'), array_fill(101, '{8}'), array_fill(1000, '{8}'), array_fill(NULL::text, '{8}'),
         array_fill('confirmed'::text, '{8}'), array_fill('txSUCCESS'::text, '{8}'), array_fill(1000, '{8}'), array_fill(NULL::bytea, '{8}'),
         array_fill(0, '{8}'), array_fill(NULL::bytea, '{8}'), array_fill(NULL::bytea, '{8}'));
@@ -41,7 +41,7 @@ CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION make_versions(count integer) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     FOR i IN 1 .. count LOOP
-        UPDATE fairway.channel_accounts SET locked_until = locked_until;
+        UPDATE fairway.channel_accounts SET lease_max_time = lease_max_time;
     END LOOP;
 END $$;
 BEGIN;

@@ -3,7 +3,7 @@ SELECT fill_pool(6);
 
 -- An account with part of a lease is rejected
 SELECT part, try(format('UPDATE fairway.channel_accounts SET %s WHERE slot = 0', part)) FROM unnest(ARRAY['lease_hash = sha256('''')', 'locked_at = now()',
-    'locked_until = now()', 'locked_at = now(), locked_until = now()', 'lease_hash = sha256(''''), locked_at = now(), locked_until = now()',
+    'lease_hash = sha256(''''), locked_at = now()',
     'lease_client = ''''', 'lease_sequence = 1', 'lease_max_time = 1', 'lease_max_ledger = 1']) part;
 
 -- A malformed account row is rejected

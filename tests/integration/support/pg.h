@@ -46,7 +46,7 @@ size_t test_db_broken_rules(struct db *db);
 /* The assignments that clear an account's lease. */
 #define TEST_NO_LEASE                                                                                        \
     "lease_hash = NULL, lease_client = NULL, lease_sequence = NULL, lease_max_time = NULL,"                  \
-    " lease_max_ledger = NULL, lease_contract = NULL, locked_at = NULL, locked_until = NULL"
+    " lease_max_ledger = NULL, lease_contract = NULL, locked_at = NULL"
 /* Deletes all leases, also open ones, with all that belongs to them. */
 #define TEST_DELETE_LEASES                                                                                   \
     TEST_UNCHECKED("DELETE FROM fairway.fee_bumps; DELETE FROM fairway.lease_results;"                       \

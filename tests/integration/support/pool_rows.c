@@ -33,9 +33,9 @@ static struct names names_of(unsigned n)
 void ledger_row(const struct test_db *db, int age_s)
 {
     test_db_execf(db,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
-        " settled_count) VALUES (%d, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
-        " floor(extract(epoch FROM clock_timestamp()))::int8 - %d, 0, 0);"
+        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
+        "transaction_count) VALUES (%d, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+        " floor(extract(epoch FROM clock_timestamp()))::int8 - %d, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers",
         POOL_ROWS_LEDGER, age_s);
@@ -63,8 +63,8 @@ void lease_row(const struct test_db *db, unsigned n, const char *client, int age
         "   request_id, granted_at) VALUES ('\\x%s', '%s', 51, '%s', '',"
         "   floor(extract(epoch FROM now()))::int8 + 60, 'r', now()) RETURNING *)"
         " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client,"
-        " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at,"
-        " locked_until = to_timestamp(l.max_time) FROM l WHERE a.public_key = l.account",
+        " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at"
+        " FROM l WHERE a.public_key = l.account",
         names.hash, names.address, client);
     if (age_s == 0)
         return;

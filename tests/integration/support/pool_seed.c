@@ -9,9 +9,9 @@ static const char sql_network[] =
     "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ($1, $2)";
 
 static const char sql_ledger[] =
-    "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count,"
-    " settled_count) VALUES ($1, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
-    " floor(extract(epoch FROM clock_timestamp()))::int8, 0, 0)";
+    "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count) "
+    "VALUES ($1, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+    " floor(extract(epoch FROM clock_timestamp()))::int8, 0)";
 
 static const char sql_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time)"
                                  " SELECT sequence, hash, close_time FROM fairway.ledgers";

@@ -3,8 +3,7 @@
 /* As fairway.append_ledger does before a ledger is settled. */
 static const char sql_ledger[] =
     "INSERT INTO fairway.ledgers AS l (sequence, hash, previous_hash, protocol, close_time, "
-    "transaction_count,"
-    " settled_count) VALUES ($1, $2, $3, $4, $5, $6, 0)"
+    "transaction_count) VALUES ($1, $2, $3, $4, $5, $6)"
     " ON CONFLICT (sequence) DO UPDATE SET close_time = EXCLUDED.close_time, hash = EXCLUDED.hash";
 
 static const char sql_cursor[] = "UPDATE fairway.cursor SET sequence = $1 WHERE sequence < $1";
