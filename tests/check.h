@@ -6,8 +6,8 @@
  *         assert_int_equal(...);
  *     }
  *
- * The program runs its tests in the order of the file; main is in main.c, unless the program has its own. A test
- * may use `void **state`.
+ * The program runs its tests in the order of the file; main is in main.c, unless the program has its own. A
+ * test may use `void **state`.
  */
 #ifndef FAIRWAY_TESTS_CHECK_H
 #define FAIRWAY_TESTS_CHECK_H
@@ -39,8 +39,8 @@
 void test_add(int line, struct CMUnitTest test);
 void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/* For a main of its own. Runs the tests between start and stop; each that has neither set_up nor tear_down of its
- * own gets these (NULL: none). Returns the number of tests that failed. */
+/* For a main of its own. Runs the tests between start and stop; each that has neither set_up nor tear_down of
+ * its own gets these (NULL: none). Returns the number of tests that failed. */
 int check_run(
     CMFixtureFunction set_up, CMFixtureFunction tear_down, CMFixtureFunction start, CMFixtureFunction stop);
 /* Instead of check_run, where the tests cannot run. */

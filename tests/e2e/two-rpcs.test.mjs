@@ -1,7 +1,7 @@
 // Two RPCs in RPC_URL, of which one lies, without a list of validators (trusted-validators.test.mjs has one): one that lies about ledgers stops
 // ingestion until it agrees again or is removed; one that lies about accounts or transactions decides nothing; one that is unavailable or lags is left out; a ledger that one has dropped is read from the other. A lease
 // is open all the time: nothing of that ends it. Some of these tests wait for limits of 30 s, so each group has a world of its own, and all groups run
-// at the same time. hung-rpc.test.mjs has one that hangs.
+// at the same time.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
