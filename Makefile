@@ -255,9 +255,9 @@ tsan: install-test
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-c-suites
 SUITES ?= $(addprefix integration/test_,api_flood api_health api_metrics api_prepare api_rpc api_stop \
     engine engine_cancel engine_deadlines engine_faults engine_sharing funds ingest janitor keyd keyd_life leader watch) \
-    $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_db_workers api/test_rpc_workers http/test_crowd http/test_deferred \
+    $(addprefix unit/,auth/test_reload api/test_connection_shares api/test_workers http/test_crowd http/test_deferred \
     http/test_framing http/test_hangups http/test_reply http/test_slow ingest/test_status \
-    keys/test_client rpc/test_rpcs)
+    keys/test_client rpc/test_call rpc/test_loop rpc/test_rpcs)
 ABOUT_SQL := $(addprefix $(BUILD)/tests/integration/test_,lease_list lease_property lease_race partitions plans store_hazards)
 .PHONY: run-c-suites
 run-c-suites: C_SUITES := $(if $(filter all,$(SUITES)),$(filter-out $(ABOUT_SQL),$(INTEGRATION)) $(UNIT) $(FUZZ_PROGRAMS),$(addprefix $(BUILD)/tests/,$(SUITES)))

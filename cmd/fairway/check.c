@@ -73,8 +73,8 @@ static void check_rpcs(struct checks *checks)
     enum err errors[RPC_ADDRESSES_MAX];
     for (unsigned i = 0; i < count; i++) {
         struct rpc_health health = {0};
-        struct rpc *rpc = rpc_new(
-            &(struct rpc_settings){.url = url, .only = i + 1, .timeout_ms = SERVE_RPC_MS, .cancel_fd = -1});
+        struct rpc *rpc =
+            rpc_new(&(struct rpc_settings){.url = url, .only = i + 1, .timeout_ms = SERVE_RPC_MS});
         errors[i] = rpc_health(rpc, &health, &details[i]);
         if (errors[i] == ERR_OK && !health.healthy)
             errors[i] = ERR_RPC_UNAVAILABLE;
@@ -148,8 +148,7 @@ static void check_database(struct checks *checks)
 static void check_money(struct checks *checks)
 {
     const struct pool_access *access = &checks->access;
-    struct rpc *rpc =
-        rpc_new(&(struct rpc_settings){.url = access->rpc_url, .timeout_ms = SERVE_RPC_MS, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = access->rpc_url, .timeout_ms = SERVE_RPC_MS});
     struct funds funds = {.bound = true, .account = access->distribution};
     char address[ADDRESS_SIZE];
     struct detail detail = {0};

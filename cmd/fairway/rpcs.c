@@ -30,7 +30,7 @@ static void *check_rpc(void *context)
 {
     struct probe *probe = context;
     struct rpc *rpc = rpc_new(&(struct rpc_settings){
-        .url = probe->check->url, .only = probe->address, .timeout_ms = probe->timeout_ms, .cancel_fd = -1});
+        .url = probe->check->url, .only = probe->address, .timeout_ms = probe->timeout_ms});
     struct rpc_network network = {0};
     probe->e = rpc_network(rpc, &network, &probe->detail);
     if (probe->e == ERR_OK && !text_equal(network.passphrase, probe->check->passphrase)) {

@@ -1,7 +1,6 @@
 /*
  * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread
- * and never blocks it. Threads of the engine, the watch and the database workers do the rest and send the
- * reply.
+ * and never blocks it. Threads of the engine, the watch and the workers do the rest and send the reply.
  */
 #ifndef FAIRWAY_API_API_H
 #define FAIRWAY_API_API_H
@@ -21,9 +20,8 @@ struct api_settings {
     struct submitter *submitter;
     struct keyd *keyd;
     const char *database_url;
-    unsigned workers; /* threads with a database connection each; 0: 2 */
+    unsigned workers; /* threads with a database connection each; 0: 3 */
     const char *rpc_url;
-    unsigned rpc_workers; /* threads with a connection to the RPC each; 0: 8 */
     unsigned connections; /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;
@@ -54,7 +52,7 @@ struct api *api_start_admin(const struct api_settings *settings);
 const struct http_route *api_routes(const struct api *api, size_t *count);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
-/* Ends the workers for database and RPC; requests that wait for one get ERR_SHUTTING_DOWN. Call it after
+/* Ends the workers and the calls of the RPC; requests that wait for them get ERR_SHUTTING_DOWN. Call it after
  * http_server_drain, which ends new requests. */
 void api_drain(struct api *api);
 /* Call it after api_drain, engine_stop, watch_stop and http_server_free: until then replies that need the api

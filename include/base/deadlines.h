@@ -37,8 +37,9 @@
 #define WATCH_READ_MS 1800        /* a status, for the database, after the request's own deadline */
 #define WATCH_FRESH_MS 2000       /* a status that was read earlier is not reported: it may have ended */
 #define WATCH_CALL_MS 2000        /* a call of the database by the watch */
-#define RPC_WORKERS_WAIT_MS 1000  /* a simulation or a read of signers, for a thread */
-#define RPC_WORKERS_CALL_MS 2000  /* its call of the RPC */
+#define API_RPC_WAIT_MS 1000      /* a simulation or a read of signers, for others at the RPC */
+#define API_RPC_CALL_MS 2000      /* its call of an RPC */
+#define API_ANSWER_MS 2000        /* the answer, for a thread that reads it */
 #define SUBMIT_CALL_MS 3000       /* sendTransaction, by an address of RPC_URL */
 #define SUBMIT_QUEUE_MS 5000      /* bytes, for a thread; then they are left to the next ledger */
 #define SUBMIT_DATABASE_MS 2000   /* a call of the database by the submitter */

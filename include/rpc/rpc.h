@@ -1,8 +1,9 @@
 /*
  * A client of Stellar RPC (JSON-RPC 2.0 over HTTP; stellar-rpc 27 and 28), with the methods that fairway
  * needs. Responses are limited in size and time and are not trusted: callers check that ledgers are
- * those that they asked for. Integers are accepted as number or string. A struct rpc belongs to one
- * thread. A call blocks until the response or the timeout.
+ * those that they asked for. Integers are accepted as number or string. One thread of the process transfers
+ * the bytes of all calls (rpc/loop.h); whoever reads an answer decodes it. A struct rpc may be used by
+ * several threads. A call blocks until the response or the timeout, but for those that rpc_X_begin begins.
  */
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
@@ -20,18 +21,19 @@ struct rpc_settings {
     const char *url; /* copied; one address, or several with commas between them: when one fails, a call uses
                         the next; at most RPC_ADDRESSES_MAX */
     unsigned only;   /* 0: all addresses; else this one alone, counted from 1 */
-    int timeout_ms;  /* 0: 15,000 */
+    int timeout_ms;  /* of a transfer, from its beginning; 0: 15,000 */
+    int wait_ms; /* for others of the process that the address answers; then ERR_OVERLOADED. 0: timeout_ms */
     size_t max_body; /* 0: the limit of each method, at most 64 MiB */
-    int cancel_fd;   /* while it is readable, calls return ERR_CANCELLED; -1: none */
 };
 
 /* Never fails and does not connect. Ignores the proxy variables of the environment and follows no redirects.
  */
 struct rpc *rpc_new(const struct rpc_settings *settings);
-void rpc_free(struct rpc *rpc); /* NULL is fine */
-
-/* The next calls carry this X-Request-Id; NULL: none. */
-void rpc_set_request_id(struct rpc *rpc, const char *id);
+/* All calls return ERR_CANCELLED soon, those in progress and later ones. */
+void rpc_cancel(struct rpc *rpc);
+/* Returns when the done of each call that was begun has returned. */
+void rpc_settle(struct rpc *rpc);
+void rpc_free(struct rpc *rpc); /* rpc_settle, and frees it. NULL is fine */
 
 /* The number of addresses in a url. rpc_new uses the first RPC_ADDRESSES_MAX. */
 size_t rpc_address_count(const char *url);
@@ -44,16 +46,32 @@ bool rpc_is_plain(const char *url);
 /* Scheme, host and port of the address of url, counted from 1: the rest may be secret. The caller frees the
  * text. */
 char *rpc_origin(const char *url, unsigned address);
-/* The address, counted from 1, that the next call uses. */
-unsigned rpc_address(const struct rpc *rpc);
+/* The address, counted from 1, that was asked last. */
+unsigned rpc_address(struct rpc *rpc);
 
 /*
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or
  * redirect, a response that is not HTTP, a body that is too large, a response that is malformed or to another
  * request, and the JSON-RPC errors of the server itself (-32603, -32099 to -32000). ERR_RPC_REFUSED: any
- * other JSON-RPC error; detail has code and message. ERR_CANCELLED: cancel_fd became readable. ERR_CONFIG:
- * url is not http or https.
+ * other JSON-RPC error; detail has code and message. ERR_OVERLOADED: the address had no room in time.
+ * ERR_CANCELLED. ERR_CONFIG: url is not http or https.
  */
+
+/* A call that does not block: rpc_X_begin makes it, and sets *out before anything else; rpc_X_end reads its
+ * answer. ERR_NOT_YET: it is repeated, or another address is asked, and done is called again; else it has
+ * ended, and is freed. */
+struct rpc_call;
+struct rpc_ask {
+    /* Has another thread call rpc_X_end. Called by the thread that transfers, or by that of rpc_X_begin or
+     * rpc_X_end when nobody is asked; must not block. */
+    void (*done)(void *context);
+    void *context;
+    const char *client;     /* whose call it is: clients take turns. NULL: nobody's in particular */
+    const char *request_id; /* NULL: none. Both live until the call has ended */
+};
+/* Ends a call whose answer nobody reads. Its done has been called, or is never called again after rpc_settle.
+ */
+void rpc_call_free(struct rpc_call *call);
 
 struct rpc_health {
     bool healthy;
@@ -107,6 +125,10 @@ MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[]
  * has zeroed entries, and frees each. */
 MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct buf entries[], uint32_t *ledger, struct detail *detail);
+void rpc_account_entries_begin(struct rpc *rpc, const struct public_key keys[], size_t count,
+    const struct rpc_ask *ask, struct rpc_call **out);
+MUST_CHECK enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key keys[],
+    size_t count, struct buf entries[], uint32_t *ledger, struct detail *detail);
 
 /* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
  * frozen_accounts_free. Retries as rpc_accounts. */
@@ -129,6 +151,8 @@ struct rpc_sent {
 /* No status proves that the transaction will not be included. */
 MUST_CHECK enum err rpc_send(
     struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail);
+void rpc_send_begin(struct rpc *rpc, struct bytes envelope, const struct rpc_ask *ask, struct rpc_call **out);
+MUST_CHECK enum err rpc_send_end(struct rpc_call *call, struct rpc_sent *out, struct detail *detail);
 
 enum rpc_transaction_status {
     RPC_TRANSACTION_NOT_FOUND,
@@ -157,7 +181,8 @@ struct rpc_simulation {
     struct buf data;              /* SorobanTransactionData, validated */
     struct buf returned;          /* SCVal, validated */
     char error[120];              /* why it does not: the server's words, the first line, cut to fit */
-    char *report; /* a JSON object of at most 4 KiB with more of them: "simulationError" and "events" */
+    char *report;      /* a JSON object of at most 4 KiB with more of them: "simulationError" and "events" */
+    int retry_after_s; /* after an error: when an address may be asked again; 0: not known */
 };
 void rpc_simulation_free(struct rpc_simulation *simulation);
 /*
@@ -165,8 +190,16 @@ void rpc_simulation_free(struct rpc_simulation *simulation);
  * are not needed. enforce_auth: authorization entries are checked as on the network, where the default would
  * be to record the missing ones; the server takes it for InvokeHostFunction only. ERR_OK also when the
  * operation fails. The caller frees *out with rpc_simulation_free, also on error.
+ *
+ * newest: the last ledger that is known. A failure as of an earlier one, or for want of what every node has,
+ * is the node's: another address is asked, then ERR_RPC_UNAVAILABLE. An address that has refused (HTTP 429,
+ * 503, no answer in time) is asked for no simulation for some time; its refusal is not repeated elsewhere.
  */
-MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth,
+MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth, uint32_t newest,
     struct rpc_simulation *out, struct detail *detail);
+void rpc_simulate_begin(struct rpc *rpc, struct bytes envelope, bool enforce_auth, const struct rpc_ask *ask,
+    struct rpc_call **out);
+MUST_CHECK enum err rpc_simulate_end(
+    struct rpc_call *call, uint32_t newest, struct rpc_simulation *out, struct detail *detail);
 
 #endif

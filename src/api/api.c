@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "context.h"
 #include "http/server.h"
 
-#define WORKERS_DEFAULT 2
-#define RPC_WORKERS_DEFAULT 8
+#define WORKERS_DEFAULT 3
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
@@ -34,7 +34,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
     recent_speed_init(&api->speed);
-    api->workers = workers_start_db(settings->database_url, workers);
+    api->workers = workers_start(settings->database_url, workers);
     return api;
 }
 
@@ -48,8 +48,8 @@ static void add_probes(struct api *api)
 struct api *api_start(const struct api_settings *settings)
 {
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
-    api->rpc_workers = workers_start_rpc(
-        settings->rpc_url, settings->rpc_workers == 0 ? RPC_WORKERS_DEFAULT : settings->rpc_workers);
+    api->rpc = rpc_new(&(struct rpc_settings){
+        .url = settings->rpc_url, .timeout_ms = API_RPC_CALL_MS, .wait_ms = API_RPC_WAIT_MS});
     add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", API_BODY_MAX, api_post_transaction);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions", 0, api_list_transactions);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);
@@ -86,7 +86,10 @@ void api_stopping(struct api *api)
 
 void api_drain(struct api *api)
 {
-    workers_stop(api->rpc_workers);
+    if (api->rpc != NULL) {
+        rpc_cancel(api->rpc);
+        rpc_settle(api->rpc); /* the answers have gone to the workers */
+    }
     workers_stop(api->workers); /* the watch may still submit to them, and gets ERR_SHUTTING_DOWN */
 }
 
@@ -94,7 +97,7 @@ void api_free(struct api *api)
 {
     if (api == NULL)
         return;
-    workers_free(api->rpc_workers);
+    rpc_free(api->rpc);
     workers_free(api->workers);
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);

@@ -175,19 +175,31 @@ void call_watch(struct call *call, const struct hash *hash)
         call_refuse(call, e, NULL);
 }
 
-enum err call_ask_rpc(struct call *call, enum worker_queue queue,
-    void (*run)(struct worker_job *job, enum err e, const struct worker_session *session))
+/* The RPC has answered. Workers that stop take no job: its run then ends the call here. */
+static void answered(void *context)
 {
-    call->job = (struct worker_job){
-        .item = {.client = api_sharer(call->http), .deadline_ms = clock_ms() + RPC_WORKERS_WAIT_MS},
-        .queue = queue,
-        .run = run};
-    return workers_submit(call->api->rpc_workers, &call->job);
+    struct call *call = context;
+    call->job.item =
+        (struct fair_item){.client = api_sharer(call->http), .deadline_ms = clock_ms() + API_ANSWER_MS};
+    const enum err e = workers_submit(call->api->workers, &call->job);
+    if (e != ERR_OK)
+        call->job.run(&call->job, e, NULL);
+}
+
+struct rpc_ask call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db))
+{
+    call->job = (struct worker_job){.queue = WORKER_ANSWERS, .run = run};
+    return (struct rpc_ask){.done = answered,
+        .context = call,
+        .client = api_sharer(call->http),
+        .request_id = call->http->id};
 }
 
 enum err call_no_result(enum err e)
 {
-    return e == ERR_CANCELLED ? ERR_SHUTTING_DOWN : ERR_RPC_UNAVAILABLE;
+    return e == ERR_CANCELLED                        ? ERR_SHUTTING_DOWN
+           : e == ERR_NOT_YET || e == ERR_OVERLOADED ? e
+                                                     : ERR_RPC_UNAVAILABLE;
 }
 
 static void call_free(struct call *call)
@@ -253,6 +265,8 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
     give_all(call);
     if (limit != LIMIT_NONE)
         api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
+    else if (e == ERR_RPC_UNAVAILABLE && call->retry_after_s > 0)
+        api_refuse_after(call->http, e, detail, call->retry_after_s);
     else
         api_refuse_with(call->http, e, detail, take_members(call, e));
     call_free(call);

@@ -10,11 +10,14 @@
 
 #include "context.h"
 #include "reply.h"
+#include "rpc/rpc.h"
 
 struct call {
     struct engine_ticket ticket; /* first: the engine returns it. The endpoint sets its done */
     struct watch_ticket watch;   /* the endpoint sets its done */
-    struct worker_job job;       /* what it asks of the RPC, or reads as a list of ends */
+    struct worker_job job;       /* reads the RPC's answer, or a list of ends */
+    struct rpc_call *asked;      /* of the RPC */
+    int retry_after_s;           /* when the RPC may be asked again; 0: not known */
     struct api *api;
     struct http_request *http;
     struct client_load *load;  /* of its client, among whose waits it is counted; NULL: it is not */
@@ -63,11 +66,10 @@ bool call_granted(struct call *call);
 /* Hands the call to the watch: its done is called with the status of this transaction. */
 void call_watch(struct call *call, const struct hash *hash);
 
-/* Has a worker run this with the RPC. */
-MUST_CHECK enum err call_ask_rpc(struct call *call, enum worker_queue queue,
-    void (*run)(struct worker_job *job, enum err e, const struct worker_session *session));
+/* For rpc_X_begin with call->asked: has a worker run this, which ends what was asked. */
+struct rpc_ask call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db));
 /* The error of a request that the RPC has not answered: it never lets one pass. The cause is in the detail,
- * which is logged; nothing about it is the client's fault. */
+ * which is logged; nothing about it is the client's fault. ERR_NOT_YET stays. */
 enum err call_no_result(enum err e);
 
 void call_reply(struct call *call, int status, struct json_write *object);

@@ -38,7 +38,7 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
 }
 
 /* Whether one of the signers of the operations' sources has signed. */
-static enum err read_signers(struct rpc *rpc, struct call *call, struct detail *detail)
+static enum err read_signers(struct call *call, struct detail *detail)
 {
     struct bump_request *request = &call->bump;
     struct public_key sources[OPERATIONS_MAX];
@@ -46,10 +46,7 @@ static enum err read_signers(struct rpc *rpc, struct call *call, struct detail *
     uint32_t ledger;
     unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
     const size_t count = authority_sources(&request->inner, sources);
-    if (count == 0) /* a call without a source, whose extra signers have not signed */
-        return ERR_OK;
-    rpc_set_request_id(rpc, call->http->id);
-    enum err e = rpc_account_entries(rpc, sources, count, entries, &ledger, detail);
+    enum err e = rpc_account_entries_end(call->asked, sources, count, entries, &ledger, detail);
     for (size_t i = 0; i < count; i++) {
         if (e == ERR_OK && authority_proved_by(
                                &request->inner, &request->inner_hash, buf_bytes(&entries[i]), &verifications))
@@ -59,24 +56,35 @@ static enum err read_signers(struct rpc *rpc, struct call *call, struct detail *
     return e == ERR_OK ? ERR_OK : call_no_result(e);
 }
 
-static void run(struct worker_job *job, enum err e, const struct worker_session *session)
+static void signers_read(struct worker_job *job, enum err e, struct db *unused)
 {
     struct call *call = call_of_job(job);
     struct detail detail = {0};
+    (void)unused;
     if (e == ERR_OK)
-        e = read_signers(session->rpc, call, &detail);
+        e = read_signers(call, &detail);
+    else
+        rpc_call_free(call->asked);
+    if (e == ERR_NOT_YET)
+        return;
     if (e == ERR_OK)
         e = engine_submit(call->api->settings.engine, &call->ticket);
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
 }
 
-/* The signers of a multi-signature account are not in the transaction: the RPC is asked for them. */
+/* The signers of a multi-signature account are not in the transaction: the RPC is asked for them. A call
+ * without a source, whose extra signers have not signed, has none. */
 static enum err submit(struct call *call)
 {
-    return call->bump.authority == AUTHORITY_UNKNOWN
-               ? call_ask_rpc(call, WORKER_READS, run)
-               : engine_submit(call->api->settings.engine, &call->ticket);
+    struct public_key sources[OPERATIONS_MAX];
+    const size_t count =
+        call->bump.authority == AUTHORITY_UNKNOWN ? authority_sources(&call->bump.inner, sources) : 0;
+    if (count == 0)
+        return engine_submit(call->api->settings.engine, &call->ticket);
+    const struct rpc_ask ask = call_ask(call, signers_read);
+    rpc_account_entries_begin(call->api->rpc, sources, count, &ask, &call->asked);
+    return ERR_OK;
 }
 
 void call_bump(struct call *call, bool submits, const json_t *body)

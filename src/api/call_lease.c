@@ -81,12 +81,17 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
     return engine_submit(call->api->settings.engine, &call->ticket);
 }
 
-static void simulate(struct worker_job *job, enum err e, const struct worker_session *session)
+static void simulated(struct worker_job *job, enum err e, struct db *unused)
 {
     struct call *call = call_of_job(job);
     struct detail detail = {0};
+    (void)unused;
     if (e == ERR_OK)
-        e = prepare_simulate(call, session->rpc, &detail);
+        e = prepare_simulated(call, &detail);
+    else
+        rpc_call_free(call->asked);
+    if (e == ERR_NOT_YET)
+        return;
     e = enqueue(call, e, &detail);
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
@@ -99,9 +104,9 @@ static enum err submit(struct call *call, struct detail *detail)
     if (e == ERR_OK)
         e = pool_now_check_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
-        e = call_ask_rpc(call, WORKER_SIMULATIONS, simulate);
-        if (e == ERR_OK)
-            return ERR_OK;
+        const struct rpc_ask ask = call_ask(call, simulated);
+        prepare_simulate(call, &ask);
+        return ERR_OK;
     }
     return enqueue(call, e, detail);
 }

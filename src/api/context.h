@@ -7,6 +7,7 @@
 #include "connection_shares.h"
 #include "last_report.h"
 #include "recent_speed.h"
+#include "rpc/rpc.h"
 #include "workers.h"
 
 #define ROUTES_MAX 16
@@ -30,7 +31,7 @@ struct api_sender {
 struct api {
     struct api_settings settings;
     struct workers *workers;
-    struct workers *rpc_workers; /* NULL: the admin listener's API has none */
+    struct rpc *rpc; /* NULL: the admin listener's API has none */
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;

@@ -19,13 +19,13 @@ static void end(struct db_query *query, enum err e, const struct db_reply *reply
     free(query);
 }
 
-static void run(struct worker_job *job, enum err e, const struct worker_session *session)
+static void run(struct worker_job *job, enum err e, struct db *db)
 {
     struct db_query *query = (struct db_query *)job;
     struct db_reply reply = {.status = 200};
     struct detail detail = {0};
     if (e == ERR_OK)
-        e = query->endpoint->run(query, session->db, &reply, &detail);
+        e = query->endpoint->run(query, db, &reply, &detail);
     end(query, e, &reply, &detail);
 }
 

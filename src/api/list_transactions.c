@@ -46,7 +46,7 @@ static void watched(struct watch_ticket *ticket)
         call_refuse(call, ticket->error, NULL);
 }
 
-static void run(struct worker_job *job, enum err e, const struct worker_session *session)
+static void run(struct worker_job *job, enum err e, struct db *db)
 {
     struct call *call = call_of_job(job);
     struct watch *watch = call->api->settings.watch;
@@ -54,7 +54,7 @@ static void run(struct worker_job *job, enum err e, const struct worker_session 
     struct detail detail = {0};
     call->watch.ends = watch_ends(watch); /* before the read */
     if (e == ERR_OK)
-        e = lease_list_read(session->db, api_client(call->http), call->after, call->limit, &list, &detail);
+        e = lease_list_read(db, api_client(call->http), call->after, call->limit, &list, &detail);
     const bool waits =
         e == ERR_OK && list.count == 0 && call->limit > 0 && clock_ms() < call->watch.deadline_ms;
     if (waits)

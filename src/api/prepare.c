@@ -179,25 +179,28 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
     return policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
 }
 
-enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *detail)
+void prepare_simulate(struct call *call, const struct rpc_ask *ask)
 {
-    struct envelope *const envelope = &call->lease->envelope;
+    const struct envelope *envelope = &call->lease->envelope;
     struct buf xdr CLEANUP(buf_free) = {0}, transaction CLEANUP(buf_free) = {0};
-    struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     const struct transaction_head head = {
         call->prepares ? call->api->settings.limits.distribution : envelope->source, envelope->fee_stroops,
         envelope->sequence, envelope->preconditions.max_time_s};
     transaction_build(envelope, &head, &transaction); /* as V1, whatever form the client has sent */
     envelope_build(buf_bytes(&transaction), NULL, NULL, 0, &xdr);
-    rpc_set_request_id(rpc, call->http->id);
-    enum err e = rpc_simulate(rpc, buf_bytes(&xdr), policy_invokes(envelope), &simulation, detail);
-    if (e != ERR_OK)
+    rpc_simulate_begin(call->api->rpc, buf_bytes(&xdr), policy_invokes(envelope), ask, &call->asked);
+}
+
+enum err prepare_simulated(struct call *call, struct detail *detail)
+{
+    struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
+    enum err e = rpc_simulate_end(call->asked, pool_now_ledger(&call->api->settings), &simulation, detail);
+    if (e == ERR_NOT_YET) /* another thread may have the call */
+        return e;
+    if (e != ERR_OK) {
+        call->retry_after_s = simulation.retry_after_s;
         return call_no_result(e);
-    /* what a node does not have yet may be why it fails */
-    if (!simulation.succeeds && simulation.ledger > 0 &&
-        simulation.ledger < pool_now_ledger(&call->api->settings))
-        return detail_set(detail, ERR_RPC_UNAVAILABLE,
-            "simulated as of ledger %" PRIu32 ", which is not the newest", simulation.ledger);
+    }
     if (!simulation.succeeds) {
         call->members = simulation.report;
         simulation.report = NULL;
@@ -208,6 +211,7 @@ enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *det
         return detail_set(detail, ERR_SIMULATION_FAILED,
             "The transaction needs entries that are archived. Restore them first, with a transaction of its "
             "own (RestoreFootprint).");
-    return call->prepares ? take_resources(call, &simulation, detail)
-                          : policy_check_simulated_fee(envelope, simulation.resource_fee_stroops, detail);
+    return call->prepares
+               ? take_resources(call, &simulation, detail)
+               : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
 }

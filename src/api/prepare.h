@@ -21,14 +21,17 @@ MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct d
  */
 MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail);
 
+/* Has a Soroban transaction simulated: ask's done has prepare_simulated called. */
+void prepare_simulate(struct call *call, const struct rpc_ask *ask);
+
 /*
- * Simulates a Soroban transaction, and prepares it if that is wanted; makes one call, which blocks.
+ * Reads the simulation, and prepares the transaction if that is wanted. ERR_NOT_YET: as rpc_simulate_end.
  * Authorization entries must be there and be signed, because they belong to what is leased. Errors:
  * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
  * the members more of them); ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have
  * "returnValue"); policy_check's for what was prepared; ERR_RESOURCES_OUTDATED for what the client has
- * prepared; ERR_RPC_UNAVAILABLE, ERR_SHUTTING_DOWN: the simulation has no result.
+ * prepared; ERR_RPC_UNAVAILABLE, ERR_OVERLOADED, ERR_SHUTTING_DOWN: the simulation has no result.
  */
-MUST_CHECK enum err prepare_simulate(struct call *call, struct rpc *rpc, struct detail *detail);
+MUST_CHECK enum err prepare_simulated(struct call *call, struct detail *detail);
 
 #endif

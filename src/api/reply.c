@@ -84,6 +84,11 @@ void api_refuse_with(struct http_request *request, enum err e, const struct deta
     refuse(request, e, detail, retry_after_s(e), members);
 }
 
+void api_refuse_after(struct http_request *request, enum err e, const struct detail *detail, int after_s)
+{
+    refuse(request, e, detail, after_s, NULL);
+}
+
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
     unsigned ledger_ms)
 {

@@ -25,6 +25,8 @@ void api_refuse(struct http_request *request, enum err e, const struct detail *d
 /* The same with more members in the problem: the text of an object, which is freed; NULL: none. */
 void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members);
 
+/* The same, with Retry-After: after_s. */
+void api_refuse_after(struct http_request *request, enum err e, const struct detail *detail, int after_s);
 /* The same for a request that a limit has refused, unless it is LIMIT_NONE: with the limit's name, and
  * Retry-After by the limit. */
 void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,

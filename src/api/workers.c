@@ -1,24 +1,19 @@
-/* Threads that ask the database or the RPC for requests. Every request has an answer by its deadline. */
+/* Threads that ask the database for requests, or read what the RPC has answered. Every request has an answer
+ * by its deadline. */
 #include "workers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/stop.h"
 #include "base/thread.h"
 #include "base/ticker.h"
 
-/* A simulation returns the events and changes of the transaction. */
-#define RPC_ANSWER_MAX ((size_t)8 << 20)
-
 struct worker {
     struct workers *workers;
-    struct worker_session session;
+    struct db *db;
     pthread_t thread;
 };
 
@@ -32,10 +27,8 @@ struct workers {
     pthread_cond_t arrived; /* wakes the workers */
     struct queue queues[WORKER_QUEUES];
     size_t last;      /* the queue whose job began last */
-    int64_t ended_ms; /* when a worker last completed a job */
+    int64_t ended_ms; /* when a worker last completed a read */
     bool stopping;
-    bool asks_rpc;
-    struct stop stop;            /* cancels calls of the RPC */
     unsigned count, running_max; /* of one queue */
     struct worker *threads;
 };
@@ -72,7 +65,7 @@ static void note_end(struct workers *workers, enum worker_queue queue, bool bega
     pthread_mutex_lock(&workers->mutex);
     if (workers->queues[queue].running-- == workers->running_max)
         pthread_cond_signal(&workers->arrived);
-    if (began)
+    if (began && queue == WORKER_READS)
         workers->ended_ms = clock_ms();
     pthread_mutex_unlock(&workers->mutex);
 }
@@ -83,20 +76,19 @@ static enum err late(struct workers *workers)
     pthread_mutex_lock(&workers->mutex);
     const bool silent = clock_ms() - workers->ended_ms > DB_WORKERS_SILENCE_MS;
     pthread_mutex_unlock(&workers->mutex);
-    return silent && !workers->asks_rpc ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
+    return silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
 }
 
 static void *run(void *context)
 {
     const struct worker *worker = context;
     struct workers *workers = worker->workers;
-    const int least_ms = workers->asks_rpc ? 1 : DB_WORKERS_BEGIN_MS;
     for (struct worker_job *job; (job = take(workers)) != NULL;) {
-        const bool begins = clock_left_ms(job->item.deadline_ms) >= least_ms;
+        const bool begins = clock_left_ms(job->item.deadline_ms) >= DB_WORKERS_BEGIN_MS;
         const enum worker_queue queue = job->queue; /* run may free the job */
-        if (begins && !workers->asks_rpc)
-            db_set_deadline(worker->session.db, job->item.deadline_ms);
-        job->run(job, begins ? ERR_OK : late(workers), begins ? &worker->session : NULL);
+        if (begins)
+            db_set_deadline(worker->db, job->item.deadline_ms);
+        job->run(job, begins ? ERR_OK : late(workers), begins ? worker->db : NULL);
         note_end(workers, queue, begins);
     }
     return NULL;
@@ -126,45 +118,25 @@ static bool end_late(void *workers)
     return end_queued(workers, clock_ms(), late(workers));
 }
 
-static struct workers *start(bool asks_rpc, const char *url, unsigned count)
+struct workers *workers_start(const char *database_url, unsigned count)
 {
     struct workers *workers = NEW(struct workers);
-    struct detail detail;
     pthread_mutex_init(&workers->mutex, NULL);
     pthread_cond_init(&workers->arrived, NULL);
-    workers->asks_rpc = asks_rpc;
     workers->count = count;
-    workers->running_max = asks_rpc && count > 1 ? count - (count + 3) / 4 : count;
+    workers->running_max = count > 1 ? count - 1 : 1;
     workers->ended_ms = clock_ms();
     for (size_t i = 0; i < WORKER_QUEUES; i++)
-        workers->queues[i].waiting.max = asks_rpc ? RPC_WORKERS_QUEUE_MAX : DB_WORKERS_QUEUE_MAX;
-    if (asks_rpc && stop_open(&workers->stop, &detail) != ERR_OK)
-        log_fatal(EX_OSERR, "cannot start the RPC threads", "reason=\"%s\"", detail.text);
+        workers->queues[i].waiting.max = WORKERS_QUEUE_MAX;
     workers->threads = NEW_ARRAY(count, struct worker);
     for (unsigned i = 0; i < count; i++) {
         struct worker *worker = &workers->threads[i];
         worker->workers = workers;
-        if (asks_rpc)
-            worker->session.rpc = rpc_new(&(struct rpc_settings){.url = url,
-                .timeout_ms = RPC_WORKERS_CALL_MS,
-                .max_body = RPC_ANSWER_MAX,
-                .cancel_fd = workers->stop.fd});
-        else
-            worker->session.db = db_new(&(struct db_settings){.url = url, .name = "fairway api"});
-        thread_start(&worker->thread, asks_rpc ? "api rpc" : "api db", run, worker);
+        worker->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway api"});
+        thread_start(&worker->thread, "api", run, worker);
     }
     ticker_add(end_late, workers);
     return workers;
-}
-
-struct workers *workers_start_db(const char *url, unsigned count)
-{
-    return start(false, url, count);
-}
-
-struct workers *workers_start_rpc(const char *url, unsigned count)
-{
-    return start(true, url, count);
 }
 
 enum err workers_submit(struct workers *workers, struct worker_job *job)
@@ -190,15 +162,10 @@ void workers_stop(struct workers *workers)
     pthread_mutex_unlock(&workers->mutex);
     end_queued(workers, INT64_MAX, ERR_SHUTTING_DOWN);
     ticker_remove(workers);
-    if (workers->asks_rpc)
-        stop_tell(&workers->stop);
     for (unsigned i = 0; i < workers->count; i++) {
         pthread_join(workers->threads[i].thread, NULL);
-        db_free(workers->threads[i].session.db);
-        rpc_free(workers->threads[i].session.rpc);
+        db_free(workers->threads[i].db);
     }
-    if (workers->asks_rpc)
-        stop_close(&workers->stop);
 }
 
 void workers_free(struct workers *workers)

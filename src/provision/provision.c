@@ -298,7 +298,7 @@ enum err provision_ensure(const struct provision_settings *settings, size_t want
     struct provision provision = {
         .settings = settings,
         .session = session_new(settings->database_url, &settings->network),
-        .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url, .cancel_fd = -1}),
+        .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url}),
         .wanted = wanted,
         .next_progress_ms = clock_ms() + LOG_EVERY_MS,
     };

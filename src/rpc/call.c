@@ -2,11 +2,14 @@
 #include "call.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
@@ -16,21 +19,23 @@
 #define KIB ((size_t)1024)
 #define MIB (1024 * KIB)
 
+/* A call that is repeated at the same address. */
+#define PAUSE_MIN_MS 20
+#define PAUSE_MAX_MS 320
+
 /*
  * Far above what stellar-rpc sends: a ledger has 8 members, an entry 6. The diagnostic events of a
  * transaction are an array of strings. getLedgers: ingestion asks for fewer ledgers when they are too large
  * together.
  */
 static const struct call_limits table[] = {
-    {"getHealth", 64 * KIB, 1000, 16},
-    {"getNetwork", 64 * KIB, 1000, 16},
-    {"getLedgers", 64 * MIB, 10000, 16},
-    {"getLedgerEntries", 16 * MIB, 20000, 16},
-    {"getTransaction", 32 * MIB, 100000, 16},
-    {"sendTransaction", 4 * MIB, 20000, 16},
+    {"getHealth", RPC_READS, 64 * KIB, 1000, 16}, {"getNetwork", RPC_READS, 64 * KIB, 1000, 16},
+    {"getLedgers", RPC_LEDGERS, 64 * MIB, 10000, 16}, {"getLedgerEntries", RPC_READS, 16 * MIB, 20000, 16},
+    {"getTransaction", RPC_READS, 32 * MIB, 100000, 16}, {"sendTransaction", RPC_SENDS, 4 * MIB, 20000, 16},
+    {"simulateTransaction", RPC_SIMULATIONS, 8 * MIB, 100000, 64}, /* with events and changes */
 };
 
-static const struct call_limits others = {"", 32 * MIB, 100000, 64};
+static const struct call_limits others = {"", RPC_READS, 32 * MIB, 100000, 64};
 
 const struct call_limits *call_limits_of(const char *method)
 {
@@ -47,9 +52,10 @@ static bool is_server_error(int64_t code)
     return code == CALL_INTERNAL_ERROR || (code >= -32099 && code <= -32000);
 }
 
-static char *write_request(struct rpc *rpc, const char *method, json_t *params)
+/* Takes ownership of params. */
+static char *write_request(json_int_t id, const char *method, json_t *params)
 {
-    json_t *request = json_pack("{s:s, s:I, s:s}", "jsonrpc", "2.0", "id", ++rpc->last_id, "method", method);
+    json_t *request = json_pack("{s:s, s:I, s:s}", "jsonrpc", "2.0", "id", id, "method", method);
     if (params != NULL)
         json_object_set_new(request, "params", params);
     char *text = json_dumps(request, JSON_COMPACT);
@@ -93,12 +99,14 @@ static enum err not_an_answer(const char *method, long status, const char *what,
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the response %s", method, what);
 }
 
-static enum err read_answer(struct rpc *rpc, const char *method, long status, struct bytes body,
-    json_t **result, struct call_error *error, struct detail *detail)
+static enum err read_answer(const struct rpc_call *call, struct bytes body, json_t **result,
+    struct call_error *error, struct detail *detail)
 {
+    const char *method = call->method;
+    const long status = call->transfer.status;
     json_error_t fault;
     struct detail why;
-    if (!json_is_within(body, call_limits_of(method)->depth, call_limits_of(method)->values, &why))
+    if (!json_is_within(body, call->limits->depth, call->limits->values, &why))
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: the response %s", method, why.text);
     bool readable = status == 200 || (status >= 400 && status < 500 && status != 429);
     AUTO_JSON json_t *answer =
@@ -107,7 +115,7 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
         return not_an_answer(method, status, "is not a JSON object", detail);
     json_t *error_object = json_object_get(answer, "error");
     bool is_error = json_is_object(error_object);
-    if (!id_fits(answer, rpc->last_id, is_error))
+    if (!id_fits(answer, call->id, is_error))
         return not_an_answer(method, status, "is to another request", detail);
     if (is_error) {
         read_error(error_object, error);
@@ -120,86 +128,246 @@ static enum err read_answer(struct rpc *rpc, const char *method, long status, st
     return ERR_OK;
 }
 
-static enum err post_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
-    json_t **result, struct call_error *error, struct detail *detail)
+/* What one address has answered. */
+static enum err read_transfer(struct rpc_call *call, struct lift *lifted, json_t **result,
+    struct call_error *error, struct detail *detail)
 {
-    struct bytes body;
-    struct detail why = {""};
-    long status;
-    *error = (struct call_error){0};
-    enum err e = transport_post(
-        rpc->transports[rpc->current], request, call_limits_of(method)->bytes, &status, &body, &why);
-    error->status = status;
-    if (e != ERR_OK)
-        return detail_set(detail, e, "%s: %s", method, why.text);
-    if (lifted != NULL) {
-        lift_values(lifted, transport_take(rpc->transports[rpc->current]));
-        body = buf_bytes(&lifted->rest);
-    }
-    return read_answer(rpc, method, status, body, result, error, detail);
+    struct loop_transfer *transfer = &call->transfer;
+    *error = (struct call_error){.status = transfer->status};
+    if (transfer->e != ERR_OK)
+        return detail_set(detail, transfer->e, "%s: %s", call->method, transfer->detail.text);
+    if (lifted == NULL)
+        return read_answer(call, buf_bytes(&transfer->body), result, error, detail);
+    lift_values(lifted, transfer->body);
+    transfer->body = (struct buf){0};
+    return read_answer(call, buf_bytes(&lifted->rest), result, error, detail);
 }
 
 _Static_assert(METRIC_MAX_RPC == RPC_ADDRESSES_MAX, "each address of RPC_URL is counted by itself");
 
-static void count(const struct rpc *rpc, const char *method, enum err e, bool answered, int64_t took_us)
+static unsigned number_of(const struct rpc_call *call)
 {
-    const unsigned of = rpc_address(rpc) - 1, name = metric_label_find(METRIC_METHOD, method);
+    return call->rpc->first + (unsigned)call->at;
+}
+
+static void count(const struct rpc_call *call, enum err e, bool answered)
+{
+    const unsigned of = number_of(call) - 1, name = metric_label_find(METRIC_METHOD, call->method);
     const unsigned result = e == ERR_OK          ? METRIC_CALL_OK
                             : answered           ? METRIC_CALL_ERROR
                             : e == ERR_CANCELLED ? METRIC_CALL_CANCELLED
                                                  : METRIC_CALL_FAILED;
     metric_add(METRIC_RPC_CALLS, of, METRIC_PAIR(name, result, RESULT), 1);
-    metric_observe(METRIC_RPC_SECONDS, of, name, took_us);
+    metric_observe(METRIC_RPC_SECONDS, of, name, call->transfer.took_us);
 }
 
-static enum err call_current(struct rpc *rpc, const char *method, const char *request, struct lift *lifted,
-    json_t **result, struct call_error *error, struct detail *detail)
+static bool refuses(const struct loop_transfer *transfer)
 {
-    const int64_t began_us = clock_us();
-    enum err e = post_current(rpc, method, request, lifted, result, error, detail);
-    count(rpc, method, e, error->code != 0, clock_us() - began_us);
-    return e;
+    return transfer->status == 429 || transfer->status == 503 || transfer->timed_out;
 }
 
-static bool fails_over(enum err e, const struct call_error *error, bool repeatable)
+static bool fails_over(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
-    if (repeatable && error->code == CALL_INTERNAL_ERROR)
+    if (call->limits->class == RPC_SIMULATIONS && refuses(&call->transfer) && !call->transfer.timed_out)
         return false;
     return e == ERR_RPC_UNAVAILABLE || (e == ERR_RPC_REFUSED && error->status != 200);
 }
 
-/* Each request for a simulation makes a call, also when no address answers. */
-void call_next_address(struct rpc *rpc, bool tries, const struct detail *why)
+/* That an address takes simulations again, only a simulation shows. An internal error is an answer; a refusal
+ * with an HTTP error, a quota's for example, is none. */
+static void note(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
-    static struct rate_limit limit;
-    const unsigned failed = rpc_address(rpc);
-    unsigned not_logged;
-    rpc->current = (rpc->current + 1) % rpc->count;
-    if (tries && rate_limit_line(&limit, &not_logged))
-        log_warn("an RPC failed; trying the next one of RPC_URL",
-            "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, rpc_address(rpc), why->text, not_logged);
+    const struct loop_transfer *transfer = &call->transfer;
+    if (transfer->begun_ms == 0 || e == ERR_CANCELLED)
+        return;
+    const bool answers = e == ERR_OK || (error->code != 0 && error->status == 200);
+    if (answers && !refuses(transfer) && call->limits->class != RPC_SIMULATIONS)
+        return;
+    address_note(transfer->address,
+        refuses(transfer) ? ADDRESS_REFUSES
+        : answers         ? ADDRESS_WORKS
+                          : ADDRESS_FAILS,
+        transfer->begun_ms, transfer->retry_after_s);
 }
 
-enum err call_each(struct rpc *rpc, const char *method, json_t *params, struct lift *lifted, json_t **result,
-    struct call_error *error, bool repeatable, struct detail *detail)
+/* ---- handing over */
+
+/* The loop's thread calls it. A call without a continuation is not touched after the mutex is free. */
+static void arrived(struct loop_transfer *transfer)
+{
+    struct rpc_call *call = (struct rpc_call *)transfer;
+    struct rpc *rpc = call->rpc;
+    const bool waits = call->ask.done == NULL;
+    if (!waits)
+        call->ask.done(call->ask.context);
+    pthread_mutex_lock(&rpc->mutex);
+    if (waits)
+        call->arrived = true;
+    rpc->open--;
+    pthread_cond_broadcast(&rpc->changed);
+    pthread_mutex_unlock(&rpc->mutex);
+}
+
+/* Once it is, another thread may have read the answer and freed the call. */
+static void hand_over(struct rpc_call *call, unsigned after_ms)
+{
+    struct rpc *rpc = call->rpc;
+    const size_t most = call->limits->bytes;
+    const int64_t now_ms = clock_ms();
+    const bool asks = call->at < rpc->count;
+    buf_free(&call->transfer.body);
+    call->transfer = (struct loop_transfer){
+        .item = {.client = call->ask.client, .deadline_ms = now_ms + after_ms + rpc->wait_ms},
+        .address = asks ? rpc->addresses[call->at] : NULL,
+        .class = call->limits->class,
+        .json = call->json,
+        .request_id = call->ask.request_id,
+        .max_body = rpc->max_body != 0 && rpc->max_body < most ? rpc->max_body : most,
+        .not_before_ms = now_ms + after_ms,
+        .timeout_ms = rpc->timeout_ms,
+        .cancelled = &rpc->cancelled,
+        .done = arrived};
+    pthread_mutex_lock(&rpc->mutex);
+    rpc->open++;
+    call->arrived = false;
+    if (asks)
+        rpc->last = number_of(call);
+    pthread_mutex_unlock(&rpc->mutex);
+    if (asks)
+        loop_run(&call->transfer);
+    else
+        arrived(&call->transfer);
+}
+
+/* Those that have failed lately come last. */
+static void choose(struct rpc_call *call)
+{
+    struct rpc *rpc = call->rpc;
+    call->at = rpc->count;
+    for (size_t i = 0; i < rpc->count; i++) {
+        struct address *address = rpc->addresses[i];
+        const bool may =
+            !call->asked[i] && (call->limits->class != RPC_SIMULATIONS || address_refuses_ms(address) == 0);
+        const bool is_last = may && rpc->count > 1 && address_is_last(address);
+        if (may && !is_last) {
+            call->at = i;
+            break;
+        }
+        if (is_last && call->at == rpc->count)
+            call->at = i;
+    }
+    if (call->at < rpc->count)
+        call->asked[call->at] = true;
+}
+
+void rpc_call_begin(struct rpc *rpc, const char *method, json_t *params, bool repeats,
+    const struct rpc_ask *ask, struct rpc_call **out)
+{
+    struct rpc_call *call = *out = NEW(struct rpc_call);
+    call->rpc = rpc;
+    call->method = method;
+    call->limits = call_limits_of(method);
+    if (ask != NULL)
+        call->ask = *ask;
+    if (repeats) {
+        call->pause_ms = PAUSE_MIN_MS;
+        call->repeats_until_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
+    }
+    pthread_mutex_lock(&rpc->mutex);
+    call->id = ++rpc->last_id;
+    pthread_mutex_unlock(&rpc->mutex);
+    call->json = write_request(call->id, method, params);
+    choose(call);
+    hand_over(call, 0);
+}
+
+void rpc_call_free(struct rpc_call *call)
+{
+    buf_free(&call->transfer.body);
+    free(call->json);
+    free(call);
+}
+
+/* ---- answers */
+
+/* Each request for a simulation makes a call, also when no address answers. */
+bool rpc_call_next(struct rpc_call *call, const struct detail *why)
+{
+    static struct rate_limit limit;
+    const unsigned failed = number_of(call);
+    unsigned not_logged;
+    choose(call);
+    if (call->at == call->rpc->count)
+        return false;
+    if (rate_limit_line(&limit, &not_logged))
+        log_warn("an RPC failed; trying the next one of RPC_URL",
+            "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, number_of(call), why->text, not_logged);
+    if (call->pause_ms != 0) {
+        call->pause_ms = PAUSE_MIN_MS;
+        call->repeats_until_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
+    }
+    hand_over(call, 0);
+    return true;
+}
+
+int rpc_call_retry_after_s(const struct rpc_call *call)
+{
+    int least_ms = INT_MAX;
+    for (size_t i = 0; i < call->rpc->count; i++) {
+        const int left_ms = address_refuses_ms(call->rpc->addresses[i]);
+        least_ms = left_ms < least_ms ? left_ms : least_ms;
+    }
+    return (int)(((int64_t)least_ms + 999) / 1000);
+}
+
+static bool repeats(struct rpc_call *call, const struct call_error *error)
+{
+    if (call->pause_ms == 0 || error->code != CALL_INTERNAL_ERROR ||
+        clock_left_ms(call->repeats_until_ms) == 0)
+        return false;
+    const unsigned pause_ms = call->pause_ms;
+    call->pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+    hand_over(call, pause_ms);
+    return true;
+}
+
+static void wait_for(struct rpc_call *call)
+{
+    pthread_mutex_lock(&call->rpc->mutex);
+    while (!call->arrived)
+        pthread_cond_wait(&call->rpc->changed, &call->rpc->mutex);
+    pthread_mutex_unlock(&call->rpc->mutex);
+}
+
+enum err rpc_call_answer(struct rpc_call *call, struct lift *lifted, json_t **result,
+    struct call_error *error, struct detail *detail)
 {
     struct call_error own;
-    struct detail last = {""};
-    enum err e = ERR_OK;
+    struct detail why = {""};
     error = error != NULL ? error : &own;
     *result = NULL;
-    AUTO_FREE char *request = write_request(rpc, method, params);
-    for (size_t tried = 1; tried <= rpc->count; tried++) {
-        e = call_current(rpc, method, request, lifted, result, error, &last);
-        if (rpc->count == 1 || !fails_over(e, error, repeatable))
-            break;
-        call_next_address(rpc, tried < rpc->count, &last);
-    }
-    return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
+    if (call->ask.done == NULL)
+        wait_for(call);
+    if (call->at == call->rpc->count)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "%s: no RPC takes it now: each has just refused, or not answered in time", call->method);
+    enum err e = read_transfer(call, lifted, result, error, &why);
+    count(call, e, error->code != 0);
+    note(call, e, error);
+    if (!atomic_load(&call->rpc->cancelled) &&
+        (repeats(call, error) || (fails_over(call, e, error) && rpc_call_next(call, &why))))
+        return ERR_NOT_YET;
+    return e != ERR_OK ? detail_set(detail, e, "%s", why.text) : e;
 }
 
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {
-    return call_each(rpc, method, params, NULL, result, error, false, detail);
+    struct rpc_call *one;
+    enum err e;
+    rpc_call_begin(rpc, method, params, false, NULL, &one);
+    while ((e = rpc_call_answer(one, NULL, result, error, detail)) == ERR_NOT_YET)
+        ;
+    rpc_call_free(one);
+    return e;
 }

@@ -2,80 +2,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/deadlines.h"
+#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
 #include "stellar/account.h"
 
-#define PAUSE_MIN_MS 20
-#define PAUSE_MAX_MS 320
-
 /*
- * A healthy stellar-rpc returns an internal error for some milliseconds when it names a ledger whose snapshot
- * its captive core has not published yet. Other errors are returned at once.
+ * Takes ownership of keys (an array of base64 LedgerKeys). A healthy stellar-rpc returns an internal error
+ * for some milliseconds when it names a ledger whose snapshot its captive core has not published yet: that is
+ * repeated.
  */
-static enum err call_with_retries(
-    struct rpc *rpc, json_t *params, json_t **result, struct call_error *error, struct detail *detail)
+static void begin(struct rpc *rpc, json_t *keys, const struct rpc_ask *ask, struct rpc_call **out)
 {
-    const int64_t deadline_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
-    for (unsigned pause_ms = PAUSE_MIN_MS;;
-         pause_ms = pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS) {
-        enum err e =
-            call_each(rpc, "getLedgerEntries", json_incref(params), NULL, result, error, true, detail);
-        if (e != ERR_RPC_UNAVAILABLE || error->code != CALL_INTERNAL_ERROR || clock_left_ms(deadline_ms) == 0)
-            return e;
-        e = transport_pause(rpc->transports[rpc->current], pause_ms);
-        if (e != ERR_OK)
-            return detail_set(detail, e, "getLedgerEntries: cancelled");
-    }
-}
-
-static enum err call_each_with_retries(
-    struct rpc *rpc, json_t *params, json_t **result, struct detail *detail)
-{
-    struct call_error error;
-    struct detail last = {""};
-    enum err e = ERR_OK;
-    for (size_t tried = 1; tried <= rpc->count; tried++) {
-        e = call_with_retries(rpc, params, result, &error, &last);
-        if (rpc->count == 1 || e != ERR_RPC_UNAVAILABLE || error.code != CALL_INTERNAL_ERROR)
-            break;
-        call_next_address(rpc, tried < rpc->count, &last);
-    }
-    return e != ERR_OK ? detail_set(detail, e, "%s", last.text) : e;
+    rpc_call_begin(rpc, "getLedgerEntries", json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64"),
+        true, ask, out);
 }
 
 /*
- * Takes ownership of keys (an array of base64 LedgerKeys). The caller frees *result with json_decref; it is
- * NULL on error. *ledger is the ledger as of which the entries are. *entries is the array in *result that has
- * them; NULL when none exists.
+ * The caller frees *result with json_decref; it is NULL on error. *ledger is the ledger as of which the
+ * entries are. *entries is the array in *result that has them; NULL when none exists.
  */
-static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
-    const json_t **entries, struct detail *detail)
+static enum err read_entries(
+    struct rpc_call *call, json_t **result, uint32_t *ledger, const json_t **entries, struct detail *detail)
 {
-    AUTO_JSON json_t *params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
-    enum err e = call_each_with_retries(rpc, params, result, detail);
+    enum err e = rpc_call_answer(call, NULL, result, NULL, detail);
+    if (e != ERR_NOT_YET)
+        rpc_call_free(call);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");
     return e;
 }
 
-static json_t *ledger_keys(const struct public_key keys[], size_t count, char *texts[])
+/* The caller frees the texts. */
+static void key_texts(const struct public_key keys[], size_t count, char *texts[])
 {
-    json_t *list = json_array();
     struct buf key = {0};
     for (size_t i = 0; i < count; i++) {
         buf_clear(&key);
         account_ledger_key(&keys[i], &key);
         texts[i] = base64_encode(buf_bytes(&key));
-        json_array_append_new(list, json_string(texts[i]));
     }
     buf_free(&key);
-    return list;
 }
 
 static enum err decode_account(
@@ -105,17 +75,32 @@ static enum err find_account(const json_t *item, char *const texts[], const stru
     return detail_set(detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
 }
 
-enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+void rpc_account_entries_begin(struct rpc *rpc, const struct public_key keys[], size_t count,
+    const struct rpc_ask *ask, struct rpc_call **out)
+{
+    char *texts[RPC_ENTRIES_MAX];
+    json_t *list = json_array();
+    INVARIANT(count > 0 && count <= RPC_ENTRIES_MAX);
+    key_texts(keys, count, texts);
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+        free(texts[i]);
+    }
+    begin(rpc, list, ask, out);
+}
+
+enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key keys[], size_t count,
     struct buf entries[], uint32_t *ledger, struct detail *detail)
 {
     char *texts[RPC_ENTRIES_MAX];
-    if (count == 0 || count > RPC_ENTRIES_MAX)
-        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
-    for (size_t i = 0; i < count; i++)
-        buf_clear(&entries[i]);
     AUTO_JSON json_t *result = NULL;
     const json_t *items;
-    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &items, detail);
+    enum err e = read_entries(call, &result, ledger, &items, detail);
+    if (e != ERR_OK)
+        return e;
+    key_texts(keys, count, texts);
+    for (size_t i = 0; i < count; i++)
+        buf_clear(&entries[i]);
     for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
         struct account_entry account;
         const json_t *item = json_array_get(items, i);
@@ -125,6 +110,19 @@ enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], si
     }
     for (size_t i = 0; i < count; i++)
         free(texts[i]);
+    return e;
+}
+
+enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    if (count == 0 || count > RPC_ENTRIES_MAX)
+        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
+    rpc_account_entries_begin(rpc, keys, count, NULL, &call);
+    while ((e = rpc_account_entries_end(call, keys, count, entries, ledger, detail)) == ERR_NOT_YET)
+        ;
     return e;
 }
 
@@ -173,7 +171,11 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
     buf_free(&bytes);
     AUTO_JSON json_t *result = NULL;
     const json_t *entries;
-    enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
+    struct rpc_call *call;
+    enum err e;
+    begin(rpc, json_pack("[s]", key), NULL, &call);
+    while ((e = read_entries(call, &result, ledger, &entries, detail)) == ERR_NOT_YET)
+        ;
     if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
     return read_frozen_entry(json_array_get(entries, 0), key, out, detail);

@@ -109,8 +109,13 @@ enum err rpc_ledgers(
     INVARIANT(limit <= LIFT_MAX);
     json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
         (json_int_t)limit, "xdrFormat", "base64");
+    struct rpc_call *call;
+    enum err e;
     *out = (struct rpc_ledgers){0};
-    enum err e = call_each(rpc, "getLedgers", params, &lifted, &result, &error, false, detail);
+    rpc_call_begin(rpc, "getLedgers", params, false, NULL, &call);
+    while ((e = rpc_call_answer(call, &lifted, &result, &error, detail)) == ERR_NOT_YET)
+        ;
+    rpc_call_free(call);
     if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
         return out_of_range(rpc, start, &error, out, detail);
     if (e == ERR_OK)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "base/text.h"
@@ -105,39 +106,54 @@ struct rpc *rpc_new(const struct rpc_settings *settings)
     struct rpc *rpc = NEW(struct rpc);
     const char *list = settings->url;
     struct bytes address;
-    rpc->first = settings->only != 0 ? settings->only : 1;
+    rpc->first = rpc->last = settings->only != 0 ? settings->only : 1;
+    rpc->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : RPC_TIMEOUT_MS;
+    rpc->wait_ms = settings->wait_ms != 0 ? settings->wait_ms : rpc->timeout_ms;
+    rpc->max_body = settings->max_body;
+    pthread_mutex_init(&rpc->mutex, NULL);
+    pthread_cond_init(&rpc->changed, NULL);
     for (unsigned n = 1; n <= RPC_ADDRESSES_MAX && (address = next_address(&list)).len > 0; n++) {
         AUTO_FREE char *number = mem_format("%u", n);
         metric_label_add(METRIC_RPC, number);
         AUTO_FREE char *url = mem_format("%.*s", (int)address.len, (const char *)address.data);
-        struct rpc_settings one = *settings;
-        one.url = url;
         if (settings->only == 0 || settings->only == n)
-            rpc->transports[rpc->count++] = transport_new(&one);
+            rpc->addresses[rpc->count++] = address_of(url);
     }
     if (rpc->count == 0) /* a call then says that this is not a URL */
-        rpc->transports[rpc->count++] = transport_new(settings);
+        rpc->addresses[rpc->count++] = address_of(settings->url);
     return rpc;
+}
+
+void rpc_cancel(struct rpc *rpc)
+{
+    atomic_store(&rpc->cancelled, true);
+    loop_look();
+}
+
+void rpc_settle(struct rpc *rpc)
+{
+    pthread_mutex_lock(&rpc->mutex);
+    while (rpc->open > 0)
+        pthread_cond_wait(&rpc->changed, &rpc->mutex);
+    pthread_mutex_unlock(&rpc->mutex);
 }
 
 void rpc_free(struct rpc *rpc)
 {
     if (rpc == NULL)
         return;
-    for (size_t i = 0; i < rpc->count; i++)
-        transport_free(rpc->transports[i]);
+    rpc_settle(rpc);
+    pthread_cond_destroy(&rpc->changed);
+    pthread_mutex_destroy(&rpc->mutex);
     free(rpc);
 }
 
-void rpc_set_request_id(struct rpc *rpc, const char *id)
+unsigned rpc_address(struct rpc *rpc)
 {
-    for (size_t i = 0; i < rpc->count; i++)
-        transport_set_request_id(rpc->transports[i], id);
-}
-
-unsigned rpc_address(const struct rpc *rpc)
-{
-    return rpc->first + (unsigned)rpc->current;
+    pthread_mutex_lock(&rpc->mutex);
+    const unsigned last = rpc->last;
+    pthread_mutex_unlock(&rpc->mutex);
+    return last;
 }
 
 enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail)

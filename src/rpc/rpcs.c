@@ -2,16 +2,10 @@
  * rpcs_reads.c and in ingest/follow.c. */
 #include "rpc/rpcs.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sysexits.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "rpcs_parts.h"
@@ -173,9 +167,6 @@ static struct rpcs *new_rpcs(const struct rpcs_settings *settings)
 {
     struct rpcs *rpcs = NEW(struct rpcs);
     rpcs->ledger_ms = settings->ledger_ms;
-    rpcs->stop_fd = eventfd(0, EFD_CLOEXEC);
-    if (rpcs->stop_fd < 0)
-        log_fatal(EX_OSERR, "cannot create an eventfd", "reason=\"%s\"", strerror(errno));
     pthread_mutex_init(&rpcs->mutex, NULL);
     pthread_cond_init(&rpcs->asked, NULL);
     thread_cond_init(&rpcs->answered);
@@ -202,8 +193,7 @@ struct rpcs *rpcs_start(const struct rpcs_settings *settings)
     const size_t named = rpc_address_count(settings->url);
     do {
         struct rpcs_source *source = add_source(rpcs);
-        source->rpc = rpc_new(&(struct rpc_settings){
-            .url = settings->url, .only = (unsigned)rpcs->count, .cancel_fd = rpcs->stop_fd});
+        source->rpc = rpc_new(&(struct rpc_settings){.url = settings->url, .only = (unsigned)rpcs->count});
         source->feed = feed_of_rpc(source->rpc);
     } while (rpcs->count < named && rpcs->count < RPC_ADDRESSES_MAX);
     return start_threads(rpcs);
@@ -219,8 +209,9 @@ struct rpcs *rpcs_start_feeds(const struct feed feeds[], size_t count, const str
 
 void rpcs_cancel(struct rpcs *rpcs)
 {
-    if (rpcs != NULL && eventfd_write(rpcs->stop_fd, 1) != 0)
-        log_error("cannot cancel calls of Stellar RPC; waiting for them", NULL);
+    for (size_t i = 0; rpcs != NULL && i < rpcs->count; i++)
+        if (rpcs->sources[i].rpc != NULL)
+            rpc_cancel(rpcs->sources[i].rpc);
 }
 
 void rpcs_stop(struct rpcs *rpcs)
@@ -241,6 +232,5 @@ void rpcs_stop(struct rpcs *rpcs)
     pthread_cond_destroy(&rpcs->answered);
     pthread_cond_destroy(&rpcs->asked);
     pthread_mutex_destroy(&rpcs->mutex);
-    close(rpcs->stop_fd);
     free(rpcs);
 }

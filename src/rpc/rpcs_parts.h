@@ -52,7 +52,6 @@ struct rpcs {
     struct rpcs_source sources[RPC_ADDRESSES_MAX];
     size_t count;
     int ledger_ms;
-    int stop_fd;           /* an eventfd that cancels calls */
     pthread_mutex_t mutex; /* of what follows, and of the sources */
     pthread_cond_t asked, answered;
     bool stopping;

@@ -32,7 +32,14 @@ static enum err read_result(
     return ERR_OK;
 }
 
-enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail)
+void rpc_send_begin(struct rpc *rpc, struct bytes envelope, const struct rpc_ask *ask, struct rpc_call **out)
+{
+    AUTO_FREE char *base64 = base64_encode(envelope);
+    rpc_call_begin(rpc, "sendTransaction",
+        json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64"), false, ask, out);
+}
+
+static enum err read_sent(const json_t *result, struct rpc_sent *out, struct detail *detail)
 {
     static const char *const statuses[] = {
         [RPC_SEND_PENDING] = "PENDING",
@@ -42,13 +49,7 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
     };
     const char *text;
     size_t status;
-    AUTO_JSON json_t *result = NULL;
-    *out = (struct rpc_sent){0};
-    AUTO_FREE char *base64 = base64_encode(envelope);
-    enum err e = call(rpc, "sendTransaction",
-        json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64"), &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_text(result, "status", &text, detail);
+    enum err e = field_text(result, "status", &text, detail);
     if (e != ERR_OK)
         return e;
     if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
@@ -59,6 +60,26 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
     return out->status == RPC_SEND_ERROR
                ? read_result(result, "errorResultXdr", &out->code, &out->result, detail)
                : ERR_OK;
+}
+
+enum err rpc_send_end(struct rpc_call *call, struct rpc_sent *out, struct detail *detail)
+{
+    AUTO_JSON json_t *result = NULL;
+    *out = (struct rpc_sent){0};
+    const enum err e = rpc_call_answer(call, NULL, &result, NULL, detail);
+    if (e != ERR_NOT_YET)
+        rpc_call_free(call);
+    return e == ERR_OK ? read_sent(result, out, detail) : e;
+}
+
+enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    rpc_send_begin(rpc, envelope, NULL, &call);
+    while ((e = rpc_send_end(call, out, detail)) == ERR_NOT_YET)
+        ;
+    return e;
 }
 
 static enum err read_found(const json_t *result, struct rpc_transaction *out, struct detail *detail)

@@ -3,13 +3,11 @@
 #include "sender.h"
 
 #include <stdlib.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stop.h"
 #include "base/thread.h"
 
 /* Of each address. A call waits for the whole way to the RPC and back: at 50 ms these send 320 a second. */
@@ -19,6 +17,7 @@
 struct address {
     struct sender *sender;
     unsigned number; /* in RPC_URL, from 1 */
+    struct rpc *rpc;
     pthread_cond_t arrived;
     struct sender_item *queue[QUEUE_MAX]; /* a ring */
     size_t first, count;
@@ -30,7 +29,6 @@ struct sender {
     void (*answered)(void *context, const struct sender_item *sending);
     void *context;
     char *rpc_url;
-    struct stop stop;
     pthread_mutex_t mutex; /* guards what follows, and the sendings */
     bool stopping;
     struct address *addresses;
@@ -98,17 +96,13 @@ static void *run(void *context)
 {
     struct address *address = context;
     struct sender *sender = address->sender;
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = sender->rpc_url,
-        .only = address->number,
-        .timeout_ms = SUBMIT_CALL_MS,
-        .cancel_fd = sender->stop.fd});
     pthread_mutex_lock(&sender->mutex);
     for (struct sender_item *sending; (sending = take(address)) != NULL;) {
         const bool late = clock_ms() - sending->queued_ms > SUBMIT_QUEUE_MS;
         struct rpc_sent sent = {0};
         struct detail detail = {0};
         pthread_mutex_unlock(&sender->mutex);
-        enum err e = late ? ERR_OVERLOADED : rpc_send(rpc, sending->envelope, &sent, &detail);
+        enum err e = late ? ERR_OVERLOADED : rpc_send(address->rpc, sending->envelope, &sent, &detail);
         const enum answer answer = answer_of(e, &sent, sending->round_ledger);
         pthread_mutex_lock(&sender->mutex);
         if (!late)
@@ -121,7 +115,6 @@ static void *run(void *context)
         pthread_mutex_lock(&sender->mutex);
     }
     pthread_mutex_unlock(&sender->mutex);
-    rpc_free(rpc);
     return NULL;
 }
 
@@ -129,13 +122,10 @@ struct sender *sender_start(
     const char *rpc_url, void (*answered)(void *context, const struct sender_item *sending), void *context)
 {
     struct sender *sender = NEW(struct sender);
-    struct detail detail;
     const size_t given = rpc_address_count(rpc_url);
     sender->answered = answered;
     sender->context = context;
     sender->rpc_url = mem_copy_text(rpc_url);
-    if (stop_open(&sender->stop, &detail) != ERR_OK)
-        log_fatal(EX_OSERR, "cannot start the sender", "reason=\"%s\"", detail.text);
     pthread_mutex_init(&sender->mutex, NULL);
     sender->count = given < RPC_ADDRESSES_MAX ? given : RPC_ADDRESSES_MAX;
     sender->addresses = NEW_ARRAY(sender->count, struct address);
@@ -143,6 +133,8 @@ struct sender *sender_start(
         struct address *address = &sender->addresses[i];
         address->sender = sender;
         address->number = i + 1;
+        address->rpc = rpc_new(
+            &(struct rpc_settings){.url = rpc_url, .only = address->number, .timeout_ms = SUBMIT_CALL_MS});
         pthread_cond_init(&address->arrived, NULL);
         for (size_t t = 0; t < THREADS; t++)
             thread_start(&address->threads[t], "send", run, address);
@@ -192,7 +184,8 @@ void sender_stop(struct sender *sender)
     for (size_t i = 0; i < sender->count; i++)
         pthread_cond_broadcast(&sender->addresses[i].arrived);
     pthread_mutex_unlock(&sender->mutex);
-    stop_tell(&sender->stop);
+    for (size_t i = 0; i < sender->count; i++)
+        rpc_cancel(sender->addresses[i].rpc);
     for (size_t i = 0; i < sender->count; i++)
         for (size_t t = 0; t < THREADS; t++)
             pthread_join(sender->addresses[i].threads[t], NULL);
@@ -204,9 +197,9 @@ void sender_stop(struct sender *sender)
                 sending_free(sending);
         }
         pthread_cond_destroy(&address->arrived);
+        rpc_free(address->rpc);
     }
     pthread_mutex_destroy(&sender->mutex);
-    stop_close(&sender->stop);
     free(sender->addresses);
     free(sender->rpc_url);
     free(sender);

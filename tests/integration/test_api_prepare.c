@@ -34,6 +34,7 @@ static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
 
 static void simulation_says(const char *body)
 {
+    address_forget(); /* it may have refused before */
     fake_set_reply(service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .body = body});
 }
 

@@ -26,6 +26,7 @@ static void post_soroban(struct response *response, int64_t resource_fee, const 
 
 static void simulation_says(const char *body)
 {
+    address_forget(); /* it may have refused before */
     fake_set_reply(service.rpc, 0, (struct fake_reply){.method = "simulateTransaction", .body = body});
 }
 
@@ -82,6 +83,7 @@ TEST(without_a_simulation_no_soroban_transaction_is_leased)
     };
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         AUTO_RESPONSE response = {0};
+        address_forget();
         fake_set_reply(service.rpc, 0, replies[i]);
         post_soroban(&response, 1000, NULL);
         assert_refused(&response, 503, "RPC_UNAVAILABLE");

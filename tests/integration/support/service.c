@@ -106,6 +106,7 @@ static void start_engine(struct service *service)
 
 void service_set_rpc(struct service *service)
 {
+    address_forget();
     fake_set_reply(service->rpc, 0,
         (struct fake_reply){.method = "simulateTransaction",
             .body = FAKE_RESULT("{\"minResourceFee\":\"5000000\",\"latestLedger\":1000}")});
@@ -122,7 +123,6 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .keyd = service->keyd,
         .database_url = service->db.serve_url,
         .rpc_url = url,
-        .rpc_workers = 1, /* the fake RPC serves one connection at a time */
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,

@@ -1,5 +1,4 @@
-/* A fake Stellar RPC on a loopback port, whose responses the test sets. One thread, one connection at a time.
- */
+/* A fake Stellar RPC on a loopback port, whose responses the test sets. One thread, one request at a time. */
 #ifndef FAIRWAY_TESTS_FAKE_RPC_H
 #define FAIRWAY_TESTS_FAKE_RPC_H
 
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "rpc/rpc.h"
+#include "rpc/address.h"
 
 enum fake_manner {
     FAKE_PLAIN,
@@ -38,6 +38,7 @@ struct fake_reply {
 };
 
 #define FAKE_REPLIES 4
+#define FAKE_CONNECTIONS 256
 #define FAKE_TIMEOUT_MS 20000 /* of fake_client: a busy machine is not a silent server */
 #define FAKE_MAX_BODY 50000
 
@@ -147,17 +148,34 @@ static inline bool fake_answer(struct fake_rpc *fake, int fd, const struct fake_
 static inline void *fake_serve(void *context)
 {
     struct fake_rpc *fake = context;
+    struct pollfd fds[2 + FAKE_CONNECTIONS] = {
+        {.fd = fake->stop[0], .events = POLLIN}, {.fd = fake->listener, .events = POLLIN}};
+    nfds_t count = 2;
     pthread_mutex_lock(&fake->lock);
-    while (fake_wait_unlocked(fake, fake->listener, -1)) {
-        int fd = accept(fake->listener, NULL, NULL);
-        fake->connections++;
-        while (fake_read_request(fake, fd)) {
-            fake->requests++;
-            if (!fake_answer(fake, fd, fake_reply_to(fake)))
-                break;
+    for (;;) {
+        pthread_mutex_unlock(&fake->lock);
+        const int ready = poll(fds, count, -1);
+        pthread_mutex_lock(&fake->lock);
+        if (ready <= 0 || fds[0].revents != 0)
+            break;
+        for (nfds_t i = count; i-- > 2;) {
+            if (fds[i].revents == 0)
+                continue;
+            if (fake_read_request(fake, fds[i].fd)) {
+                fake->requests++;
+                if (fake_answer(fake, fds[i].fd, fake_reply_to(fake)))
+                    continue;
+            }
+            close(fds[i].fd);
+            fds[i] = fds[--count];
         }
-        close(fd);
+        if (fds[1].revents != 0 && count < ARRAY_LEN(fds)) {
+            fds[count++] = (struct pollfd){.fd = accept(fake->listener, NULL, NULL), .events = POLLIN};
+            fake->connections++;
+        }
     }
+    while (count > 2)
+        close(fds[--count].fd);
     pthread_mutex_unlock(&fake->lock);
     return NULL;
 }
@@ -170,11 +188,11 @@ static inline char *fake_url(const struct fake_rpc *fake)
     return mem_format("http://127.0.0.1:%u/rpc", ntohs(address.sin_port));
 }
 
-static inline struct rpc *fake_client(const struct fake_rpc *fake, int cancel_fd)
+static inline struct rpc *fake_client(const struct fake_rpc *fake)
 {
     AUTO_FREE char *url = fake_url(fake);
-    return rpc_new(&(struct rpc_settings){
-        .url = url, .timeout_ms = FAKE_TIMEOUT_MS, .max_body = FAKE_MAX_BODY, .cancel_fd = cancel_fd});
+    return rpc_new(
+        &(struct rpc_settings){.url = url, .timeout_ms = FAKE_TIMEOUT_MS, .max_body = FAKE_MAX_BODY});
 }
 
 /* Set-up and tear-down of each test: *state is a struct fake_rpc. */
@@ -184,11 +202,12 @@ static inline int fake_start(void **state)
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     fake->listener = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(fake->listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fake->listener, 8), 0);
+    assert_int_equal(listen(fake->listener, 256), 0);
     assert_int_equal(pipe(fake->stop), 0);
     pthread_mutex_init(&fake->lock, NULL);
     assert_int_equal(pthread_create(&fake->thread, NULL, fake_serve, fake), 0);
-    fake->rpc = fake_client(fake, -1);
+    address_forget(); /* an earlier server may have had this port */
+    fake->rpc = fake_client(fake);
     *state = fake;
     return 0;
 }

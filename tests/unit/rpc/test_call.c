@@ -83,7 +83,7 @@ FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
         mem_format(" http://127.0.0.1:1/ , http://127.0.0.1:%u/rpc,", ntohs(address.sin_port));
     assert_int_equal(rpc_address_count(url), 2);
     fake_says(fake, FAKE_RESULT(NETWORK));
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
     assert_int_equal(rpc_address(rpc), 1);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
@@ -91,10 +91,10 @@ FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
         rpc_network_free(&network);
     }
     rpc_free(rpc);
-    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 1, .cancel_fd = -1});
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 1});
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
     rpc_free(rpc);
-    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2, .cancel_fd = -1});
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2});
     assert_int_equal(rpc_address(rpc), 2);
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
     rpc_network_free(&network);
@@ -109,8 +109,7 @@ TEST(calls_without_end_do_not_fill_the_log_while_no_address_answers)
     };
     struct rpc_network network;
     AUTO_FREE char *log = NEW_ARRAY(LOG_SIZE, char);
-    struct rpc *rpc =
-        rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/,http://127.0.0.1:2/", .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/,http://127.0.0.1:2/"});
     const int64_t begun_ms = clock_ms();
     const int real_stderr = dup(STDERR_FILENO), log_file = memfd_create("log", MFD_CLOEXEC);
     dup2(log_file, STDERR_FILENO);
@@ -157,12 +156,12 @@ FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors)
         fake_set_reply(second, 1,
             (struct fake_reply){
                 .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":9}")});
-        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
         assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
         assert_int_equal(rpc_address(rpc), 2);
         rpc_network_free(&network);
         rpc_free(rpc);
-        rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+        rpc = rpc_new(&(struct rpc_settings){.url = url});
         assert_int_equal(rpc_accounts(rpc, &key, 1, &account, &ledger, &detail), ERR_OK); /* after retries */
         assert_int_equal(ledger, 9);
         rpc_free(rpc);
@@ -186,14 +185,14 @@ FAKE_TEST(calls_are_counted_by_address_and_result)
     struct rpc_network network;
     getsockname(fake->listener, (struct sockaddr *)&address, &len);
     AUTO_FREE char *url = mem_format("http://127.0.0.1:1,http://127.0.0.1:%u", ntohs(address.sin_port));
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
     const int64_t failed = calls(1, METRIC_CALL_FAILED), ok = calls(2, METRIC_CALL_OK),
                   error = calls(2, METRIC_CALL_ERROR), malformed = calls(2, METRIC_CALL_FAILED);
     fake_says(fake, FAKE_RESULT(NETWORK));
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
     rpc_network_free(&network);
     rpc_free(rpc);
-    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2, .cancel_fd = -1});
+    rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2});
     fake_says(fake, FAKE_ERROR(-32602, "m"));
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
     fake_says(fake, "[]");
@@ -210,7 +209,7 @@ FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
     struct fake_rpc *fake = *state;
     struct rpc_network network;
     AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/,http://127.0.0.1:1/", port_of(fake));
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
     fake_says(fake, FAKE_ERROR(-32602, "m"));
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
     assert_int_equal(rpc_address(rpc), 1);

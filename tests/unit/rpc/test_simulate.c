@@ -12,7 +12,7 @@ static enum err simulate(struct fake_rpc *fake, const char *body, struct rpc_sim
 {
     memset(&detail, 0, sizeof detail);
     fake_says(fake, body);
-    return rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, true, out, &detail);
+    return rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, true, 0, out, &detail);
 }
 
 FAKE_TEST(the_fee_of_a_simulation_is_read)
@@ -35,7 +35,7 @@ FAKE_TEST(the_fee_of_a_simulation_is_read)
                          "\"xdrFormat\":\"base64\",\"authMode\":\"enforce\"}}"));
     rpc_simulation_free(&simulation);
     assert_int_equal(
-        rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, false, &simulation, NULL),
+        rpc_simulate(fake->rpc, (struct bytes){(const uint8_t *)"foobar", 6}, false, 0, &simulation, NULL),
         ERR_OK);
     assert_false(fake_heard(fake, "authMode"));
 }
@@ -112,4 +112,102 @@ FAKE_TEST(what_is_no_result_is_an_error)
         assert_int_equal(simulate(fake, cases[i].body, &simulation), cases[i].expected);
         assert_false(simulation.succeeds);
     }
+}
+
+/* ---- several addresses */
+
+#define FEE FAKE_RESULT("{\"minResourceFee\":1,\"latestLedger\":9}")
+
+static enum err ask(struct rpc *rpc, struct rpc_simulation *out)
+{
+    return rpc_simulate(rpc, (struct bytes){(const uint8_t *)"foobar", 6}, true, 9, out, &detail);
+}
+
+/* With both addresses. */
+static struct rpc *client_of(const struct fake_rpc *first, const struct fake_rpc *second)
+{
+    AUTO_FREE char *one = fake_url(first), *two = fake_url(second), *url = mem_format("%s,%s", one, two);
+    return rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 1000});
+}
+
+FAKE_TEST(a_fault_of_the_node_is_asked_of_the_next_address)
+{
+    struct fake_rpc *first = *state, *second;
+    static const char *const faults[] = {
+        FAKE_RESULT("{\"error\":\"HostError: Error(Storage, MissingValue)\",\"latestLedger\":8}"),
+        FAKE_RESULT("{\"error\":\"[-32603] ledger is not present in the snapshot\",\"latestLedger\":9}"),
+        FAKE_RESULT("{\"error\":\"missing config setting\",\"latestLedger\":9}"),
+        FAKE_ERROR(-32603, "internal"),
+    };
+    fake_start((void **)&second);
+    struct rpc *rpc = client_of(first, second);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        AUTO_SIMULATION simulation = {0}, failed = {0};
+        fake_says(first, faults[i]);
+        fake_says(second, FEE);
+        assert_int_equal(ask(rpc, &simulation), ERR_OK);
+        assert_true(simulation.succeeds);
+        assert_int_equal(rpc_address(rpc), 2);
+        fake_says(second, faults[i]);
+        assert_int_equal(ask(rpc, &failed), ERR_RPC_UNAVAILABLE);
+        assert_null(failed.report);
+    }
+    AUTO_SIMULATION final = {0};
+    fake_says(first, FAKE_RESULT("{\"error\":\"HostError: setting of the contract\",\"latestLedger\":9}"));
+    assert_int_equal(ask(rpc, &final), ERR_OK);
+    assert_false(final.succeeds);
+    assert_int_equal(rpc_address(rpc), 1);
+    rpc_free(rpc);
+    fake_stop((void **)&second);
+}
+
+/* Else one client's simulations use up the quota of every address. */
+FAKE_TEST(a_refusal_is_not_repeated_elsewhere_and_rests_its_address)
+{
+    struct fake_rpc *first = *state, *second;
+    static const struct fake_reply refusals[] = {{.status = 429, .header = "Retry-After: 20\r\n"},
+        {.status = 503, .body = "<html>busy</html>", .header = "Retry-After: 20\r\n"}};
+    fake_start((void **)&second);
+    struct rpc *rpc = client_of(first, second);
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        AUTO_SIMULATION refused = {0}, elsewhere = {0}, again = {0}, nowhere = {0};
+        const unsigned asked = fake_requests(first);
+        address_forget();
+        fake_set_reply(first, 0, refusals[i]);
+        fake_says(second, FEE);
+        assert_int_equal(ask(rpc, &refused), ERR_RPC_UNAVAILABLE);
+        assert_int_equal(rpc_address(rpc), 1);
+        assert_int_equal(ask(rpc, &elsewhere), ERR_OK);
+        assert_int_equal(rpc_address(rpc), 2);
+        fake_set_reply(second, 0, refusals[i]);
+        assert_int_equal(ask(rpc, &again), ERR_RPC_UNAVAILABLE);
+        const unsigned requests = fake_requests(second);
+        assert_int_equal(ask(rpc, &nowhere), ERR_RPC_UNAVAILABLE);
+        assert_in_range(nowhere.retry_after_s, 10, 20);
+        assert_int_equal(fake_requests(second), requests);
+        assert_int_equal(fake_requests(first), asked + 1);
+    }
+    rpc_free(rpc);
+    fake_stop((void **)&second);
+}
+
+FAKE_TEST(an_address_that_hangs_is_asked_once_and_then_the_next_one)
+{
+    struct fake_rpc *first = *state, *second;
+    struct rpc_health health;
+    fake_start((void **)&second);
+    struct rpc *rpc = client_of(first, second);
+    fake_set_reply(first, 0, (struct fake_reply){.manner = FAKE_SILENT});
+    fake_set_reply(second, 0, (struct fake_reply){.method = "simulateTransaction", .body = FEE});
+    fake_set_reply(second, 1, (struct fake_reply){.method = "getHealth", .body = FAKE_ERROR(-32601, "m")});
+    for (unsigned i = 0; i < 5; i++) {
+        AUTO_SIMULATION simulation = {0};
+        assert_int_equal(ask(rpc, &simulation), ERR_OK);
+    }
+    assert_int_equal(fake_requests(first), 1);
+    assert_int_equal(fake_requests(second), 5);
+    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_REFUSED); /* so do the other classes */
+    assert_int_equal(fake_requests(second), 6);
+    rpc_free(rpc);
+    fake_stop((void **)&second);
 }

@@ -1,7 +1,7 @@
 /* A queue in which clients take turns. */
 #include "check.h"
 #include "base/mem.h"
-#include "fair_queue.h"
+#include "base/fair_queue.h"
 
 #define MAX 8
 #define OF(name)                                                                                             \

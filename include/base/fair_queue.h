@@ -3,8 +3,8 @@
  * little in the queue is taken before most of what a client has added that has much. The caller's lock guards
  * a queue.
  */
-#ifndef FAIRWAY_API_FAIR_QUEUE_H
-#define FAIRWAY_API_FAIR_QUEUE_H
+#ifndef FAIRWAY_BASE_FAIR_QUEUE_H
+#define FAIRWAY_BASE_FAIR_QUEUE_H
 
 #include <stddef.h>
 #include <stdint.h>

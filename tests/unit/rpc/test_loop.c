@@ -1,13 +1,14 @@
-/* Rules of transport.h: limits of time and size, no redirects or proxies, cancel_fd. */
+/* Rules of loop.h: limits of time and size, no redirects or proxies, shares, and the end of all calls. */
 #include "fake_rpc.h"
 
 #include <dlfcn.h>
 #include <netdb.h>
 #include <stdatomic.h>
-#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "loop.h"
 #include "slowness.h"
 
 static const char healthy[] =
@@ -57,7 +58,7 @@ FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects)
 FAKE_TEST(a_refused_connection_is_unavailable)
 {
     struct rpc_health health;
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/", .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/"});
     assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "getHealth: "));
     rpc_free(rpc);
@@ -68,7 +69,7 @@ FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
     AUTO_FREE char *url = fake_url(fake);
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 400, .cancel_fd = -1});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 400});
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
         struct rpc_health health;
         fake_set_reply(fake, 0,
@@ -119,7 +120,7 @@ FAKE_TEST(proxies_of_the_environment_are_ignored)
     fake_says(fake, healthy);
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
-    struct rpc *rpc = fake_client(fake, -1);
+    struct rpc *rpc = fake_client(fake);
     struct rpc_health health;
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
     rpc_free(rpc);
@@ -133,7 +134,7 @@ FAKE_TEST(only_http_and_https_urls_are_used)
         "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct rpc_health health;
-        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i], .cancel_fd = -1});
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
         assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CONFIG);
         rpc_free(rpc);
     }
@@ -145,7 +146,7 @@ FAKE_TEST(no_detail_contains_the_url)
         "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct rpc_health health;
-        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i], .cancel_fd = -1});
+        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
         assert_int_not_equal(rpc_health(rpc, &health, &detail), ERR_OK);
         assert_null(strstr(detail.text, "s3cret"));
         rpc_free(rpc);
@@ -174,14 +175,12 @@ int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints
 /* Otherwise ingestion, requests and the end of the process wait for the resolver. */
 FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout)
 {
-    const int cancel_fd = eventfd(0, 0);
     int64_t begun_ms = clock_ms();
     struct rpc_health health;
-    struct rpc *rpc = rpc_new(
-        &(struct rpc_settings){.url = "http://silent.invalid/", .timeout_ms = 300, .cancel_fd = cancel_fd});
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://silent.invalid/", .timeout_ms = 300});
     assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
     assert_in_range(clock_ms() - begun_ms, 299, NO_ANSWER_MS / 2);
-    assert_int_equal(eventfd_write(cancel_fd, 1), 0);
+    rpc_cancel(rpc);
     begun_ms = clock_ms();
     assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CANCELLED);
     rpc_free(rpc);
@@ -190,34 +189,183 @@ FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeo
     while (atomic_load(&resolving) > 0) /* libcurl's threads end before the process does */
         clock_sleep_ms(10);
     clock_sleep_ms(100);
-    close(cancel_fd);
 }
 
-static void *close_later(void *context)
+static void *cancel_later(void *rpc)
 {
     clock_sleep_ms(50);
-    close(*(int *)context);
+    rpc_cancel(rpc);
     return NULL;
 }
 
 FAKE_TEST(cancel_ends_a_call_at_once)
 {
     struct fake_rpc *fake = *state;
-    int wake[2];
     pthread_t thread;
     struct rpc_health health;
-    assert_int_equal(pipe(wake), 0);
-    struct rpc *rpc = fake_client(fake, wake[0]);
+    struct rpc *rpc = fake_client(fake);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     int64_t start_ms = clock_ms();
-    assert_int_equal(pthread_create(&thread, NULL, close_later, &wake[1]), 0);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_later, rpc), 0);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED);
     assert_in_range(clock_ms() - start_ms, 40, FAKE_TIMEOUT_MS / 2);
     pthread_join(thread, NULL);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
     rpc_free(rpc);
-    close(wake[0]);
+}
+
+/* ---- shares */
+
+/* A listener that accepts and never answers, so that transfers stay open. */
+static int silent_port(int *listener)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof address;
+    *listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(*listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(*listener, 512), 0);
+    assert_int_equal(getsockname(*listener, (struct sockaddr *)&address, &len), 0);
+    return ntohs(address.sin_port);
+}
+
+static atomic_bool cancelled;
+static atomic_uint ended;
+
+static void note_end(struct loop_transfer *transfer)
+{
+    buf_free(&transfer->body);
+    atomic_fetch_add(&ended, 1);
+}
+
+static void hand_over(struct loop_transfer *transfer, struct address *address, enum rpc_class class,
+    const char *client, int begin_ms)
+{
+    *transfer = (struct loop_transfer){.item = {.client = client, .deadline_ms = clock_ms() + begin_ms},
+        .address = address,
+        .class = class,
+        .json = "{}",
+        .max_body = 100,
+        .timeout_ms = FAKE_TIMEOUT_MS,
+        .cancelled = &cancelled,
+        .done = note_end};
+    loop_run(transfer);
+}
+
+static void await_ended(unsigned count)
+{
+    for (const int64_t end_ms = clock_ms() + FAKE_TIMEOUT_MS; atomic_load(&ended) < count;) {
+        assert_true(clock_left_ms(end_ms) > 0);
+        clock_sleep_ms(5);
+    }
+    assert_int_equal(atomic_load(&ended), count);
+}
+
+static void cancel_all(unsigned count)
+{
+    atomic_store(&cancelled, true);
+    loop_look();
+    await_ended(count);
+    atomic_store(&cancelled, false);
+    atomic_store(&ended, 0);
+}
+
+static size_t begun_of(const struct loop_transfer transfers[], size_t count)
+{
+    size_t begun = 0;
+    for (size_t i = 0; i < count; i++)
+        begun += transfers[i].begun_ms != 0;
+    return begun;
+}
+
+#define SIMULATED 64 /* of one address at a time */
+#define ALL 128
+
+/* Otherwise what clients ask for delays ledgers and sends. */
+TEST(simulations_get_half_of_an_address_and_ledgers_all_of_it)
+{
+    int listener;
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
+    struct address *address = address_of(url);
+    struct loop_transfer *simulations AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
+                                      *ledgers AUTO_FREE = NEW_ARRAY(64, struct loop_transfer);
+    for (size_t i = 0; i < ALL; i++)
+        hand_over(&simulations[i], address, RPC_SIMULATIONS, NULL, 300);
+    await_ended(ALL - SIMULATED); /* those that did not begin in time */
+    for (size_t i = 0; i < 64; i++)
+        hand_over(&ledgers[i], address, RPC_LEDGERS, NULL, FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    cancel_all(ALL + 64);
+    assert_int_equal(begun_of(simulations, ALL), SIMULATED);
+    assert_int_equal(begun_of(ledgers, 64), 64);
+    size_t late = 0;
+    for (size_t i = 0; i < ALL; i++)
+        late += simulations[i].e == ERR_OVERLOADED;
+    assert_int_equal(late, ALL - SIMULATED);
+    close(listener);
+}
+
+/* One that floods it has half of the queue, and no more turns than another. */
+TEST(clients_take_turns)
+{
+    int listener;
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
+    struct address *address = address_of(url);
+    struct loop_transfer *greedy AUTO_FREE = NEW_ARRAY(200, struct loop_transfer),
+                                 *modest = NEW(struct loop_transfer);
+    for (size_t i = 0; i < 200; i++)
+        hand_over(&greedy[i], address, RPC_SIMULATIONS, "greedy", FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    hand_over(modest, address, RPC_SIMULATIONS, "modest", FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    const unsigned refused = atomic_load(&ended);
+    cancel_all(201);
+    assert_in_range(refused, 200 - SIMULATED - 64, 200 - 64);
+    assert_int_equal(modest->e, ERR_CANCELLED);
+    free(modest);
+    close(listener);
+}
+
+FAKE_TEST(a_transfer_does_not_begin_before_its_time)
+{
+    struct fake_rpc *fake = *state;
+    AUTO_FREE char *url = fake_url(fake);
+    struct loop_transfer transfer = {.item = {.deadline_ms = INT64_MAX},
+        .address = address_of(url),
+        .class = RPC_READS,
+        .json = "{}",
+        .max_body = 100,
+        .not_before_ms = clock_ms() + 200,
+        .timeout_ms = FAKE_TIMEOUT_MS,
+        .cancelled = &cancelled,
+        .done = note_end};
+    fake_says(fake, "{}");
+    loop_run(&transfer);
+    await_ended(1);
+    atomic_store(&ended, 0);
+    assert_true(transfer.begun_ms >= transfer.not_before_ms);
+    assert_int_equal(transfer.e, ERR_OK);
+}
+
+FAKE_TEST(what_an_answer_says_of_a_retry_is_told)
+{
+    struct fake_rpc *fake = *state;
+    AUTO_FREE char *url = fake_url(fake);
+    const time_t then = time(NULL) + 100;
+    char date[80];
+    struct tm utc;
+    strftime(date, sizeof date, "Retry-After: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&then, &utc));
+    const char *const headers[] = {"Retry-After: 30\r\n", date, "Retry-After: soon\r\n"};
+    static const unsigned told[][2] = {{30, 30}, {60, 100}, {0, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        struct loop_transfer transfer;
+        fake_set_reply(fake, 0, (struct fake_reply){.status = 429, .header = headers[i]});
+        hand_over(&transfer, address_of(url), RPC_READS, NULL, FAKE_TIMEOUT_MS);
+        await_ended(1);
+        atomic_store(&ended, 0);
+        assert_int_equal(transfer.status, 429);
+        assert_in_range(transfer.retry_after_s, told[i][0], told[i][1]);
+    }
 }

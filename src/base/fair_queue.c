@@ -1,5 +1,5 @@
 /* A queue in which clients take turns, so that one cannot fill it for the others. Not locked. */
-#include "fair_queue.h"
+#include "base/fair_queue.h"
 
 #include "base/invariant.h"
 #include "base/text.h"

@@ -1,0 +1,54 @@
+/*
+ * The addresses that this process asks, one for each URL, whoever asks it: what has failed there lately
+ * concerns all. They live as long as the process. Any thread.
+ */
+#ifndef FAIRWAY_RPC_ADDRESS_H
+#define FAIRWAY_RPC_ADDRESS_H
+
+#include "base/fair_queue.h"
+#include "rpc/rpc.h"
+
+/* Whose transfer begins first when several wait for an address. */
+enum rpc_class {
+    RPC_LEDGERS,
+    RPC_SENDS,
+    RPC_READS,
+    RPC_SIMULATIONS,
+    RPC_CLASSES
+};
+
+struct address {
+    const char *url;
+    struct address *next;
+    /* The loop's thread alone uses the next two. */
+    struct fair_queue waiting[RPC_CLASSES];
+    unsigned open[RPC_CLASSES];
+    /* address.c's: until when it is asked last, and asked for no simulation; how long that was. */
+    int64_t last_until_ms, refuses_until_ms;
+    unsigned refused_ms;
+};
+
+/* Finds it, or makes it. */
+struct address *address_of(const char *url);
+/* All of them: a list. */
+struct address *address_first(void);
+
+/* What came of a call that began at begun_ms. */
+enum address_outcome {
+    ADDRESS_WORKS,
+    ADDRESS_FAILS,
+    ADDRESS_REFUSES /* HTTP status 429 or 503, or no answer in time */
+};
+/* One that fails is asked last for some seconds. One that refuses is asked for no simulation either, for as
+ * long as it says, or else for a second, doubling to half a minute. retry_after_s: 0: it does not say. */
+void address_note(
+    struct address *address, enum address_outcome outcome, int64_t begun_ms, int64_t retry_after_s);
+
+bool address_is_last(struct address *address);
+/* Milliseconds until it may be asked for a simulation. */
+int address_refuses_ms(struct address *address);
+
+/* For tests: nothing has failed. */
+void address_forget(void);
+
+#endif

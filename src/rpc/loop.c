@@ -1,0 +1,303 @@
+/*
+ * The loop. Its thread owns the transfers from loop_run to done, their handles and connections, and the
+ * queues of the addresses. The mutex guards only what other threads hand over. No JSON is read here.
+ */
+#include "loop.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+#include "base/clock.h"
+#include "base/deadlines.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+/* Of an address. Half of them, at an RPC that takes 50 ms, are 1,280 simulations a second. */
+#define OPEN_MAX 128
+#define RECEIVE_BYTES (256 * 1024L) /* at once */
+/* While transfers wait for their time, or for others to end. */
+#define LOOK_MS 10
+#define IDLE_MS 60000
+
+/* What the others leave to a class. */
+static const unsigned open_max[RPC_CLASSES] = {[RPC_LEDGERS] = OPEN_MAX,
+    [RPC_SENDS] = OPEN_MAX * 3 / 4,
+    [RPC_READS] = OPEN_MAX / 2,
+    [RPC_SIMULATIONS] = OPEN_MAX / 2};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct loop_transfer *handed, **handed_end = &handed; /* with the mutex */
+static CURLM *multi; /* made before the thread is, which alone uses it, but for wake-ups */
+static struct curl_slist *headers;
+static struct loop_transfer *opened; /* the thread's: those that have begun */
+
+/* ---- one transfer */
+
+/* Returning fewer bytes than were given ends the transfer. */
+static size_t receive(char *data, size_t size, size_t count, void *context)
+{
+    struct loop_transfer *transfer = context;
+    size_t len = size * count;
+    if (len > transfer->max_body - transfer->body.len)
+        return 0;
+    buf_add(&transfer->body, data, len);
+    return len;
+}
+
+/* Ends the process when this libcurl lacks the option, rather than run without its protection. */
+#define SET(option, value)                                                                                   \
+    do {                                                                                                     \
+        if (curl_easy_setopt(transfer->easy, option, value) != CURLE_OK)                                     \
+            log_fatal(EX_SOFTWARE, "libcurl does not support an option", "option=" #option);                 \
+    } while (0)
+
+static void set_options(struct loop_transfer *transfer)
+{
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_FOLLOWLOCATION, 0L);
+    SET(CURLOPT_PROXY, "");
+    SET(CURLOPT_NOSIGNAL, 1L);
+    /* a transfer that ends does not wait for the thread that resolves its host */
+    SET(CURLOPT_QUICK_EXIT, 1L);
+    SET(CURLOPT_URL, transfer->address->url);
+    SET(CURLOPT_POST, 1L);
+    SET(CURLOPT_POSTFIELDS, transfer->json);
+    SET(CURLOPT_HTTPHEADER, headers);
+    if (transfer->request_id != NULL) {
+        snprintf(transfer->header, sizeof transfer->header, "X-Request-Id: %s", transfer->request_id);
+        transfer->with_id = (struct curl_slist){transfer->header, headers};
+        SET(CURLOPT_HTTPHEADER, &transfer->with_id);
+    }
+    SET(CURLOPT_USERAGENT, "fairway");
+    SET(CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms);
+    SET(CURLOPT_CONNECTTIMEOUT_MS,
+        (long)(transfer->timeout_ms < RPC_CONNECT_TIMEOUT_MS ? transfer->timeout_ms
+                                                             : RPC_CONNECT_TIMEOUT_MS));
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->max_body);
+    SET(CURLOPT_WRITEFUNCTION, receive);
+    SET(CURLOPT_WRITEDATA, transfer);
+    SET(CURLOPT_ERRORBUFFER, transfer->message);
+    SET(CURLOPT_PRIVATE, transfer);
+}
+
+static bool is_http(const char *url)
+{
+    return text_starts(url, "http://") || text_starts(url, "https://");
+}
+
+static enum err explain(struct loop_transfer *transfer, CURLcode outcome)
+{
+    struct detail *detail = &transfer->detail;
+    switch (outcome) {
+    case CURLE_OK:
+        return ERR_OK;
+    case CURLE_UNSUPPORTED_PROTOCOL: /* also for an answer without an HTTP status line */
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_URL_MALFORMAT:
+        if (!is_http(transfer->address->url) || outcome == CURLE_URL_MALFORMAT)
+            return detail_set(detail, ERR_CONFIG, "RPC_URL is not an http or https URL");
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "the server of RPC_URL does not answer in HTTP: is its port a Stellar RPC's?");
+    case CURLE_GOT_NOTHING:
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "the server of RPC_URL closed the connection without an answer: is its port a Stellar RPC's?");
+    case CURLE_WRITE_ERROR:
+    case CURLE_FILESIZE_EXCEEDED:
+        return detail_set(
+            detail, ERR_RPC_UNAVAILABLE, "the response is larger than %zu bytes", transfer->max_body);
+    default:
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s",
+            transfer->message[0] != '\0' ? transfer->message : curl_easy_strerror(outcome));
+    }
+}
+
+static void begin(struct loop_transfer *transfer)
+{
+    transfer->begun_ms = clock_ms();
+    transfer->begun_us = clock_us();
+    transfer->message[0] = '\0';
+    transfer->easy = curl_easy_init();
+    if (transfer->easy == NULL)
+        log_fatal(EX_OSERR, "libcurl is out of memory", NULL);
+    set_options(transfer);
+    if (curl_multi_add_handle(multi, transfer->easy) != CURLM_OK)
+        log_fatal(EX_SOFTWARE, "libcurl does not accept the request", NULL);
+    transfer->next = opened;
+    opened = transfer;
+    transfer->address->open[transfer->class]++;
+}
+
+/* Gives one that has not begun back. */
+static void drop(struct loop_transfer *transfer, enum err e)
+{
+    transfer->e = detail_set(
+        &transfer->detail, e, e == ERR_CANCELLED ? "cancelled" : "too many requests wait for this RPC");
+    transfer->done(transfer);
+}
+
+static void end(struct loop_transfer *transfer, enum err e)
+{
+    struct loop_transfer **at = &opened;
+    while (*at != transfer)
+        at = &(*at)->next;
+    *at = transfer->next;
+    transfer->address->open[transfer->class]--;
+    curl_multi_remove_handle(multi, transfer->easy);
+    curl_easy_cleanup(transfer->easy);
+    transfer->took_us = clock_us() - transfer->begun_us;
+    transfer->e = e;
+    transfer->done(transfer);
+}
+
+/* ---- all of them */
+
+static bool is_cancelled(const struct loop_transfer *transfer)
+{
+    return atomic_load(transfer->cancelled);
+}
+
+/* Puts what was handed over, and may begin, into the queues. Returns whether more waits for its time. */
+static bool take_handed(void)
+{
+    struct loop_transfer *taken = NULL, **end = &taken, **at = &handed;
+    pthread_mutex_lock(&mutex);
+    while (*at != NULL) {
+        struct loop_transfer *transfer = *at;
+        if (clock_left_ms(transfer->not_before_ms) > 0 && !is_cancelled(transfer)) {
+            at = &transfer->next;
+            continue;
+        }
+        *at = transfer->next;
+        transfer->next = NULL;
+        *end = transfer;
+        end = &transfer->next;
+    }
+    handed_end = at;
+    const bool waits = handed != NULL;
+    pthread_mutex_unlock(&mutex);
+    for (struct loop_transfer *transfer = taken, *next; transfer != NULL; transfer = next) {
+        next = transfer->next;
+        if (fair_queue_add(&transfer->address->waiting[transfer->class], &transfer->item) != ERR_OK)
+            drop(transfer, ERR_OVERLOADED);
+    }
+    return waits;
+}
+
+static void drop_late(struct fair_queue *queue, int64_t now_ms)
+{
+    for (struct fair_item *item = fair_queue_take_late(queue, now_ms), *next; item != NULL; item = next) {
+        next = item->next;
+        drop((struct loop_transfer *)item, ERR_OVERLOADED);
+    }
+}
+
+/* Begins what has room. Returns whether more waits. */
+static bool begin_waiting(struct address *address, bool looks)
+{
+    unsigned open = 0;
+    bool waits = false;
+    for (size_t i = 0; i < RPC_CLASSES; i++)
+        open += address->open[i];
+    for (size_t i = 0; i < RPC_CLASSES; i++) {
+        struct fair_queue *queue = &address->waiting[i];
+        if (looks)
+            drop_late(queue, clock_ms());
+        while (queue->count > 0 && open < OPEN_MAX && address->open[i] < open_max[i]) {
+            struct loop_transfer *transfer = (struct loop_transfer *)fair_queue_take(queue);
+            if (is_cancelled(transfer)) {
+                drop(transfer, ERR_CANCELLED);
+            } else {
+                begin(transfer);
+                open++;
+            }
+        }
+        waits |= queue->count > 0;
+    }
+    return waits;
+}
+
+/* Returns whether any has ended: then others may begin. */
+static bool end_done(void)
+{
+    int queued;
+    bool any = false;
+    for (const CURLMsg *message; (message = curl_multi_info_read(multi, &queued)) != NULL; any = true) {
+        struct loop_transfer *transfer;
+        curl_off_t retry_after_s = 0;
+        const CURLcode outcome = message->data.result;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+        curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &transfer->status);
+        curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+        transfer->retry_after_s = retry_after_s;
+        transfer->timed_out = outcome == CURLE_OPERATION_TIMEDOUT;
+        end(transfer, explain(transfer, outcome));
+    }
+    return any;
+}
+
+static void end_cancelled(void)
+{
+    for (struct loop_transfer *transfer = opened, *next; transfer != NULL; transfer = next) {
+        next = transfer->next;
+        if (is_cancelled(transfer)) {
+            detail_set(&transfer->detail, ERR_CANCELLED, "cancelled");
+            end(transfer, ERR_CANCELLED);
+        }
+    }
+}
+
+static void *run(void *unused)
+{
+    int64_t look_ms = 0;
+    (void)unused;
+    for (;;) {
+        int running;
+        const bool looks = clock_left_ms(look_ms) == 0;
+        bool waits = take_handed();
+        look_ms = looks ? clock_ms() + LOOK_MS : look_ms;
+        end_cancelled();
+        for (struct address *address = address_first(); address != NULL; address = address->next)
+            waits |= begin_waiting(address, looks);
+        if (curl_multi_perform(multi, &running) != CURLM_OK)
+            log_fatal(EX_SOFTWARE, "libcurl does not run transfers", NULL);
+        if (!end_done() && curl_multi_poll(multi, NULL, 0, waits ? LOOK_MS : IDLE_MS, NULL) != CURLM_OK)
+            log_fatal(EX_SOFTWARE, "libcurl does not wait for transfers", NULL);
+    }
+    return NULL;
+}
+
+static void start(void)
+{
+    pthread_t thread;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
+    multi = curl_multi_init();
+    headers = curl_slist_append(NULL, "Content-Type: application/json");
+    if (multi == NULL || headers == NULL)
+        log_fatal(EX_OSERR, "libcurl is out of memory", NULL);
+    /* each transfer has a connection of its own: a large ledger does not delay what else is asked */
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)OPEN_MAX);
+    thread_start(&thread, "rpc", run, NULL);
+}
+
+void loop_look(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
+    curl_multi_wakeup(multi);
+}
+
+void loop_run(struct loop_transfer *transfer)
+{
+    pthread_mutex_lock(&mutex);
+    transfer->next = NULL;
+    *handed_end = transfer;
+    handed_end = &transfer->next;
+    pthread_mutex_unlock(&mutex);
+    loop_look();
+}
