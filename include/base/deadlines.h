@@ -41,7 +41,7 @@
 #define API_RPC_CALL_MS 2000      /* its call of an RPC */
 #define API_ANSWER_MS 2000        /* the answer, for a thread that reads it */
 #define SUBMIT_CALL_MS 3000       /* sendTransaction, by an address of RPC_URL */
-#define SUBMIT_QUEUE_MS 5000      /* bytes, for a thread; then they are left to the next ledger */
+#define SUBMIT_QUEUE_MS 5000      /* its bytes, for others at the RPC; then they are due again */
 #define SUBMIT_DATABASE_MS 2000   /* a call of the database by the submitter */
 #define TRANSACTION_WAIT_MAX_S 60 /* ?wait= */
 #define REPORT_AGE_MS 5000        /* a report of /readyz or /v1/pool is not shown again when it is older */

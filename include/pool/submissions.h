@@ -35,10 +35,19 @@ struct submission_due {
 MUST_CHECK enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t until,
     struct submission_due out[], size_t *count, struct db_rows **rows, struct detail *detail);
 
-/* Writes that the bid was rejected with this TransactionResult, and notifies those who wait; or, when it is
- * empty, that there was no room for it: its round, of so many ledgers, is over when the next one is
- * committed. Changes nothing when another bid has taken its place. */
-MUST_CHECK enum err submissions_answer(struct db *db, const struct hash *lease, const struct hash *bid,
-    struct bytes result, int64_t ledgers, struct detail *detail);
+/* What all addresses have answered to a bid. */
+struct submission_answer {
+    struct hash lease, bid;
+    struct bytes
+        result;  /* the TransactionResult with which it was rejected; empty: there was no room for it */
+    bool unsent; /* none has answered */
+};
+
+/* Writes answers, at most SUBMISSIONS_CLAIM. One that was rejected: those who wait are notified. One without
+ * room: its round, of so many ledgers, is over when the next one is committed. One that was not sent is due
+ * at once, for another replica. Changes nothing of those in whose place another bid is, and of those that
+ * another session has locked: their next bids get the same answers. */
+MUST_CHECK enum err submissions_answer(struct db *db, const struct submission_answer answers[], size_t count,
+    int64_t ledgers, struct detail *detail);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * The submitter sends the bids of submissions to every address of RPC_URL: at once when this replica has
- * committed them, and again once a ledger. After each committed ledger every replica claims what is due;
- * there is no leader. When a node has aged a bid out, the next one, which is one stroop higher, is an
- * ordinary fee bump of the engine. Nothing here ends a submission: the ledger that ends its lease does.
+ * committed them, and again once a ledger, or sooner when no address has answered. After each committed
+ * ledger every replica claims what is due; there is no leader. When a node has aged a bid out, the next one,
+ * which is one stroop higher, is an ordinary fee bump of the engine. Nothing here ends a submission: the
+ * ledger that ends its lease does.
  */
 #ifndef FAIRWAY_SUBMIT_SUBMITTER_H
 #define FAIRWAY_SUBMIT_SUBMITTER_H
@@ -21,9 +22,9 @@ struct submitter_settings {
 /* Does not connect yet: database and RPC may be unavailable. */
 struct submitter *submitter_start(const struct submitter_settings *settings);
 /* Sends a committed bid that bump_batch_run says is to be sent, of the lease with this hash. Copies the
- * bytes. overtakes: a client has just submitted it. Never blocks. */
+ * bytes. is_new: a client has just submitted it. Never blocks. */
 void submitter_send(
-    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool overtakes);
+    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool is_new);
 /* A ledger may have been committed: what is due is claimed. context is the submitter. Never blocks. */
 void submitter_ledger(void *context);
 /* Claims nothing any more. */

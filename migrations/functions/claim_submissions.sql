@@ -1,5 +1,5 @@
 -- What is due after the last committed ledger, at most `most` rows: they are due again after the next one. Rows that another claim has locked
--- are skipped, so each is claimed once in a ledger. The same bytes begin a new round when they have not been given up for `again` ledgers.
+-- are skipped, so each is claimed once in a ledger. The oldest come first. The same bytes begin a new round when they have not been given up for `again` ledgers.
 -- Rows that have been due since before `since` are not looked for, so that old versions, which pile up under an old snapshot, cost little. No
 -- lease lasts 300 ledgers. Nor those due after `until`: when ledgers close while one claim follows the other, what was claimed first would be
 -- claimed again before the rest.
@@ -10,7 +10,7 @@ DECLARE
     at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
     due constant bytea[] := ARRAY(SELECT o.lease_hash FROM fairway.submissions o
         WHERE o.due_ledger BETWEEN greatest(since, at - 300) AND least(at, until) AND o.rejected IS NULL
-        ORDER BY o.due_ledger DESC LIMIT most FOR UPDATE SKIP LOCKED);
+        ORDER BY o.due_ledger LIMIT most FOR UPDATE SKIP LOCKED);
 BEGIN
     -- A statement of its own: its snapshot is later than the locks, so bid_hash and envelope are of one bid.
     RETURN QUERY

@@ -2,6 +2,8 @@
  * ends here: the ledger that ends its lease deletes it. */
 #include "pool/submissions.h"
 
+#include "base/invariant.h"
+
 static const char sql_claim[] =
     "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope"
     " FROM fairway.claim_submissions($1, $2, $3, $4) c";
@@ -31,13 +33,24 @@ enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t 
     return e;
 }
 
-static const char sql_answer[] = "SELECT fairway.answer_submission($1, $2, $3, $4)";
+static const char sql_answers[] =
+    "SELECT fairway.answer_submission(a.lease, a.bid, nullif(a.result, ''), a.ledgers)"
+    " FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::int8[]) AS a (lease, bid, result, ledgers)";
 
-enum err submissions_answer(struct db *db, const struct hash *lease, const struct hash *bid,
-    struct bytes result, int64_t ledgers, struct detail *detail)
+enum err submissions_answer(struct db *db, const struct submission_answer answers[], size_t count,
+    int64_t ledgers, struct detail *detail)
 {
+    struct bytes leases[SUBMISSIONS_CLAIM], bids[SUBMISSIONS_CLAIM], results[SUBMISSIONS_CLAIM];
+    int64_t rounds[SUBMISSIONS_CLAIM];
+    INVARIANT(count <= SUBMISSIONS_CLAIM);
+    for (size_t i = 0; i < count; i++) {
+        leases[i] = BYTES_OF(answers[i].lease.bytes);
+        bids[i] = BYTES_OF(answers[i].bid.bytes);
+        results[i] = answers[i].result;
+        rounds[i] = answers[i].unsent ? 0 : ledgers;
+    }
     return db_query(db,
-        DB_SQL(sql_answer, DB_BYTEA(BYTES_OF(lease->bytes)), DB_BYTEA(BYTES_OF(bid->bytes)), DB_BYTEA(result),
-            DB_I64(ledgers)),
+        DB_SQL(sql_answers, DB_BYTEAS(leases, count), DB_BYTEAS(bids, count), DB_BYTEAS(results, count),
+            DB_I64S(rounds, count)),
         NULL, detail);
 }

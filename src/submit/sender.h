@@ -1,6 +1,6 @@
 /*
- * Sends bytes to every address of RPC_URL. Each address has a queue and threads of its own, so that one that
- * hangs delays no other.
+ * Sends bytes to every address of RPC_URL, by the loop of rpc/loop.h: one that hangs delays no other. Any
+ * thread sends. One thread, the reader, takes what has come of it.
  */
 #ifndef FAIRWAY_SUBMIT_SENDER_H
 #define FAIRWAY_SUBMIT_SENDER_H
@@ -11,27 +11,25 @@
 struct sender_item {
     struct hash lease, bid;
     int64_t round_ledger;
-    struct bytes envelope;
-    bool overtakes; /* a client has just submitted it: it goes before all that waits */
+    bool is_new; /* a client has just submitted it: it takes turns with all that is sent again */
     /* The sender's: */
-    int64_t queued_ms;
-    unsigned open; /* addresses that have not answered yet */
+    bool reached; /* an address has answered */
     enum answer answer;
     struct rpc_sent sent; /* with ANSWER_REJECTED: the one that says so */
 };
 
 struct sender;
 
-/* answered is called when all addresses have answered or failed, by the thread of the last one. */
-struct sender *sender_start(
-    const char *rpc_url, void (*answered)(void *context, const struct sender_item *sending), void *context);
-/* Copies what the caller has set. Never blocks. An address whose queue is full is left out: the bytes are due
- * again after the next ledger. */
-void sender_send(struct sender *sender, const struct sender_item *sending);
-/* How many wait in the shortest queue of an address that works; SIZE_MAX: the last call of each has failed,
- * and another replica may do better. */
+/* arrived is called when there is something to take. It must not block. */
+struct sender *sender_start(const char *rpc_url, void (*arrived)(void *context), void *context);
+/* Copies what the caller has set. Never blocks. */
+void sender_send(struct sender *sender, const struct sender_item *item, struct bytes envelope);
+/* The reader: takes an item that all addresses have answered, or failed to. False: there is none. */
+bool sender_take(struct sender *sender, struct sender_item *out);
+/* The reader: how many wait or are being sent at the address that works and has the fewest; SIZE_MAX: the
+ * last call of each has failed, and another replica may do better. */
 size_t sender_waiting(struct sender *sender);
-/* Drops what waits, cancels what is being sent, ends the threads, and frees the sender. */
+/* Drops what waits, cancels what is being sent, and frees the sender. */
 void sender_stop(struct sender *sender);
 
 #endif

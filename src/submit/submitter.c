@@ -1,5 +1,5 @@
-/* The submitter's own thread: claims what is due, has the next bids made, and writes what the answers mean.
- * It sends nothing itself (sender.c), and nothing before it is committed. */
+/* The submitter's own thread: claims what is due, has the next bids made, reads the answers and writes what
+ * they mean. Nothing is sent before it is committed. */
 #include "submit/submitter.h"
 
 #include <stdatomic.h>
@@ -22,9 +22,8 @@
  * back over so many ledgers, and this often over all. */
 #define CLAIM_BACK 10
 #define CLAIM_ALL_MS 10000
-/* A replica whose addresses all fail leaves what is due to the others for so long: what it claims is not sent
- * before the next ledger. */
-#define CLAIM_FAILING_MS 500
+/* A replica whose addresses all fail leaves what is due to the others, for so long more. */
+#define CLAIM_FAILING_MS 1000
 /* Nothing more is claimed while so many of the last claims wait to be sent or raised: what clients submit now
  * would wait behind them, in the sender's queues and the engine's. */
 #define WAITING_MAX 32
@@ -37,12 +36,12 @@ struct submitter {
     struct db *db;                  /* the thread's */
     int64_t claimed_ledger, all_ms; /* the thread's: the cursor of its last claim; when it claims all again */
     bool failing;                   /* the thread's: its last claim failed */
+    bool leaves;                    /* the thread's: it has left what is due to other replicas */
     atomic_bool stopping;
-    pthread_mutex_t mutex; /* guards woken */
+    int64_t claim_ms;      /* the thread's: when it claims without being woken */
+    pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t changed;
-    bool woken;
-    pthread_mutex_t answering; /* guards the next */
-    struct db *answers;
+    bool woken, answered;
 };
 
 void submitter_ledger(void *context)
@@ -55,41 +54,68 @@ void submitter_ledger(void *context)
 }
 
 void submitter_send(
-    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool overtakes)
+    struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool is_new)
 {
     if (bump->sent_ledger == 0)
         return;
-    sender_send(submitter->sender, &(struct sender_item){.lease = *lease,
-                                       .bid = bump->hash,
-                                       .round_ledger = bump->sent_ledger,
-                                       .envelope = buf_bytes(&bump->envelope),
-                                       .overtakes = overtakes});
+    sender_send(submitter->sender,
+        &(struct sender_item){
+            .lease = *lease, .bid = bump->hash, .round_ledger = bump->sent_ledger, .is_new = is_new},
+        buf_bytes(&bump->envelope));
 }
 
 /* ---- answers */
 
-/* Called by the sender. One that cannot be written is dropped: the next bid gets the same answer. */
-static void answered(void *context, const struct sender_item *sending)
+/* Called by the sender. */
+static void answered(void *context)
 {
     struct submitter *submitter = context;
-    const bool rejected = sending->answer == ANSWER_REJECTED;
-    const struct bytes result = {sending->sent.result.bytes, sending->sent.result.len};
-    struct detail detail = {0};
-    char hex[HASH_HEX_SIZE];
-    if (!rejected && sending->answer != ANSWER_NO_ROOM)
-        return;
-    pthread_mutex_lock(&submitter->answering);
-    db_set_deadline(submitter->answers, clock_ms() + SUBMIT_DATABASE_MS);
-    enum err e = submissions_answer(submitter->answers, &sending->lease, &sending->bid,
-        rejected ? result : (struct bytes){0}, ROUND_LEDGERS, &detail);
-    pthread_mutex_unlock(&submitter->answering);
-    hash_encode(&sending->lease, hex);
-    if (e != ERR_OK)
-        log_warn("cannot write what the RPCs answered to a submission", "lease=%s error=%s detail=\"%s\"",
-            hex, err_code(e), detail.text);
-    else if (rejected)
-        log_info("a submission is rejected; it is sent again when its client submits it again",
-            "lease=%s code=%s", hex, result_code_name(sending->sent.code));
+    pthread_mutex_lock(&submitter->mutex);
+    submitter->answered = true;
+    pthread_cond_signal(&submitter->changed);
+    pthread_mutex_unlock(&submitter->mutex);
+}
+
+/* Takes those that mean something. */
+static size_t take_answers(
+    struct submitter *submitter, struct sender_item items[], struct submission_answer answers[])
+{
+    size_t count = 0;
+    for (struct sender_item *item; count < SUBMISSIONS_CLAIM;) {
+        item = &items[count];
+        if (!sender_take(submitter->sender, item))
+            break;
+        const bool rejected = item->answer == ANSWER_REJECTED;
+        if (!rejected && item->answer != ANSWER_NO_ROOM && item->reached)
+            continue;
+        answers[count++] = (struct submission_answer){.lease = item->lease,
+            .bid = item->bid,
+            .result = {rejected ? item->sent.result.bytes : NULL, rejected ? item->sent.result.len : 0},
+            .unsent = !item->reached};
+    }
+    return count;
+}
+
+/* One that cannot be written is dropped: the next bid gets the same answer. */
+static void write_answers(struct submitter *submitter)
+{
+    struct sender_item items[SUBMISSIONS_CLAIM];
+    struct submission_answer answers[SUBMISSIONS_CLAIM];
+    for (size_t count; (count = take_answers(submitter, items, answers)) > 0;) {
+        struct detail detail = {0};
+        db_set_deadline(submitter->db, clock_ms() + SUBMIT_DATABASE_MS);
+        const enum err e = submissions_answer(submitter->db, answers, count, ROUND_LEDGERS, &detail);
+        if (e != ERR_OK)
+            log_warn("cannot write what the RPCs answered to submissions", "count=%zu error=%s detail=\"%s\"",
+                count, err_code(e), detail.text);
+        for (size_t i = 0; e == ERR_OK && i < count; i++) {
+            char hex[HASH_HEX_SIZE];
+            hash_encode(&items[i].lease, hex);
+            if (items[i].answer == ANSWER_REJECTED)
+                log_info("a submission is rejected; it is sent again when its client submits it again",
+                    "lease=%s code=%s", hex, result_code_name(items[i].sent.code));
+        }
+    }
 }
 
 /* ---- the next bid */
@@ -153,10 +179,9 @@ static void send_or_raise(struct submitter *submitter, const struct submission_d
 {
     switch (submit_round_of(due->round_ledger, due->tip, due->bid_stroops, due->max_fee_stroops)) {
     case ROUND_SEND:
-        sender_send(submitter->sender, &(struct sender_item){.lease = due->lease,
-                                           .bid = due->bid,
-                                           .round_ledger = due->round_ledger,
-                                           .envelope = due->outer});
+        sender_send(submitter->sender,
+            &(struct sender_item){.lease = due->lease, .bid = due->bid, .round_ledger = due->round_ledger},
+            due->outer);
         break;
     case ROUND_RAISE:
         raise_bid(submitter, due);
@@ -169,6 +194,7 @@ static void send_or_raise(struct submitter *submitter, const struct submission_d
 static void wait_for_room(struct submitter *submitter)
 {
     for (size_t waiting; !submitter->stopping; clock_sleep_ms(2)) {
+        write_answers(submitter);
         waiting = sender_waiting(submitter->sender);
         if (submitter->raising <= WAITING_MAX && (waiting <= WAITING_MAX || waiting == SIZE_MAX))
             break;
@@ -200,14 +226,19 @@ static enum err claim(struct submitter *submitter, struct detail *detail)
     return e;
 }
 
-/* Blocks until there may be something to do. False: the submitter stops. */
-static bool wait_for_work(struct submitter *submitter)
+/* Blocks until there may be something to do. *claims: to claim, and not only to read answers. False: the
+ * submitter stops. */
+static bool wait_for_work(struct submitter *submitter, bool *claims)
 {
-    const struct timespec until = clock_timespec(clock_ms() + CLAIM_EVERY_MS);
+    const struct timespec until = clock_timespec(submitter->claim_ms);
     pthread_mutex_lock(&submitter->mutex);
-    while (!submitter->woken && pthread_cond_timedwait(&submitter->changed, &submitter->mutex, &until) == 0)
+    while (!submitter->woken && !submitter->answered &&
+           pthread_cond_timedwait(&submitter->changed, &submitter->mutex, &until) == 0)
         ;
-    submitter->woken = false;
+    *claims = submitter->woken || clock_left_ms(submitter->claim_ms) == 0;
+    submitter->answered = false;
+    if (*claims)
+        submitter->woken = false;
     pthread_mutex_unlock(&submitter->mutex);
     return !submitter->stopping;
 }
@@ -225,11 +256,17 @@ static void log_outcome(struct submitter *submitter, enum err e, const struct de
 static void *run(void *context)
 {
     struct submitter *submitter = context;
-    while (wait_for_work(submitter)) {
+    for (bool claims; wait_for_work(submitter, &claims);) {
         struct detail detail = {0};
-        if (sender_waiting(submitter->sender) == SIZE_MAX)
-            clock_sleep_ms(CLAIM_FAILING_MS);
-        log_outcome(submitter, claim(submitter, &detail), &detail);
+        write_answers(submitter);
+        if (!claims)
+            continue;
+        submitter->claim_ms = clock_ms() + CLAIM_EVERY_MS;
+        submitter->leaves = !submitter->leaves && sender_waiting(submitter->sender) == SIZE_MAX;
+        if (submitter->leaves)
+            submitter->claim_ms += CLAIM_FAILING_MS;
+        else
+            log_outcome(submitter, claim(submitter, &detail), &detail);
     }
     return NULL;
 }
@@ -241,12 +278,9 @@ struct submitter *submitter_start(const struct submitter_settings *settings)
     struct submitter *submitter = NEW(struct submitter);
     submitter->settings = *settings;
     pthread_mutex_init(&submitter->mutex, NULL);
-    pthread_mutex_init(&submitter->answering, NULL);
     thread_cond_init(&submitter->changed);
     submitter->sender = sender_start(settings->rpc_url, answered, submitter);
     submitter->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway submit"});
-    submitter->answers =
-        db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway answers"});
     thread_start(&submitter->thread, "submit", run, submitter);
     return submitter;
 }
@@ -262,9 +296,7 @@ void submitter_free(struct submitter *submitter)
 {
     sender_stop(submitter->sender);
     db_free(submitter->db);
-    db_free(submitter->answers);
     pthread_cond_destroy(&submitter->changed);
     pthread_mutex_destroy(&submitter->mutex);
-    pthread_mutex_destroy(&submitter->answering);
     free(submitter);
 }

@@ -3,8 +3,8 @@ CREATE FUNCTION claim(most bigint, until bigint DEFAULT 1000000) RETURNS TABLE (
     SELECT a.slot, c.cap, c.stroops, c.tip - c.round FROM fairway.claim_submissions(most, 14, 0, until) c
     JOIN fairway.channel_accounts a ON a.lease_hash = c.hash ORDER BY 1
 $$;
-CREATE FUNCTION answer(n bigint, number bigint, result bytea) RETURNS void LANGUAGE sql AS $$
-    SELECT fairway.answer_submission(lease_hash(n), bid_hash(number), result, 4)
+CREATE FUNCTION answer(n bigint, number bigint, result bytea, ledgers bigint DEFAULT 4) RETURNS void LANGUAGE sql AS $$
+    SELECT fairway.answer_submission(lease_hash(n), bid_hash(number), result, ledgers)
 $$;
 SELECT fill_pool(6);
 
@@ -28,6 +28,14 @@ INSERT INTO claimed SELECT * FROM claim(9, :until);
 SELECT lease FROM claimed ORDER BY lease;
 SELECT count(*) AS rest FROM claim(9, :until);
 SELECT count(*) AS first FROM claim(9);
+
+-- DL16: what has been due for longest is claimed first
+SELECT ledger();
+TRUNCATE claimed;
+INSERT INTO claimed SELECT * FROM claim(2);
+SELECT ledger();
+INSERT INTO claimed SELECT * FROM claim(3);
+SELECT lease FROM claimed ORDER BY lease;
 
 -- DL16: the ledger that ends a lease deletes its submission
 SELECT ledger();
@@ -81,3 +89,10 @@ SELECT ledger() FROM generate_series(1, 9);
 SELECT * FROM claim(9);
 SELECT ledger();
 SELECT * FROM claim(9);
+
+-- DL16: a bid that no RPC was sent to is due at once, while it is the submission's
+SELECT answer(5, 18, NULL, 0);
+SELECT count(*) AS of_another_bid FROM claim(9);
+SELECT answer(5, 19, NULL, 0);
+SELECT * FROM claim(9);
+SELECT count(*) AS again FROM claim(9);
