@@ -3,44 +3,68 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
-/* Requests begin this part of an interval before the ledger is due, and pauses are this part of what has
- * passed since. */
-#define EARLY_PARTS 16
+/* Requests come this many times in the time by which intervals differ; they begin this part of it, and one
+ * request, before the shortest interval is over. So ledgers of 5 s need 4 requests, or 8 when they scatter.
+ */
+#define SPREAD_STEPS 6
+#define EARLY_PARTS 4
+/* Pauses are this part of the time for which a ledger is late. */
 #define LATE_PARTS 10
 /* An RPC that was so far ahead has named a ledger that the network does not have. */
 #define FALSE_LEDGERS 100
-/* By this part of an interval requests begin earlier after a ledger that may have been there for some time.
- */
+/* By this part of an interval at most requests begin earlier after a ledger that may have been there for some
+ * time. */
 #define UNSURE_PARTS 4
 
-/* The second shortest interval: a late ledger makes the next interval short, once. 0: not known. */
-static unsigned usual_ms(const struct pace *pace)
+/* What the last intervals tell of the next one. */
+struct expected {
+    unsigned interval_ms; /* the shortest; 0: not known */
+    unsigned spread_ms;   /* by which others are longer */
+    unsigned step_ms;     /* between two requests */
+};
+
+static int compare(const void *a, const void *b)
 {
-    unsigned shortest = UINT_MAX, second = UINT_MAX;
-    for (size_t i = 0; i < PACE_INTERVALS; i++) {
-        const unsigned interval_ms = pace->intervals_ms[i];
-        if (interval_ms == 0)
-            continue;
-        if (interval_ms < shortest) {
-            second = shortest;
-            shortest = interval_ms;
-        } else if (interval_ms < second) {
-            second = interval_ms;
-        }
-    }
-    return second == UINT_MAX ? 0 : second;
+    const unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+    return (x > y) - (x < y);
 }
 
-/* When the RPC had the ledger that a request has found. If the request before is long ago, it had it earlier;
- * how much, the next ledgers show. */
-static int64_t had_ms(const struct pace *pace, int64_t asked_ms)
+/* Without the shortest and the longest one: a late ledger makes one interval long and the next one short. */
+static struct expected expect(const struct pace *pace)
 {
-    const unsigned interval_ms = usual_ms(pace);
-    const int64_t step_ms = asked_ms - interval_ms / UNSURE_PARTS;
-    if (asked_ms - pace->missed_ms <= interval_ms / EARLY_PARTS + PACE_SHORT_MS)
-        return asked_ms;
-    return pace->missed_ms > step_ms ? pace->missed_ms : step_ms;
+    unsigned known[PACE_INTERVALS];
+    size_t count = 0;
+    struct expected expected = {.step_ms = PACE_SHORT_MS};
+    for (size_t i = 0; i < PACE_INTERVALS; i++)
+        if (pace->intervals_ms[i] != 0)
+            known[count++] = pace->intervals_ms[i];
+    if (count < 2)
+        return expected;
+    qsort(known, count, sizeof known[0], compare);
+    expected.interval_ms = known[1];
+    expected.spread_ms = known[count - (count > 3 ? 2 : 1)] - known[1];
+    if (expected.spread_ms / SPREAD_STEPS > PACE_SHORT_MS)
+        expected.step_ms = expected.spread_ms / SPREAD_STEPS;
+    return expected;
+}
+
+/* Notes when the RPC had the ledger that a request has found. If the request before is long ago, it had it
+ * earlier: by how much, the next ledgers show; when that was so of the last one, too, by more. */
+static void note_had(struct pace *pace, int64_t asked_ms)
+{
+    const struct expected expected = expect(pace);
+    const int64_t late_ms = asked_ms - (pace->had_ms + expected.interval_ms),
+                  most_ms = expected.interval_ms / UNSURE_PARTS;
+    int64_t back_ms = expected.spread_ms / EARLY_PARTS + 2 * expected.step_ms;
+    if (asked_ms - pace->missed_ms <= 2 * expected.step_ms + PACE_SHORT_MS)
+        back_ms = 0;
+    else if (late_ms > back_ms || 2 * pace->back_ms > back_ms)
+        back_ms = late_ms > 2 * pace->back_ms ? late_ms : 2 * pace->back_ms;
+    pace->back_ms = back_ms < most_ms ? back_ms : most_ms;
+    const int64_t had_ms = asked_ms - pace->back_ms;
+    pace->had_ms = pace->missed_ms > had_ms ? pace->missed_ms : had_ms;
 }
 
 /* Ledgers that come in one answer, after a time without the RPC, say nothing about intervals. */
@@ -59,7 +83,7 @@ void pace_note(struct pace *pace, uint32_t latest, int64_t asked_ms)
     }
     pace->latest = latest;
     pace->found_ms = asked_ms;
-    pace->had_ms = had_ms(pace, asked_ms);
+    note_had(pace, asked_ms);
 }
 
 static unsigned within(int64_t ms, unsigned least, unsigned most)
@@ -70,14 +94,17 @@ static unsigned within(int64_t ms, unsigned least, unsigned most)
 unsigned pace_pause_ms(const struct pace *pace, uint32_t after, int64_t now_ms, unsigned poll_ms)
 {
     const bool there = pace->latest > after;
-    const unsigned interval_ms = usual_ms(pace),
-                   shortest_ms = poll_ms < PACE_SHORT_MS ? poll_ms : PACE_SHORT_MS,
-                   quiet_ms = poll_ms > PACE_QUIET_MS ? poll_ms : PACE_QUIET_MS;
-    if (interval_ms == 0 && !there)
+    const struct expected expected = expect(pace);
+    if (expected.interval_ms == 0 && !there)
         return poll_ms;
-    const int64_t begins_ms = there ? pace->found_ms : pace->had_ms + interval_ms - interval_ms / EARLY_PARTS;
-    const int64_t passed_ms = now_ms - begins_ms;
+    unsigned quiet_ms = expected.interval_ms / 2;
+    quiet_ms = quiet_ms > PACE_QUIET_MS ? quiet_ms : PACE_QUIET_MS;
+    const unsigned early_ms = expected.spread_ms / EARLY_PARTS + expected.step_ms,
+                   step_ms = there ? PACE_SHORT_MS : expected.step_ms;
+    const int64_t passed_ms =
+        now_ms - (there ? pace->found_ms : pace->had_ms + expected.interval_ms - early_ms);
     if (passed_ms < 0)
-        return within(-passed_ms, 1, quiet_ms);
-    return within(passed_ms / LATE_PARTS, shortest_ms, poll_ms);
+        return within(-passed_ms, 1, poll_ms > quiet_ms ? poll_ms : quiet_ms);
+    const int64_t late_ms = there ? passed_ms : passed_ms - 2 * (int64_t)expected.spread_ms;
+    return within(late_ms / LATE_PARTS, step_ms < poll_ms ? step_ms : poll_ms, poll_ms);
 }

@@ -1,7 +1,7 @@
 /*
  * When the next ledger is asked for, while all is well. The times at which the RPC had the last ledgers tell
- * when it will have the next one: until shortly before, it is hardly asked, then often, and less often the
- * later the ledger is. No clock but the caller's is read here.
+ * when it will have the next one, and how much they differ: until shortly before, it is hardly asked, then
+ * some times, and less often the later the ledger is. No clock but the caller's is read here.
  */
 #ifndef FAIRWAY_INGEST_PACE_H
 #define FAIRWAY_INGEST_PACE_H
@@ -12,13 +12,14 @@
 #define PACE_INTERVALS 8
 /* Between two requests while a ledger is due: at most 40 a second. */
 #define PACE_SHORT_MS 25
-/* While none is due: a ledger that comes early is not found later than this. */
+/* While none is due: half an interval, and at least this. A ledger that comes early is not found later. */
 #define PACE_QUIET_MS 1000
 
 /* {0} knows nothing yet. */
 struct pace {
     uint32_t latest;                       /* of the RPC's ledgers */
-    int64_t had_ms;                        /* when it had the latest one, as far as is known */
+    int64_t had_ms;                        /* when it had the latest one, as far as is known: */
+    int64_t back_ms;                       /* so long before it was asked */
     int64_t found_ms;                      /* when the first request was sent that found it */
     int64_t missed_ms;                     /* the last request that found no new one */
     unsigned intervals_ms[PACE_INTERVALS]; /* between the last ledgers; 0: not known yet */
