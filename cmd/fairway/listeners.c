@@ -20,11 +20,10 @@ enum {
     PORT_MAX = 65535,
     /* File descriptors besides those of open connections: for database sessions, the key process, Stellar
      * RPC, HTTP threads, listening sockets and closing connections; for each thread that grants; and for each
-     * further address of RPC_URL: up to 27 threads have a connection to it, for which libcurl needs up to
-     * three. */
-    DESCRIPTORS_BASE = 221,
+     * further address of RPC_URL: 128 connections (rpc/loop.c), for which libcurl needs up to three. */
+    DESCRIPTORS_BASE = 524,
     DESCRIPTORS_THREAD = 4,
-    DESCRIPTORS_ADDRESS = 81
+    DESCRIPTORS_ADDRESS = 384
 };
 
 static unsigned number(const struct config *config, const char *name)

@@ -121,10 +121,10 @@ static enum err take_client_wait(struct call *call, struct detail *detail)
     const struct limits *limits = api_limits(call->http);
     if (sender == NULL) /* AUTH=none */
         return ERR_OK;
-    call->wait_limit = client_loads_begin_wait(&call->api->loads, sender->load, limits);
-    if (call->wait_limit == LIMIT_NONE)
+    call->refused_by = client_loads_begin_wait(&call->api->loads, sender->load, limits);
+    if (call->refused_by == LIMIT_NONE)
         call->load = sender->load;
-    return limit_refuse(call->wait_limit, limits, detail);
+    return limit_refuse(call->refused_by, limits, detail);
 }
 
 enum err call_begin_wait(struct call *call, struct detail *detail)
@@ -259,8 +259,8 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     enum limit limit = bumps ? call->ticket.bump.limit : call->ticket.grant.limit;
-    if (call->wait_limit != LIMIT_NONE)
-        limit = call->wait_limit;
+    if (e == ERR_LIMIT_EXCEEDED && call->refused_by != LIMIT_NONE)
+        limit = call->refused_by;
     name_transaction(call);
     give_all(call);
     if (limit != LIMIT_NONE)

@@ -21,7 +21,7 @@ struct call {
     struct api *api;
     struct http_request *http;
     struct client_load *load;  /* of its client, among whose waits it is counted; NULL: it is not */
-    enum limit wait_limit;     /* on those waits, which has refused it */
+    enum limit refused_by;     /* of its client, which has refused its wait or its simulation */
     bool shares[2];            /* of the connections: by enum connection_share */
     atomic_bool watched, gone; /* it is the watch's; the client has left */
     struct buf xdr;            /* the client's transaction, as it has sent it */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "call.h"
 #include "pool_now.h"
@@ -81,6 +82,28 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
     return engine_submit(call->api->settings.engine, &call->ticket);
 }
 
+/* Each costs the RPC, which others need too. */
+static void note_refused(const struct call *call, enum err e)
+{
+    const struct api_sender *sender = call->http->kept;
+    if (sender != NULL && err_status(e) < 500)
+        client_loads_failed(&call->api->loads, sender->load, api_limits(call->http), clock_us());
+}
+
+static enum err check_load(struct call *call, struct detail *detail)
+{
+    const struct api_sender *sender = call->http->kept;
+    if (sender == NULL || !sender->client.others)
+        return ERR_OK;
+    call->refused_by =
+        client_loads_may_simulate(&call->api->loads, sender->load, api_limits(call->http), clock_us());
+    return call->refused_by == LIMIT_NONE
+               ? ERR_OK
+               : detail_set(detail, ERR_LIMIT_EXCEEDED,
+                     "requestsPerSecond: this client may have %d simulations a second that fail.",
+                     CLIENT_LOAD_FAILED_MAX);
+}
+
 static void simulated(struct worker_job *job, enum err e, struct db *unused)
 {
     struct call *call = call_of_job(job);
@@ -92,6 +115,8 @@ static void simulated(struct worker_job *job, enum err e, struct db *unused)
         rpc_call_free(call->asked);
     if (e == ERR_NOT_YET)
         return;
+    if (e != ERR_OK)
+        note_refused(call, e);
     e = enqueue(call, e, &detail);
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
@@ -103,6 +128,8 @@ static enum err submit(struct call *call, struct detail *detail)
     enum err e = prepare_check(call, pool_now_ledger(&call->api->settings), detail);
     if (e == ERR_OK)
         e = pool_now_check_network(settings, detail);
+    if (e == ERR_OK && call->lease->envelope.soroban)
+        e = check_load(call, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
         const struct rpc_ask ask = call_ask(call, simulated);
         prepare_simulate(call, &ask);

@@ -14,7 +14,8 @@
 struct client_load {
     char name[AUTH_NAME_SIZE];
     uint32_t in_flight, waits;
-    int64_t busy_until_us; /* when, at its rate, all its requests so far would be over */
+    int64_t busy_until_us;   /* when, at its rate, all its requests so far would be over */
+    int64_t failed_until_us; /* the same of failed simulations, at CLIENT_LOAD_FAILED_MAX a second */
     struct client_load *next;
 };
 
@@ -41,7 +42,7 @@ static struct client_load *find(struct client_loads *loads, const char *client, 
     for (struct client_load *load = loads->list; load != NULL; load = load->next) {
         if (text_equal(load->name, client))
             return load;
-        if (load->in_flight == 0 && load->busy_until_us <= now_us)
+        if (load->in_flight == 0 && load->busy_until_us <= now_us && load->failed_until_us <= now_us)
             unused = load;
     }
     if (unused == NULL) {
@@ -93,6 +94,28 @@ void client_loads_end(struct client_loads *loads, struct client_load *load)
     pthread_mutex_lock(&loads->mutex);
     load->in_flight--;
     pthread_mutex_unlock(&loads->mutex);
+}
+
+void client_loads_failed(
+    struct client_loads *loads, struct client_load *load, const struct limits *limits, int64_t now_us)
+{
+    const int64_t rate = limits->most[LIMIT_REQUESTS_PER_SECOND];
+    int64_t *until_us = rate > 0 ? &load->busy_until_us : &load->failed_until_us;
+    pthread_mutex_lock(&loads->mutex);
+    *until_us = *until_us > now_us ? *until_us : now_us;
+    *until_us += rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate : SECOND_US / CLIENT_LOAD_FAILED_MAX;
+    pthread_mutex_unlock(&loads->mutex);
+}
+
+enum limit client_loads_may_simulate(
+    struct client_loads *loads, const struct client_load *load, const struct limits *limits, int64_t now_us)
+{
+    if (limits->most[LIMIT_REQUESTS_PER_SECOND] > 0) /* which has let the request in */
+        return LIMIT_NONE;
+    pthread_mutex_lock(&loads->mutex);
+    const bool may = load->failed_until_us - now_us <= SECOND_US - SECOND_US / CLIENT_LOAD_FAILED_MAX;
+    pthread_mutex_unlock(&loads->mutex);
+    return may ? LIMIT_NONE : LIMIT_REQUESTS_PER_SECOND;
 }
 
 enum limit client_loads_begin_wait(

@@ -37,6 +37,19 @@ MUST_CHECK enum limit client_loads_begin(struct client_loads *loads, const char 
     int *retry_after_s);
 void client_loads_end(struct client_loads *loads, struct client_load *load);
 
+/*
+ * A simulation of the client's has had a request refused: for requestsPerSecond, that request counts
+ * CLIENT_LOAD_FAILED times. Without that limit a client that has others beside it may have
+ * CLIENT_LOAD_FAILED_MAX of them a second: the next function then returns LIMIT_REQUESTS_PER_SECOND for some
+ * time, else LIMIT_NONE.
+ */
+#define CLIENT_LOAD_FAILED 10
+#define CLIENT_LOAD_FAILED_MAX 5
+void client_loads_failed(
+    struct client_loads *loads, struct client_load *load, const struct limits *limits, int64_t now_us);
+MUST_CHECK enum limit client_loads_may_simulate(
+    struct client_loads *loads, const struct client_load *load, const struct limits *limits, int64_t now_us);
+
 /* A request that has begun waits for a ledger: LIMIT_NONE, or LIMIT_WAITS when it may not. */
 MUST_CHECK enum limit client_loads_begin_wait(
     struct client_loads *loads, struct client_load *load, const struct limits *limits);

@@ -211,7 +211,7 @@ test('more connections than descriptors fail the start, which reports both numbe
     .exec(text) ?? assert.fail(text);
   assert.equal(needed - 1024, 1024 - most);
   const two = await failing({ RPC_URL: `${world.localnet.url},http://127.0.0.1:1` }, 1024);
-  assert.match(two.text, new RegExp(`MAX_CONNECTIONS=1024 needs ${Number(needed) + 81} open files`));
+  assert.match(two.text, new RegExp(`MAX_CONNECTIONS=1024 needs ${Number(needed) + 384} open files`));
 });
 
 test('while the service stops, the admin listener reports it as not ready', async () => {

@@ -35,7 +35,8 @@ static int set_up(void **state)
     const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master, sizeof master),
         .fd[SECRET_PASSPHRASE] = fd_of("a long passphrase", 17),
         .fd[SECRET_DISTRIBUTION] = fd_of(text, strlen(text))};
-    if (ring_open(&ring, &network, NULL) != ERR_OK || ring_read(&ring, &secrets, NULL) != ERR_OK)
+    if (sodium_init() < 0 || ring_open(&ring, &network, NULL) != ERR_OK ||
+        ring_read(&ring, &secrets, NULL) != ERR_OK)
         return -1;
     assert_int_equal(ring.secrets->passphrase_len, 17);
     if (ring_load(&ring, NULL, 0, &is_new, NULL) != ERR_OK)
