@@ -11,17 +11,19 @@
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 #define AUTO_BUF CLEANUP(buf_free) struct buf
 
-TEST(not_even_one_entry_is_extended_by_writing_or_restored_by_reading_it)
+TEST(entries_are_extended_by_reading_and_restored_by_writing_them_alone)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;
     add_extend(&extend, PLAIN, 3);
     extend.read_only_count = 2;
+    NAMES(&extend, 3);
     extend.read_write_count = 1;
     assert_refused(&extend, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-write entries");
     restore.soroban = true;
     add_operation(&restore, PLAIN, 4, 26);
     buf_add_u32(&restore.operations, 0);
     restore.read_write_count = 2;
+    NAMES(&restore, 4);
     restore.read_only_count = 1;
     assert_refused(&restore, ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries");
 }
