@@ -324,15 +324,6 @@ TEST(ambiguous_heads_are_refused_and_closed)
     assert_int_equal(atomic_load(&handled), before);
 }
 
-TEST(refusals_of_ambiguous_lengths_are_problems)
-{
-    struct reply reply;
-    ask_once(server, &reply, POST_HEAD "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}");
-    assert_int_equal(reply.status, 400);
-    if (reply_header(&reply, "X-Request-Id") != NULL) /* newer libraries refuse some by themselves */
-        assert_problem(&reply, 400, "INVALID_REQUEST");
-}
-
 TEST(oversized_head_is_refused_and_others_are_served)
 {
     static const char *const heads[] = {"GET /", "GET /sum HTTP/1.1\r\nHost: x\r\nX-Big: "};

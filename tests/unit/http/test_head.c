@@ -121,17 +121,6 @@ TEST(DX4_a_field_that_must_be_unambiguous_may_occur_once)
     }
 }
 
-TEST(DX4_a_target_that_is_not_an_absolute_path_is_refused)
-{
-    static const char *const requests[] = {GET("http://x/livez"), GET("https://x/livez"), GET("x:80"),
-        GET("*"), GET("livez"), GET("?livez"), GET("\\livez")};
-    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct reply reply;
-        ask_once(server, &reply, requests[i]);
-        assert_problem(&reply, 400, "INVALID_REQUEST");
-    }
-}
-
 TEST(DX4_a_query_of_any_number_of_parameters_is_answered)
 {
     for (size_t count = 1; count <= 4000; count += count < 400 ? 50 : 900) {
