@@ -18,6 +18,15 @@ TEST(three_kinds_are_soroban)
     assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
 }
 
+/* A call of a contract without one is another error: its user has not signed an entry. */
+TEST(an_operation_without_a_source_is_refused_as_such)
+{
+    AUTO_SAMPLE sample = SAMPLE;
+    add_payment(&sample, PLAIN, 3);
+    add_payment(&sample, NO_SOURCE, 0);
+    assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[1] has no source account");
+}
+
 TEST(DA5_a_refusal_names_the_operation_that_needs_the_authority)
 {
     AUTO_SAMPLE sample = SAMPLE;
