@@ -1,6 +1,4 @@
 /* Rules of stellar/envelope.h and envelope_build.h without the SDK: strictness, views, signatures. */
-#include <stdlib.h>
-
 #include "check.h"
 
 #include <sodium.h>
