@@ -32,9 +32,9 @@ struct call {
     /* Of a lease: */
     struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
     bool has_key;                /* an Idempotency-Key, not just a token */
-    bool prepares;               /* its transaction has no resource data */
+    bool prepares;               /* it is a contract call that entries alone authorize */
     struct envelope client;      /* of xdr; with the max ledger that the entries have set */
-    struct buf prepared;         /* the transaction with resource data */
+    struct buf prepared;         /* the transaction with the resource data that was found */
     char *members;               /* of the problem of a refusal: the text of a JSON object; NULL: none */
 };
 

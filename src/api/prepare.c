@@ -119,7 +119,7 @@ enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail)
     struct authorization authorization = {0};
     const bool by_entries = policy_invokes_for_entries(&call->client);
     enum err e = ERR_OK;
-    call->prepares = by_entries && !call->client.soroban;
+    call->prepares = by_entries;
     if ((by_entries && (e = read_entries(call, &authorization, detail)) != ERR_OK) ||
         (call->prepares && (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
         return e;

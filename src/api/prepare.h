@@ -1,7 +1,7 @@
 /*
  * The transaction of a request for a lease, from the body to the engine: read, checked, simulated. A contract
- * call that came without resource data is prepared: a simulation finds its resources. What the client has
- * signed, the function and the authorization entries, is never changed.
+ * call that entries alone authorize is prepared: a simulation finds its resources, whatever it came with. What
+ * the client has signed, the function and the authorization entries, is never changed.
  */
 #ifndef FAIRWAY_API_PREPARE_H
 #define FAIRWAY_API_PREPARE_H
@@ -25,7 +25,7 @@ MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail
 void prepare_simulate(struct call *call, const struct rpc_ask *ask);
 
 /*
- * Reads the simulation, and prepares the transaction if that is wanted. ERR_NOT_YET: as rpc_simulate_end.
+ * Reads the simulation, and prepares such a call. ERR_NOT_YET: as rpc_simulate_end.
  * Authorization entries must be there and be signed, because they belong to what is leased. Errors:
  * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
  * the members more of them); ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have

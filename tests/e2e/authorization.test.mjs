@@ -2,7 +2,7 @@
 // confirmed. What is wrong with a call is said before an account is leased.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
+import { Account, Asset, Keypair, Operation, SorobanDataBuilder, TransactionBuilder, authorizeEntry, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
 import { assertSettled, startWorld, submit, until } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
@@ -76,11 +76,10 @@ test('a transaction without resource data is prepared, and keeps an earlier max 
   await confirm(leased);
 });
 
-test('a call that its sender has prepared is leased too', async () => {
+test('a call is prepared again, whatever resources its sender has found', async () => {
   const operation = transferOf(user, 2n), entry = await authorized(operation, user);
-  const call = draftOf(Operation.invokeHostFunction({ func: draftOf(operation).operations[0].func, auth: [entry] }));
-  const prepared = await world.network.prepareTransaction(call);
-  await confirm(await lease({ transactionXdr: prepared.toXDR() }));
+  const call = Operation.invokeHostFunction({ func: draftOf(operation).operations[0].func, auth: [entry] });
+  await confirm(await lease({ transactionXdr: draftOf(call, { sorobanData: new SorobanDataBuilder().build() }).toXDR() }));
 });
 
 test('a request can be found by its id at the RPC and in the log, with its client and its transaction', async () => {

@@ -285,11 +285,12 @@ TEST(the_earlier_max_ledger_of_client_and_entries_counts)
         add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
         set_v2(&sample, (struct sample_v2){.ledgers = true, .max_ledger = cases[i].client});
         sample.soroban = i % 2 == 0; /* with resource data of its own, and without */
-        sample.resource_fee_stroops = 1000;
+        sample.resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE + 1;
         assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
         post_json(&response, service_body(buf_bytes(&sample.xdr)), NULL);
         leased_envelope(&response, &xdr, &envelope);
         assert_int_equal(envelope.preconditions.max_ledger, cases[i].expected);
+        assert_int_equal(envelope.resource_fee_stroops, 1150);
     }
 }
 
