@@ -16,11 +16,24 @@ CREATE TABLE fairway.leases (
     client          text NOT NULL, -- '' when nobody is authenticated
     request_id      text NOT NULL,
     envelope        bytea NOT NULL, -- as answered: a retry returns these bytes, it never signs again
-    reference       text CHECK (octet_length(reference) BETWEEN 1 AND 255), -- the client's; NULL: none
-    natural_key     bytea CHECK (octet_length(natural_key) = 32) -- of a call that authorization entries alone ask for; NULL: of any other
+    reference       text CHECK (octet_length(reference) BETWEEN 1 AND 255) -- the client's; NULL: none
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (hour_key(granted_at, hash))
--- Serves finding the leases that a client has had for a call. Few leases have such a key, and the others are not in it.
-CREATE INDEX leases_of_call ON fairway.leases (natural_key) WHERE natural_key IS NOT NULL;
+
+-- The nonces that contract calls consume, of open leases and of those that ended as confirmed or consumed. A ledger that ends a lease otherwise deletes its
+-- claims, and the first one after expires_ledger deletes the claim: the network knows the nonce no more.
+CREATE TABLE fairway.lease_claims (
+    expires_ledger bigint NOT NULL,
+    client         text NOT NULL,
+    claim          bytea NOT NULL, -- XDR: the address, and the nonce
+    lease_hash     bytea NOT NULL,
+    call           bytea NOT NULL CHECK (octet_length(call) = 32), -- what the lease calls, with all of its claims: stellar/authorization
+    account        text NOT NULL, -- of the lease
+    PRIMARY KEY (client, claim)
+);
+-- Serves deleting the claims of a lease.
+CREATE INDEX lease_claims_of_lease ON fairway.lease_claims (lease_hash);
+-- Serves what a ledger ends: the open leases whose authorization expires with it, and claims.
+CREATE INDEX lease_claims_expiring ON fairway.lease_claims (expires_ledger);
 
 -- How leases ended. A lease without a row here is open.
 CREATE TABLE fairway.lease_results (

@@ -1,4 +1,4 @@
--- What holds between accounts, leases, results, fee bumps, submissions and idempotency keys in every snapshot. Each row is a rule that is broken, and by
+-- What holds between accounts, leases, results, fee bumps, submissions, idempotency keys and claims in every snapshot. Each row is a rule that is broken, and by
 -- what. Integration tests, the storm and the soak run this; it reads everything.
 WITH held AS MATERIALIZED (SELECT * FROM fairway.channel_accounts a WHERE a.lease_hash IS NOT NULL),
     ended AS MATERIALIZED (SELECT r.* FROM fairway.lease_results r),
@@ -51,6 +51,9 @@ SELECT 'a key has two leases within two days', k.client || '/' || k.key
 FROM fairway.idempotency_keys k
 JOIN fairway.idempotency_keys n ON n.client = k.client AND n.key = k.key AND n.lease_hash <> k.lease_hash
     AND (n.granted_at AT TIME ZONE 'UTC')::date - (k.granted_at AT TIME ZONE 'UTC')::date IN (0, 1)
+UNION ALL
+SELECT 'a claim is of a lease that ended so that it is free', encode(c.claim, 'hex')
+FROM fairway.lease_claims c JOIN ended e ON e.hash = c.lease_hash WHERE e.result NOT IN ('confirmed', 'consumed')
 UNION ALL
 SELECT 'the open leases of a client are counted wrongly', client
 FROM fairway.client_usage u FULL JOIN counted c USING (client) WHERE coalesce(u.open_leases, 0) <> coalesce(c.leases, 0)

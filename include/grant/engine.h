@@ -50,7 +50,7 @@ struct engine_ticket {
     bool checked; /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
-    int64_t not_before_ms; /* another transaction has locked its idempotency key: when to try again */
+    int64_t not_before_ms; /* OPEN_KEY_LOCKED: when to try again */
     int delay_ms;          /* before that attempt; grows */
     struct engine_ticket *next, *previous;
 };

@@ -6,7 +6,7 @@
 #include "limits/limits.h"
 #include "pool/funds.h"
 #include "pool/grants_allowed.h"
-#include "stellar/envelope.h"
+#include "stellar/authorization.h"
 #include "stellar/policy.h"
 
 #define CLIENT_SIZE 65 /* a client's name (auth/auth.h); '' with AUTH=none */
@@ -19,22 +19,21 @@ struct lease_request {
     struct envelope envelope; /* its spans point into memory that the owner of the request keeps */
     struct named_accounts named;
     uint32_t timeout_s; /* 0: not given */
-    /* Of a call that authorization entries alone authorize: the last ledger in which all of them count. The
-     * envelope's max ledger is then the one after it, or an earlier one of the client's. 0: another one. */
-    uint32_t expires_ledger;
+    /* Of a call that authorization entries alone authorize; else zero. The envelope's max ledger is the one
+     * after the last in which all of them count, or an earlier one of the client's. Unless the request is
+     * refused, it has only the entries that the network will consume: what the lease claims. */
+    struct authorization authorization;
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];
     char idempotency_key[IDEMPOTENCY_KEY_SIZE]; /* the client's, or "token:" and the token's hash; '': none */
     struct hash digest;                         /* SHA-256 of the body; only with a key */
     char reference[REFERENCE_SIZE];             /* the client's own; '': none */
-    bool has_natural_key;
-    struct hash natural_key;     /* the call of the envelope (stellar/authorization.h) */
-    char contract[ADDRESS_SIZE]; /* that the envelope calls (C...); '': none */
+    char contract[ADDRESS_SIZE];                /* that the envelope calls (C...); '': none */
     bool submits; /* fairway sends the transaction: the lease is granted with a bid, or not at all */
     int64_t max_fee_stroops; /* the client's cap of the whole fee of bids; 0: none */
     struct limits limits;    /* ''s are not counted */
-    /* ERR_OK, or why the request gets no new lease. With an idempotency key it may still be a retry, and then
-     * gets the earlier request's lease. */
+    /* ERR_OK, or why the request gets no new lease. It may still repeat an earlier one, whose lease it gets
+     * then. */
     enum err refusal;
     struct detail refusal_detail;
 };
@@ -75,7 +74,7 @@ struct grant {
     enum grant_state state;
     enum {
         OPEN_NO_ACCOUNT,  /* no account was idle, or none was in the replica's share */
-        OPEN_KEY_LOCKED,  /* another transaction has locked its idempotency key */
+        OPEN_KEY_LOCKED,  /* another transaction has its idempotency key or what it claims */
         OPEN_BROKEN_SEED, /* the seed of its account does not open; the account is quarantined now */
     } open;               /* why it is GRANT_OPEN after a batch */
     enum err error;

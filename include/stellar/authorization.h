@@ -1,6 +1,6 @@
 /*
- * What the authorization entries of a contract call say about signatures and time (CAP-46-11, CAP-71). No
- * signature is verified: the payload that an account signs is the account's to define.
+ * What the authorization entries of a contract call say about signatures, time and nonces (CAP-46-11,
+ * CAP-71). No signature is verified: the payload that an account signs is the account's to define.
  */
 #ifndef FAIRWAY_STELLAR_AUTHORIZATION_H
 #define FAIRWAY_STELLAR_AUTHORIZATION_H
@@ -9,6 +9,14 @@
 
 #define AUTHORIZATION_UNSIGNED_MAX 16
 
+/* One with credentials by address. */
+struct authorization_entry {
+    struct bytes key; /* SCAddress and nonce. The network consumes a key once, until the entry has expired */
+    uint32_t expires_ledger;
+    struct hash content; /* SHA-256 of key and root invocation */
+    bool consumed;       /* by what was simulated */
+};
+
 struct authorization {
     /* The least signatureExpirationLedger of credentials by address: the last ledger in which all count.
      * UINT32_MAX without any. */
@@ -16,23 +24,26 @@ struct authorization {
     /* Those that nobody has signed: their signature is void, and they have no delegates. */
     uint32_t unsigned_count;
     struct bytes unsigned_addresses[AUTHORIZATION_UNSIGNED_MAX]; /* SCAddress, of the first ones */
+    struct hash function;                                        /* SHA-256 of the host function */
+    struct authorization_entry *entries;                         /* sorted by content, each once */
+    size_t count;
 };
 
-/* Of all operations of the envelope, which has been decoded. The spans point into it. */
+/* Of all operations of the envelope, which has been decoded. The spans point into it. The caller frees *out,
+ * also on error. */
 MUST_CHECK enum err authorization_read(const struct envelope *envelope, struct authorization *out);
+void authorization_free(struct authorization *authorization);
+
+/* Keeps the entries whose nonce is in the read-write footprint of this SorobanTransactionData. The network
+ * consumes no other: nothing asks for them. */
+MUST_CHECK enum err authorization_keep_consumed(struct authorization *authorization, struct bytes data);
+
+/* What is called, and by which of the entries (counts[i]: entry i counts; NULL: all): a SHA-256 that neither
+ * their order, nor signatures, nor when they expire changes. */
+struct hash authorization_digest(const struct authorization *authorization, const bool counts[]);
 
 #define AUTHORIZATION_ADDRESS_SIZE ADDRESS_SIZE
 /* Writes G... of an account, also of a muxed one, C... of a contract, or "" of another kind. */
 void authorization_address(struct bytes address, char out[static AUTHORIZATION_ADDRESS_SIZE]);
-
-/*
- * The natural key: what a contract call that its authorization entries alone ask for
- * (policy_invokes_for_entries) is, whoever sends it and in whatever transaction: SHA-256 of the network, the
- * host function, and of each entry, in order, the address, the nonce and the root invocation. The network
- * executes it once, because it consumes each nonce. The signatures and when they expire do not count. Returns
- * false for any other transaction, which has none.
- */
-bool authorization_natural_key(
-    const struct network_id *network, const struct envelope *envelope, struct hash *out);
 
 #endif

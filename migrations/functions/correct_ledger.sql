@@ -35,5 +35,6 @@ BEGIN
         WHERE r.hash = n.hash AND r.granted_at > since AND r.ledger = refuted
             AND (r.result_code, r.ledger_hash, r.result_xdr) IS DISTINCT FROM (n.code, n.ledger_hash, n.result_xdr);
     GET DIAGNOSTICS corrected = ROW_COUNT;
+    DELETE FROM fairway.lease_claims c USING unnest(hashes, codes) n (hash, code) WHERE c.lease_hash = n.hash AND n.code <> 'txSUCCESS';
     RETURN corrected;
 END $$;

@@ -39,6 +39,8 @@ BEGIN
         DELETE FROM fairway.submissions s USING news n WHERE s.lease_hash = n.lease_hash AND n.result IS NOT NULL RETURNING s.lease_hash
     ), bytes AS (
         DELETE FROM fairway.bids b USING sent s WHERE b.lease_hash = s.lease_hash
+    ), freed AS (
+        DELETE FROM fairway.lease_claims c USING news n WHERE c.lease_hash = n.lease_hash AND n.result IN ('failed', 'expired', 'superseded')
     )
     UPDATE fairway.channel_accounts a SET state = n.state,
         sequence = CASE n.sequence_ledger WHEN 0 THEN NULL ELSE n.sequence END,

@@ -212,6 +212,8 @@ static void call_free(struct call *call)
     buf_free(&call->xdr);
     buf_free(&call->prepared);
     free(call->members);
+    if (call->lease != NULL)
+        authorization_free(&call->lease->authorization);
     free(call->lease);
     free(call);
 }

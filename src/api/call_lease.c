@@ -8,7 +8,6 @@
 #include "call.h"
 #include "pool_now.h"
 #include "prepare.h"
-#include "stellar/authorization.h"
 
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
 static enum err read_timeout(const json_t *body, uint32_t *timeout_s, struct detail *detail)
@@ -53,8 +52,6 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
         (e = call_read_max_fee(body, &request->max_fee_stroops, detail)) != ERR_OK ||
         (e = prepare_read(call, body, detail)) != ERR_OK)
         return e;
-    request->has_natural_key =
-        authorization_natural_key(&call->api->settings.network, &request->envelope, &request->natural_key);
     policy_invoked_contract(&request->envelope, request->contract);
     request->limits = *api_limits(call->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(call->http));
@@ -66,14 +63,14 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
 
 /*
  * Submits the request to the engine, unless e says that it is refused. A request with an Idempotency-Key, or
- * for a call, is submitted anyway, because there may be a lease of an earlier one. Another with only a token
- * is not: a token is valid for seconds.
+ * with entries, is submitted anyway, because there may be a lease of an earlier one. Another with only a
+ * token is not: a token is valid for seconds.
  */
 static enum err enqueue(struct call *call, enum err e, const struct detail *detail)
 {
     struct lease_request *request = call->lease;
     request->refusal = e;
-    if (e != ERR_OK && !call->has_key && !request->has_natural_key)
+    if (e != ERR_OK && !call->has_key && request->authorization.count == 0)
         return e;
     if (e != ERR_OK) {
         request->refusal_detail = *detail;

@@ -98,8 +98,9 @@ static enum err refuse_unsigned(
 }
 
 /* A call that its entries alone authorize: max ledger, which is exclusive, follows from them. */
-static enum err read_entries(struct call *call, struct authorization *authorization, struct detail *detail)
+static enum err read_entries(struct call *call, struct detail *detail)
 {
+    struct authorization *authorization = &call->lease->authorization;
     uint32_t *max_ledger = &call->client.preconditions.max_ledger;
     enum err e = authorization_read(&call->client, authorization);
     if (e != ERR_OK)
@@ -107,7 +108,6 @@ static enum err read_entries(struct call *call, struct authorization *authorizat
     const uint32_t expires = authorization->expires_ledger;
     if (expires != UINT32_MAX && (*max_ledger == 0 || *max_ledger > expires + 1))
         *max_ledger = expires + 1;
-    call->lease->expires_ledger = expires;
     call->lease->envelope.preconditions.max_ledger = *max_ledger;
     return ERR_OK;
 }
@@ -116,19 +116,19 @@ enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail)
 {
     static const uint8_t no_resources[32] = {0}; /* SorobanTransactionData without entries */
     struct lease_request *request = call->lease;
-    struct authorization authorization = {0};
+    const struct authorization *authorization = &request->authorization;
     const bool by_entries = policy_invokes_for_entries(&call->client);
     enum err e = ERR_OK;
     call->prepares = by_entries;
-    if ((by_entries && (e = read_entries(call, &authorization, detail)) != ERR_OK) ||
+    if ((by_entries && (e = read_entries(call, detail)) != ERR_OK) ||
         (call->prepares && (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
         return e;
     e = policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
     if (e == ERR_SIGNATURE_MISSING && call->prepares)
         return ERR_OK; /* without any entry: it may be a call that only reads */
-    if (e == ERR_OK && authorization.unsigned_count != 0)
-        return refuse_unsigned(call, &authorization, detail);
-    return e != ERR_OK || !by_entries ? e : policy_check_expiry(authorization.expires_ledger, tip, detail);
+    if (e == ERR_OK && authorization->unsigned_count != 0)
+        return refuse_unsigned(call, authorization, detail);
+    return e != ERR_OK || !by_entries ? e : policy_check_expiry(authorization->expires_ledger, tip, detail);
 }
 
 /* Rounded up; at most max. */
@@ -172,7 +172,8 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
             detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: transactionData is missing in the response");
     add_margin(
         &simulation->data, simulation->resource_fee_stroops, call->api->settings.resource_margin_percent);
-    if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
+    if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK ||
+        authorization_keep_consumed(&request->authorization, buf_bytes(&simulation->data)) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
     if (request->envelope.read_write_count == 0)
         return refuse_reading(call, simulation, detail);

@@ -79,8 +79,8 @@ static enum err check_request(const struct lease_request *request, const struct 
     enum err e = policy_fee(&request->envelope, &settings->limits, &head->fee_stroops, detail);
     if (e == ERR_OK)
         e = funds_check_lease(terms->spendable_stroops, &settings->funds, detail);
-    if (e == ERR_OK && request->expires_ledger != 0)
-        e = policy_check_expiry(request->expires_ledger, (uint32_t)terms->time.ledger, detail);
+    if (e == ERR_OK && request->authorization.expires_ledger != 0)
+        e = policy_check_expiry(request->authorization.expires_ledger, (uint32_t)terms->time.ledger, detail);
     if (e == ERR_OK)
         e = policy_max_time(&request->envelope.preconditions, terms->time.now_s, request->timeout_s,
             terms->time.ledger, &head->max_time_s, detail);
@@ -127,7 +127,7 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         struct detail detail = {0};
         struct transaction_head head;
         const struct public_key *named = pool_account_named(grants, i, claim->members, &at);
-        if (!idempotency_decide(claim->keys, grants, i))
+        if (!idempotency_decide(claim->keys, grants, i) || lease_claims_decide(claim->claims, i))
             continue;
         const struct lease_request *request = grants[i]->request;
         enum err e = named != NULL
@@ -140,6 +140,8 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
             refuse(grants[i], e, &detail);
         else if (usage_refuses(claim->usage, i) != LIMIT_NONE)
             refuse_limited(grants[i], usage_refuses(claim->usage, i));
+        else if (made < claim->claimed && lease_claims_conflict(claim->claims, i))
+            grants[i]->open = OPEN_KEY_LOCKED;
         else if (made < claim->claimed) {
             drafts[made] = draft_of(grants[i], i, &claim->accounts[made], &head);
             usage_take(claim->usage, i);
@@ -211,6 +213,7 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
             .open_max = usage_open_max(claim->usage, drafts[i].place),
             .contract_max = usage_contract_max(claim->usage, drafts[i].place)};
         result->drafts[result->count++] = &drafts[i];
+        lease_claims_place(claim->claims, drafts[i].place, result->count);
     }
     return ERR_OK;
 }
@@ -232,7 +235,7 @@ static void reopen(struct grant *const grants[], size_t count)
 static enum err end_without_leases(struct db *db, const struct grant_claim *claim, struct detail *detail)
 {
     enum err e = ERR_OK;
-    if (claim->keys->any_found)
+    if (claim->keys->any_found || claim->claims->any_found)
         e = db_commit_durably(db, detail);
     else
         e = grant_record_waiting(db, claim->batch, detail);
@@ -240,8 +243,8 @@ static enum err end_without_leases(struct db *db, const struct grant_claim *clai
     return e;
 }
 
-/* A lease that is above its client's limit was not recorded: its signature is dropped, and its account is
- * idle. */
+/* A lease that is above its client's limit, or has a claim that another lease has, was not recorded: its
+ * signature is dropped, and its account is idle. With claims, the next batch finds out which. */
 static void end_recorded(
     const struct grant_claim *claim, struct draft *draft, const struct grant_record_item *item)
 {
@@ -249,9 +252,13 @@ static void end_recorded(
     if (item->recorded)
         return;
     lease_wipe(&draft->grant->lease);
-    refuse_limited(draft->grant,
-        item->refused_by != LIMIT_NONE ? item->refused_by : usage_limit(claim->usage, draft->place));
     claim->batch->locked_unused = true;
+    if (item->request->authorization.count > 0) {
+        draft->grant->state = GRANT_OPEN;
+        draft->grant->open = OPEN_KEY_LOCKED;
+    } else
+        refuse_limited(draft->grant,
+            item->refused_by != LIMIT_NONE ? item->refused_by : usage_limit(claim->usage, draft->place));
 }
 
 /* Requests of this replica that wait on, when so many of the batch get a new lease. */
@@ -283,6 +290,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         .transaction_id = claim->terms.transaction_id,
         .items = result->items,
         .count = result->count,
+        .claims = claim->claims,
         .faults = result->faults,
         .fault_count = result->fault_count};
     e = grant_record_commit(db, &record, detail);
@@ -325,6 +333,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     struct claim_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claim_account);
     struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
     struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+    struct lease_claims claims CLEANUP(lease_claims_free) = {0};
     struct usage *usage AUTO_FREE = NEW(struct usage);
     struct lease_bids *bids AUTO_FREE = NEW(struct lease_bids);
     struct grant_claim claim = {.settings = settings,
@@ -333,6 +342,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
         .named = named.pointers,
         .named_count = named.count,
         .keys = keys,
+        .claims = &claims,
         .usage = usage,
         .bids = bids,
         .members = named.members,
@@ -343,6 +353,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     batch->share = 0;
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
+    lease_claims_init(&claims, batch->grants, batch->count);
     lease_bids_init(bids, settings, batch->grants, batch->count);
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_request *request = batch->grants[i]->request;

@@ -75,7 +75,8 @@ enum {
     TERMS,
     MEMBERS,
     KEYS,
-    USAGE = KEYS + IDEMPOTENCY_STATEMENTS,
+    CLAIMS = KEYS + IDEMPOTENCY_STATEMENTS,
+    USAGE,
     BIDS,
     CLAIM,
     STEPS
@@ -94,6 +95,7 @@ static enum err run_statements(
         [TERMS] = DB_SQL0(grant_terms_sql),
         [MEMBERS] = {sql_members, &addresses, 1}};
     idempotency_statements(claim->keys, &steps[KEYS]);
+    steps[CLAIMS] = lease_claims_statement(claim->claims);
     steps[USAGE] = usage_statement(claim->usage);
     steps[BIDS] = lease_bids_statement(claim->bids);
     if (batch->mode == GRANT_CLAIM && claim->wanted > 0)
@@ -121,6 +123,8 @@ static enum err read_results(
         return e;
     read_members(results[MEMBERS], claim);
     if ((e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
+        return e;
+    if (results[CLAIMS] != NULL && (e = lease_claims_read(claim->claims, results[CLAIMS], detail)) != ERR_OK)
         return e;
     if (results[USAGE] != NULL && (e = usage_read(claim->usage, results[USAGE], detail)) != ERR_OK)
         return e;

@@ -5,6 +5,7 @@
 
 #include "idempotency.h"
 #include "lease_bids.h"
+#include "lease_claims.h"
 #include "grant/lease.h"
 #include "limits/usage.h"
 
@@ -31,6 +32,7 @@ struct grant_claim {
     const char *const *named; /* addresses */
     size_t named_count;
     struct idempotency_keys *keys;
+    struct lease_claims *claims;
     struct usage *usage;
     struct lease_bids *bids;
     struct grant_terms terms;
@@ -40,8 +42,8 @@ struct grant_claim {
 };
 
 /*
- * Begins the transaction, locks the idempotency keys and reads which leases they have, and with GRANT_CLAIM
- * locks up to wanted idle accounts in random order. Sets claimed, idle and share of the batch.
+ * Begins the transaction, locks the idempotency keys, reads which leases they and the claims have, and with
+ * GRANT_CLAIM locks up to wanted idle accounts in random order. Sets claimed, idle and share of the batch.
  * ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled back.
  */
 MUST_CHECK enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail);

@@ -11,7 +11,7 @@
  * refuses. */
 static const char sql_record[] = "SELECT r.place, r.refused_by, r.granted_us FROM fairway.record_leases($1, "
                                  "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-                                 " $12, $13, $14, $15, $16) r";
+                                 " $12, $13, $14, $15, $16, $17, $18, $19) r";
 
 /* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
  * runs again, it refuses what is too much. */
@@ -89,7 +89,8 @@ static enum err find_outcome(
 /* The columns of sql_record, one array each. */
 struct columns {
     struct bytes hash[GRANT_BATCH_MAX], envelope[GRANT_BATCH_MAX], digest[GRANT_BATCH_MAX],
-        natural_key[GRANT_BATCH_MAX];
+        call[GRANT_BATCH_MAX];
+    struct hash call_digests[GRANT_BATCH_MAX];
     /* Of bids; NULL and 0: the lease has none. */
     struct hash inner_digests[GRANT_BATCH_MAX];
     struct bytes bid_hash[GRANT_BATCH_MAX], bid_envelope[GRANT_BATCH_MAX], inner_digest[GRANT_BATCH_MAX];
@@ -129,9 +130,10 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
             columns->key[i] = request->idempotency_key;
             columns->digest[i] = BYTES_OF(request->digest.bytes);
         }
-        if (request->has_natural_key) {
+        if (request->authorization.count > 0) {
             columns->any_call = true;
-            columns->natural_key[i] = BYTES_OF(request->natural_key.bytes);
+            columns->call_digests[i] = authorization_digest(&request->authorization, NULL);
+            columns->call[i] = BYTES_OF(columns->call_digests[i].bytes);
         }
         if (lease->bid_stroops != 0) {
             columns->any_bid = true;
@@ -197,6 +199,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     }
     struct columns *columns AUTO_FREE = NEW(struct columns);
     fill(columns, record->items, count);
+    const struct lease_claims *claims = record->claims;
     struct db_statement statements[3] = {
         DB_SQL(sql_record, DB_BYTEAS(columns->hash, count), DB_TEXTS(columns->account, count),
             DB_I64S(columns->sequence, count), DB_I64S(columns->sequence_ledger, count),
@@ -205,9 +208,11 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
             DB_TEXTS(columns->request_id, count), GIVEN(key, DB_TEXTS(columns->key, count)),
             GIVEN(key, DB_BYTEAS(columns->digest, count)), GIVEN(limit, DB_I64S(columns->open_max, count)),
             GIVEN(reference, DB_TEXTS(columns->reference, count)),
-            GIVEN(call, DB_BYTEAS(columns->natural_key, count)),
-            GIVEN(limit, DB_TEXTS(columns->contract, count)),
-            GIVEN(limit, DB_I64S(columns->contract_max, count))),
+            GIVEN(call, DB_BYTEAS(columns->call, count)), GIVEN(limit, DB_TEXTS(columns->contract, count)),
+            GIVEN(limit, DB_I64S(columns->contract_max, count)),
+            GIVEN(call, DB_I64S(claims->places, claims->count)),
+            GIVEN(call, DB_BYTEAS(claims->keys, claims->count)),
+            GIVEN(call, DB_I64S(claims->expires, claims->count))),
         DB_SQL(sql_record_bids, DB_BYTEAS(columns->bid_hash, count), DB_BYTEAS(columns->hash, count),
             DB_I64S(columns->bid, count), DB_TEXTS(columns->account, count), DB_TEXTS(columns->client, count),
             DB_I64S(columns->stroops_max, count), DB_BYTEAS(columns->inner_digest, count),

@@ -4,6 +4,7 @@
 #define FAIRWAY_GRANT_GRANT_RECORD_H
 
 #include "idempotency.h"
+#include "lease_claims.h"
 
 /* A signed lease to record. */
 struct grant_record_item {
@@ -20,7 +21,8 @@ struct grant_record {
     int64_t transaction_id;
     struct grant_record_item *items;
     size_t count;
-    const struct public_key *faults; /* accounts whose sealed seeds do not open: they are quarantined */
+    const struct lease_claims *claims; /* of the batch */
+    const struct public_key *faults;   /* accounts whose sealed seeds do not open: they are quarantined */
     size_t fault_count;
 };
 

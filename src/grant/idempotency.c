@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/text.h"
 
 /* It never waits: a replica that hangs in its transaction must not block the batches of others. */
 static const char sql_lock[] = "SELECT k.ordinal FROM unnest($1::int8[]) WITH ORDINALITY k (lock, ordinal)"
@@ -33,48 +32,28 @@ static const char sql_find[] =
     "   AND e.granted_at >= date_trunc('day', now(), 'UTC') - interval '1 day'"
     "   AND e.granted_at < date_trunc('day', now(), 'UTC') + interval '2 days' LIMIT 1) r ON true";
 
-/* Which lease a client has for a call: an open one, or one that the network has executed or may have. There
- * is at most one. The days are those of a key. */
-static const char sql_find_calls[] =
-    "SELECT n.ordinal, l.hash FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY n (client, natural_key, "
-    "ordinal)"
-    " CROSS JOIN LATERAL (SELECT m.hash FROM fairway.leases m"
-    "   LEFT JOIN fairway.lease_results r ON r.granted_at = m.granted_at AND r.hash = m.hash"
-    "   WHERE m.natural_key = n.natural_key AND m.client = n.client"
-    "   AND m.granted_at >= date_trunc('day', now(), 'UTC') - interval '1 day'"
-    "   AND m.granted_at < date_trunc('day', now(), 'UTC') + interval '2 days'"
-    "   AND (r.result IS NULL OR r.result IN ('confirmed', 'consumed')) LIMIT 1) l";
-
 /* Of a hash, so that clients cannot choose keys with one number. */
-static int64_t lock_of(const char *kind, const char *client, struct bytes key)
-{
-    struct buf name CLEANUP(buf_free) = {0};
-    buf_add(&name, kind, strlen(kind) + 1);
-    buf_add(&name, client, strlen(client) + 1);
-    buf_add_bytes(&name, key);
-    return (int64_t)be64_get(sha256(buf_bytes(&name)).bytes);
-}
-
 int64_t idempotency_lock(const char *client, const char *key)
 {
-    return lock_of("idempotency", client, (struct bytes){(const uint8_t *)key, strlen(key)});
+    static const char kind[] = "idempotency";
+    const struct bytes parts[] = {{(const uint8_t *)kind, sizeof kind},
+        {(const uint8_t *)client, strlen(client) + 1}, {(const uint8_t *)key, strlen(key)}};
+    return (int64_t)be64_get(sha256_parts(parts, ARRAY_LEN(parts)).bytes);
 }
 
-/* The key with this text or, when it is NULL, of this call; client, text and call are borrowed. */
-static struct idempotency_key *key_of(
-    struct idempotency_keys *keys, const char *client, const char *text, struct bytes call)
+/* Client and text are borrowed. */
+static struct idempotency_key *key_of(struct idempotency_keys *keys, const char *client, const char *text)
 {
-    const int64_t lock = text != NULL ? idempotency_lock(client, text) : lock_of("call", client, call);
+    const int64_t lock = idempotency_lock(client, text);
     size_t i = 0;
     while (i < keys->count && (keys->locks[i] != lock || strcmp(keys->clients[i], client) != 0 ||
-                                  !text_equal(keys->texts[i], text) || !bytes_equal(keys->calls[i], call)))
+                                  strcmp(keys->texts[i], text) != 0))
         i++;
     if (i == keys->count) {
         keys->count++;
         keys->locks[i] = lock;
         keys->clients[i] = client;
         keys->texts[i] = text;
-        keys->calls[i] = call;
     }
     return &keys->keys[i];
 }
@@ -84,19 +63,13 @@ void idempotency_init(struct idempotency_keys *keys, struct grant *const grants[
     size_t digests = 0;
     for (size_t i = 0; i < count; i++) {
         const struct lease_request *request = grants[i]->request;
-        if (request->idempotency_key[0] != '\0') {
-            keys->of[i] = key_of(keys, request->client, request->idempotency_key, (struct bytes){0});
-            keys->digests[digests++] = BYTES_OF(request->digest.bytes);
-        }
-        if (request->has_natural_key) {
-            keys->call_of[i] = key_of(keys, request->client, NULL, BYTES_OF(request->natural_key.bytes));
-            keys->any_call = true;
-        }
+        if (request->idempotency_key[0] == '\0')
+            continue;
+        keys->of[i] = key_of(keys, request->client, request->idempotency_key);
+        keys->digests[digests++] = BYTES_OF(request->digest.bytes);
     }
-    keys->any_text = digests > 0;
     keys->lock_params[0] = DB_I64S(keys->locks, keys->count);
-    keys->call_params[0] = keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
-    keys->call_params[1] = DB_BYTEAS(keys->calls, keys->count);
+    keys->find_params[0] = DB_TEXTS(keys->clients, keys->count);
     keys->find_params[1] = DB_TEXTS(keys->texts, keys->count);
     keys->find_params[2] = DB_BYTEAS(keys->digests, digests);
 }
@@ -110,26 +83,21 @@ void idempotency_wipe(struct idempotency_keys *keys)
 void idempotency_statements(
     const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS])
 {
-    out[0] = out[1] = out[2] = (struct db_statement){0};
-    if (keys->count > 0)
-        out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
-    if (keys->any_text)
-        out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
-    if (keys->any_call)
-        out[2] = (struct db_statement){sql_find_calls, keys->call_params, ARRAY_LEN(keys->call_params)};
+    out[0] = out[1] = (struct db_statement){0};
+    if (keys->count == 0)
+        return;
+    out[0] = (struct db_statement){sql_lock, keys->lock_params, ARRAY_LEN(keys->lock_params)};
+    out[1] = (struct db_statement){sql_find, keys->find_params, ARRAY_LEN(keys->find_params)};
 }
 
-/* Of a call, only the hash of its lease. */
 static enum err read_lease(
-    const struct db_rows *rows, size_t row, bool of_call, struct idempotency_key *out, struct detail *detail)
+    const struct db_rows *rows, size_t row, struct idempotency_key *out, struct detail *detail)
 {
-    struct bytes hash = db_bytea(rows, row, 1), digest = of_call ? hash : db_bytea(rows, row, 7);
+    struct bytes hash = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 7);
     if (hash.len != sizeof out->lease.hash.bytes || digest.len != sizeof out->digest.bytes ||
-        (!of_call && address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK))
+        address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK)
         return detail_set(detail, ERR_INTERNAL, "malformed lease of an idempotency key");
     memcpy(out->lease.hash.bytes, hash.data, hash.len);
-    if (of_call)
-        return ERR_OK;
     memcpy(out->digest.bytes, digest.data, digest.len);
     out->lease.sequence = db_i64(rows, row, 3);
     out->lease.sequence_ledger = db_i64(rows, row, 4);
@@ -153,7 +121,7 @@ enum err idempotency_read(struct idempotency_keys *keys,
                 continue;
             }
             key->found = keys->any_found = true;
-            e = read_lease(results[i], row, i == 2, key, detail);
+            e = read_lease(results[i], row, key, detail);
         }
     return e;
 }
@@ -182,37 +150,18 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
         "another transaction, or one whose lease has expired, needs a new key.");
 }
 
-/* Decides the grant by the lease that another request has for its call. */
-static void decide_call(struct grant *grant, const struct lease *lease)
-{
-    grant->state = grant->request->submits ? GRANT_DONE : GRANT_REFUSED;
-    grant->lease.hash = lease->hash;
-    grant->is_of_another = true;
-    if (grant->state == GRANT_REFUSED)
-        grant->error = detail_set(&grant->detail, ERR_AUTHORIZATION_LEASED,
-            "A transaction of yours has this authorization, and is pending or was executed: see hash.");
-}
-
-/* Whether the grant is the first one of its key, which has no lease and is locked. */
-static bool is_first(struct idempotency_key *key, struct grant *grant)
-{
-    if (!key->found && !key->locked)
-        grant->open = OPEN_KEY_LOCKED;
-    else if (!key->found && key->first == NULL)
-        key->first = grant;
-    return key->first == grant;
-}
-
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)
 {
-    struct idempotency_key *key = keys->of[i], *call = keys->call_of[i];
-    if (key != NULL && key->found)
+    struct idempotency_key *key = keys->of[i];
+    if (key == NULL)
+        return true;
+    if (key->found)
         decide(grants[i], &key->lease, &key->digest);
-    if (key != NULL && !is_first(key, grants[i]))
-        return false;
-    if (call != NULL && call->found)
-        decide_call(grants[i], &call->lease);
-    return call == NULL || is_first(call, grants[i]);
+    else if (!key->locked)
+        grants[i]->open = OPEN_KEY_LOCKED;
+    else if (key->first == NULL)
+        key->first = grants[i];
+    return key->first == grants[i];
 }
 
 /* The first grant with the same idempotency key is decided: this one gets the same. */
@@ -235,18 +184,9 @@ static void follow(struct grant *grant, const struct grant *first)
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct grant *first = keys->of[i] != NULL ? keys->of[i]->first : grants[i];
-        const bool of_call = first == grants[i] && keys->call_of[i] != NULL;
-        if (of_call)
-            first = keys->call_of[i]->first;
-        if (first == NULL || first == grants[i] || first->state == GRANT_OPEN ||
-            grants[i]->state != GRANT_OPEN || grants[i]->open == OPEN_KEY_LOCKED)
-            continue;
-        if (!of_call)
+        const struct grant *first = keys->of[i] != NULL ? keys->of[i]->first : NULL;
+        if (first != NULL && first != grants[i] && first->state != GRANT_OPEN &&
+            grants[i]->state == GRANT_OPEN)
             follow(grants[i], first);
-        else if (first->state == GRANT_DONE)
-            decide_call(grants[i], &first->lease);
-        else
-            grants[i]->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
     }
 }

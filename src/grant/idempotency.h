@@ -3,10 +3,6 @@
  * the day (UTC) of that lease and on the next one. A batch locks the keys of its requests first, so that of
  * all requests with one key, in any replica, one takes a lease and the others find it. A request has one key
  * or none.
- *
- * Natural keys are locked and found likewise: of all requests of a client for one call (authorization.h) one
- * takes a lease, whatever their idempotency keys. The lease holds its call while it is open, and on those two
- * days when it ended as confirmed or consumed. Any other end frees the call.
  */
 #ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
 #define FAIRWAY_GRANT_IDEMPOTENCY_H
@@ -14,29 +10,25 @@
 #include "db/db.h"
 #include "grant/lease.h"
 
-/* One key of either kind, carried by one or more requests of the batch. */
+/* One key, carried by one or more requests of the batch. */
 struct idempotency_key {
     const struct grant *first; /* of those, which may take a lease; NULL: none may */
     bool locked;               /* by this transaction, until it ends */
     bool found;                /* lease and digest are set */
-    struct lease lease; /* of an earlier request with this key; without envelope if no body is the same. Of a
-                           natural key, only its hash */
+    struct lease lease; /* of an earlier request with this key; without envelope if no body is the same */
     struct hash digest; /* of that request's body */
 };
 
-#define IDEMPOTENCY_KEYS_MAX (2 * GRANT_BATCH_MAX)
-
 struct idempotency_keys {
-    struct idempotency_key keys[IDEMPOTENCY_KEYS_MAX];
+    struct idempotency_key keys[GRANT_BATCH_MAX];
     size_t count;
-    struct idempotency_key *of[GRANT_BATCH_MAX], *call_of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
-    bool any_text, any_call, any_found;
-    /* What the statements' parameters point to. A key has a text, a natural key has a call. */
-    const char *clients[IDEMPOTENCY_KEYS_MAX], *texts[IDEMPOTENCY_KEYS_MAX];
-    struct bytes calls[IDEMPOTENCY_KEYS_MAX];
-    int64_t locks[IDEMPOTENCY_KEYS_MAX];
+    struct idempotency_key *of[GRANT_BATCH_MAX]; /* by grant; NULL: it has none */
+    bool any_found;
+    /* What the statements' parameters point to. */
+    const char *clients[GRANT_BATCH_MAX], *texts[GRANT_BATCH_MAX];
+    int64_t locks[GRANT_BATCH_MAX];
     struct bytes digests[GRANT_BATCH_MAX]; /* of the requests with a key */
-    struct db_param lock_params[1], find_params[3], call_params[2];
+    struct db_param lock_params[1], find_params[3];
 };
 
 /* The number of a key's advisory lock. */
@@ -51,7 +43,7 @@ void idempotency_wipe(struct idempotency_keys *keys);
  * of those without any key is NULL. They never wait: a key that another transaction has locked is not locked
  * here.
  */
-#define IDEMPOTENCY_STATEMENTS 3
+#define IDEMPOTENCY_STATEMENTS 2
 void idempotency_statements(
     const struct idempotency_keys *keys, struct db_statement out[static IDEMPOTENCY_STATEMENTS]);
 MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
@@ -59,15 +51,13 @@ MUST_CHECK enum err idempotency_read(struct idempotency_keys *keys,
 
 /*
  * Before accounts are assigned: when grant i repeats an earlier request, decides it (refuses it when its body
- * differs). When another request has a lease for its call: a request that submits is done, with that lease's
- * hash; any other is refused with ERR_AUTHORIZATION_LEASED. Returns whether grant i may get an account. False
- * when it was decided, when another grant of the batch with the same key comes first, or when its key is
- * locked elsewhere (it stays open with OPEN_KEY_LOCKED).
+ * differs). Returns whether grant i may get an account. False when it was decided, when another grant of the
+ * batch with the same key comes first, or when its key is locked elsewhere (it stays open with
+ * OPEN_KEY_LOCKED).
  */
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i);
 
-/* After COMMIT: grants with the same key get the result of the first of them, and so do those for the same
- * call. */
+/* After COMMIT: grants with the same key get the result of the first of them. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
 
 #endif

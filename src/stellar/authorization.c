@@ -1,6 +1,7 @@
 /* Reads authorization entries. Which of them may be, policy.c says. No signature is verified. */
 #include "stellar/authorization.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,7 +12,10 @@
 #define NONCE_SIZE 8
 
 enum {
-    SCV_VOID = 1 /* SCValType */
+    SCV_VOID = 1, /* SCValType */
+    SCV_LEDGER_KEY_NONCE = 21,
+    LEDGER_ENTRY_CONTRACT_DATA = 6, /* LedgerEntryType */
+    DURABILITY_TEMPORARY = 0,
 };
 
 static void note_signature(
@@ -24,23 +28,42 @@ static void note_signature(
     out->unsigned_count++;
 }
 
-static enum err found_credentials(struct bytes span, void *context)
+static enum err found_function(struct bytes span, void *context)
 {
     struct authorization *out = context;
-    struct xdr_reader in = xdr_reader(span);
+    out->function = sha256(span);
+    return ERR_OK;
+}
+
+static void add_entry(struct authorization *out, struct bytes key, uint32_t expires, struct bytes invocation)
+{
+    const struct bytes content[] = {key, invocation};
+    if ((out->count & (out->count - 1)) == 0)
+        out->entries = mem_grow(out->entries, 2 * out->count + 1, sizeof out->entries[0]);
+    out->entries[out->count++] = (struct authorization_entry){
+        .key = key, .expires_ledger = expires, .content = sha256_parts(content, ARRAY_LEN(content))};
+}
+
+static enum err found_entry(struct bytes span, void *context)
+{
+    struct authorization *out = context;
+    struct xdr_reader in = xdr_reader(span), after = in;
     struct bytes address, signature;
     uint32_t kind, expires, delegates = 0;
     int64_t nonce;
     enum err e = xdr_u32(&in, &kind);
     if (e != ERR_OK || kind == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT)
         return e;
-    if ((e = xdr_take(&in, XDR_ScAddress, &address)) != ERR_OK || (e = xdr_i64(&in, &nonce)) != ERR_OK ||
+    if ((e = xdr_take(&after, XDR_SorobanCredentials, NULL)) != ERR_OK ||
+        (e = xdr_take(&in, XDR_ScAddress, &address)) != ERR_OK || (e = xdr_i64(&in, &nonce)) != ERR_OK ||
         (e = xdr_u32(&in, &expires)) != ERR_OK || (e = xdr_take(&in, XDR_ScVal, &signature)) != ERR_OK ||
         (kind == SOROBAN_CREDENTIALS_WITH_DELEGATES && (e = xdr_u32(&in, &delegates)) != ERR_OK))
         return e;
     if (expires < out->expires_ledger)
         out->expires_ledger = expires;
     note_signature(out, address, signature, delegates);
+    add_entry(out, (struct bytes){address.data, address.len + NONCE_SIZE}, expires,
+        (struct bytes){after.at, (size_t)(after.end - after.at)});
     return ERR_OK;
 }
 
@@ -59,16 +82,89 @@ static enum err found_delegate(struct bytes span, void *context)
 
 static enum err read_entries(const struct operation *operation, void *context)
 {
-    const struct xdr_search searches[] = {{XDR_SorobanCredentials, found_credentials, context},
+    const struct xdr_search searches[] = {{XDR_HostFunction, found_function, context},
+        {XDR_SorobanAuthorizationEntry, found_entry, context},
         {XDR_SorobanDelegateSignature, found_delegate, context}};
     struct xdr_reader in = xdr_reader(operation->span);
-    return xdr_search(&in, XDR_Operation, searches, 2);
+    return xdr_search(&in, XDR_Operation, searches, ARRAY_LEN(searches));
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct authorization_entry *x = a, *y = b;
+    return memcmp(x->content.bytes, y->content.bytes, sizeof x->content.bytes);
+}
+
+/* Of copies that differ in when they expire, the network may use the one that is valid for longest. */
+static void sort_entries(struct authorization *out)
+{
+    size_t kept = 0;
+    if (out->count > 1)
+        qsort(out->entries, out->count, sizeof out->entries[0], compare);
+    for (size_t i = 0; i < out->count; i++) {
+        struct authorization_entry *last = kept > 0 ? &out->entries[kept - 1] : NULL;
+        if (last == NULL || compare(last, &out->entries[i]) != 0)
+            out->entries[kept++] = out->entries[i];
+        else if (out->entries[i].expires_ledger > last->expires_ledger)
+            last->expires_ledger = out->entries[i].expires_ledger;
+    }
+    out->count = kept;
 }
 
 enum err authorization_read(const struct envelope *envelope, struct authorization *out)
 {
     *out = (struct authorization){.expires_ledger = UINT32_MAX};
-    return operation_each(envelope->operations, read_entries, out);
+    enum err e = operation_each(envelope->operations, read_entries, out);
+    sort_entries(out);
+    return e;
+}
+
+void authorization_free(struct authorization *authorization)
+{
+    free(authorization->entries);
+    *authorization = (struct authorization){0};
+}
+
+/* A LedgerKey of temporary contract data, whose key is LEDGER_KEY_NONCE. */
+static bool is_nonce(struct bytes ledger_key, struct bytes key)
+{
+    const uint8_t *at = ledger_key.data, *nonce = key.data + key.len - NONCE_SIZE;
+    const size_t address = key.len - NONCE_SIZE;
+    return ledger_key.len == key.len + 12 && be32_get(at) == LEDGER_ENTRY_CONTRACT_DATA &&
+           memcmp(at + 4, key.data, address) == 0 && be32_get(at + 4 + address) == SCV_LEDGER_KEY_NONCE &&
+           memcmp(at + 8 + address, nonce, NONCE_SIZE) == 0 &&
+           be32_get(at + ledger_key.len - 4) == DURABILITY_TEMPORARY;
+}
+
+enum err authorization_keep_consumed(struct authorization *authorization, struct bytes data)
+{
+    struct xdr_reader in = xdr_reader(data);
+    struct bytes ledger_key;
+    uint32_t count;
+    size_t kept = 0;
+    enum err e;
+    if ((e = xdr_take(&in, XDR_SorobanTransactionDataExt, NULL)) != ERR_OK ||
+        (e = xdr_take_array(&in, XDR_LedgerKey, UINT32_MAX, &count, NULL)) != ERR_OK ||
+        (e = xdr_count(&in, UINT32_MAX, &count)) != ERR_OK)
+        return e;
+    for (; count > 0 && (e = xdr_take(&in, XDR_LedgerKey, &ledger_key)) == ERR_OK; count--)
+        for (size_t i = 0; i < authorization->count; i++)
+            authorization->entries[i].consumed |= is_nonce(ledger_key, authorization->entries[i].key);
+    for (size_t i = 0; i < authorization->count; i++)
+        if (authorization->entries[i].consumed)
+            authorization->entries[kept++] = authorization->entries[i];
+    authorization->count = kept;
+    return e;
+}
+
+struct hash authorization_digest(const struct authorization *authorization, const bool counts[])
+{
+    struct buf call CLEANUP(buf_free) = {0};
+    buf_add_bytes(&call, BYTES_OF(authorization->function.bytes));
+    for (size_t i = 0; i < authorization->count; i++)
+        if (counts == NULL || counts[i])
+            buf_add_bytes(&call, BYTES_OF(authorization->entries[i].content.bytes));
+    return sha256(buf_bytes(&call));
 }
 
 void authorization_address(struct bytes address, char out[static AUTHORIZATION_ADDRESS_SIZE])
@@ -82,50 +178,4 @@ void authorization_address(struct bytes address, char out[static AUTHORIZATION_A
         address_encode(&account, out);
     else if (be32_get(address.data) == SC_ADDRESS_CONTRACT)
         strkey_encode(STRKEY_CONTRACT, address.data + 4, 32, out);
-}
-
-/* ---- what the entries authorize */
-
-static enum err add_function(struct bytes function, void *out)
-{
-    buf_add_bytes(out, function);
-    return ERR_OK;
-}
-
-/* Appends address and nonce, with which each kind of credentials by address begins, and the invocation. */
-static enum err add_entry(struct bytes entry, void *out)
-{
-    struct xdr_reader in = xdr_reader(entry), head = in;
-    uint8_t nonce[NONCE_SIZE];
-    uint32_t kind;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_SorobanCredentials, NULL)) != ERR_OK || (e = xdr_u32(&head, &kind)) != ERR_OK)
-        return e;
-    const uint8_t *const from = head.at;
-    if ((e = xdr_take(&head, XDR_ScAddress, NULL)) != ERR_OK ||
-        (e = xdr_opaque(&head, nonce, sizeof nonce)) != ERR_OK)
-        return e;
-    buf_add(out, from, (size_t)(head.at - from));
-    buf_add(out, in.at, (size_t)(in.end - in.at));
-    return ERR_OK;
-}
-
-static enum err add_call(const struct operation *operation, void *out)
-{
-    const struct xdr_search parts[] = {
-        {XDR_HostFunction, add_function, out}, {XDR_SorobanAuthorizationEntry, add_entry, out}};
-    struct xdr_reader in = xdr_reader(operation->span);
-    return xdr_search(&in, XDR_Operation, parts, ARRAY_LEN(parts));
-}
-
-bool authorization_natural_key(
-    const struct network_id *network, const struct envelope *envelope, struct hash *out)
-{
-    struct buf call CLEANUP(buf_free) = {0};
-    if (envelope->operation_count != 1 || !policy_invokes_for_entries(envelope) ||
-        operation_each(envelope->operations, add_call, &call) != ERR_OK)
-        return false;
-    const struct bytes parts[] = {BYTES_OF(network->bytes), buf_bytes(&call)};
-    *out = sha256_parts(parts, 2);
-    return true;
 }

@@ -87,6 +87,20 @@ test('the same authorization at both replicas at once, under three keys: one inc
   assert.equal(await balanceOf(shop), before + BigInt(rounds) * AMOUNT);
 });
 
+test('one authorization in any list of entries takes one lease, and an entry that nothing asks for claims nothing', async () => {
+  const before = await balanceOf(shop), { func, auth: [a] } = await transfer(), { func: other, auth: [b] } = await transfer(user, 1n);
+  const lists = [[a], [a, b], [b, a], [a, a], [a, b, b]], send = (auth, i) => call(replicas[i % 2], { func, auth }, newKey(), 30);
+  for (let round = 0; round < 2; round++) { // the network has consumed it in the second one
+    const answers = await Promise.all(lists.map(send));
+    assert.deepEqual(answers.map(({ status, json }) => [status, json.status]), lists.map(() => [200, 'confirmed']), JSON.stringify(answers.map(({ json }) => json)));
+    assert.equal(new Set(answers.map(({ json }) => json.hash)).size, 1);
+    assert.equal(answers.filter(({ json }) => json.first).length, round === 0 ? 1 : 0);
+  }
+  const { json } = await call(replicas[0], { func: other, auth: [b] }, newKey(), 30);
+  assert.deepEqual([json.status, json.first], ['confirmed', true], JSON.stringify(json));
+  assert.equal(await balanceOf(shop), before + AMOUNT + 1n);
+});
+
 test('an authorization whose transaction failed in a ledger is free, and confirmed under another hash', async () => {
   const poor = await world.newAccount(), most = await balanceOf(poor) * 6n / 10n;
   const bodies = await Promise.all([transfer(poor, most), transfer(poor, most)]); // each alone is covered

@@ -21,12 +21,22 @@ static void add_function(struct buf *out)
     add_contract_call(out);
 }
 
-/* SorobanTransactionData with so many entries, and 1,000 of each resource. */
+/* SorobanTransactionData with so many entries, and 1,000 of each resource. What writes consumes the nonce of
+ * post_signed_call. */
 static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
 {
     buf_add_u32(out, 0);
     add_entries(out, read_only);
+    const size_t written = out->len;
     add_entries(out, read_write);
+    if (read_write > 0) {
+        be32_put(out->data + written, read_write + 1);
+        buf_add_u32(out, 6);
+        add_address(out, CONTRACT, 9);
+        buf_add_u32(out, 21);
+        buf_add_u64(out, 1);
+        buf_add_u32(out, 0);
+    }
     for (int i = 0; i < 3; i++)
         buf_add_u32(out, 1000);
     buf_add_u64(out, 77); /* not used: minResourceFee counts */

@@ -1,7 +1,7 @@
 /*
  * An idempotency key takes one lease, however often, in whatever replica and whenever it is sent again (DL9).
- * A key that took no lease can be used again. A contract call takes one lease of a client, whatever the keys
- * of its requests: the lease holds its call while it is open, and after the network may have executed it.
+ * A key that took no lease can be used again. A claim, which is what the network will consume, has one lease
+ * of a client, whatever the keys of its requests.
  */
 #include "support/keyd.h"
 #include "support/pool.h"
@@ -254,30 +254,38 @@ TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later)
     asked_wipe(&again);
 }
 
-/* ---- calls */
+/* ---- claims */
 
-/* Makes a request for this call under this idempotency key. */
-static void ask_call(
-    const struct test_pool *pool, struct asked *asked, const char *call, const char *key, bool submits)
+/* Makes a request under this key, for a call of this function that claims each letter of claims. */
+static void ask_call(const struct test_pool *pool, struct asked *asked, const char *function,
+    const char *claims, const char *key)
 {
+    struct authorization *authorization = &asked->request.authorization;
     ask(pool, asked);
-    asked->request.has_natural_key = true;
-    asked->request.natural_key = hash_of(call);
-    asked->request.submits = submits;
+    asked->request.submits = true;
     snprintf(asked->request.idempotency_key, sizeof asked->request.idempotency_key, "%s", key);
-    asked->request.digest = hash_of(call);
+    asked->request.digest = hash_of(claims);
+    *authorization = (struct authorization){.expires_ledger = 2000,
+        .function = hash_of(function),
+        .entries = NEW_ARRAY(strlen(claims), struct authorization_entry),
+        .count = strlen(claims)};
+    for (size_t i = 0; i < authorization->count; i++) {
+        const struct bytes claim = {(const uint8_t *)&claims[i], 1};
+        authorization->entries[i] =
+            (struct authorization_entry){.key = claim, .expires_ledger = 2000, .content = sha256(claim)};
+    }
 }
 
 /* Runs a batch of one, and keeps what is not bytes. */
-static struct asked granted(struct test_pool *pool, const char *call, const char *key, bool submits)
+static struct asked granted(struct test_pool *pool, const char *function, const char *claims, const char *key)
 {
     struct asked asked;
-    ask_call(pool, &asked, call, key, submits);
+    ask_call(pool, &asked, function, claims, key);
     test_pool_decide(pool, &asked, 1);
     const struct grant grant = asked.grant;
     asked_wipe(&asked);
     asked.grant = grant;
-    asked.grant.lease.envelope = (struct buf){0};
+    asked.grant.lease.envelope = asked.grant.lease.bid = (struct buf){0};
     return asked;
 }
 
@@ -292,44 +300,57 @@ static void assert_of_another(const struct asked *asked, const struct asked *of)
 {
     assert_true(asked->grant.is_of_another);
     assert_true(hash_equal(&asked->grant.lease.hash, &of->grant.lease.hash));
-    assert_int_equal(asked->grant.state, asked->request.submits ? GRANT_DONE : GRANT_REFUSED);
-    if (asked->grant.state == GRANT_REFUSED)
-        assert_int_equal(asked->grant.error, ERR_AUTHORIZATION_LEASED);
+    assert_int_equal(asked->grant.state, GRANT_DONE);
 }
 
-TEST(a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash)
+/* The same claim, in another call. */
+static void assert_leased(const struct asked *asked, const struct asked *of)
+{
+    assert_refused(asked, ERR_AUTHORIZATION_LEASED);
+    assert_true(hash_equal(&asked->grant.lease.hash, &of->grant.lease.hash));
+}
+
+TEST(DL9_a_batch_for_one_call_takes_one_lease_and_the_others_get_its_hash)
 {
     struct test_pool *pool = *state;
     struct asked asked[6];
     for (size_t i = 0; i < 6; i++) {
         const char *const keys[] = {"a", "b", "c", "a", "", ""};
-        ask_call(pool, &asked[i], "call", keys[i], i != 1);
+        ask_call(pool, &asked[i], "f", "A", keys[i]);
     }
+    asked[1].request.submits = false;
     test_pool_decide(pool, asked, 6);
-    assert_int_equal(lease_rows(pool), 1);
+    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.lease_claims"), 1);
     assert_new(&asked[0]);
     assert_new(&asked[3]); /* its own key took the lease */
     assert_true(hash_equal(&asked[3].grant.lease.hash, &asked[0].grant.lease.hash));
     assert_true(asked[0].grant.lease.bid_stroops > 0);
     assert_int_equal(asked[3].grant.lease.bid_stroops, 0); /* it is sent once */
-    assert_of_another(&asked[1], &asked[0]);
-    assert_of_another(&asked[2], &asked[0]);
-    assert_of_another(&asked[4], &asked[0]);
-    assert_of_another(&asked[5], &asked[0]);
+    for (size_t i = 1; i < 6; i++) {
+        if (i == 3)
+            continue;
+        assert_int_equal(asked[i].grant.open, OPEN_KEY_LOCKED);
+        test_pool_decide(pool, &asked[i], 1);
+        if (i == 1)
+            assert_leased(&asked[i], &asked[0]); /* it does not submit */
+        else
+            assert_of_another(&asked[i], &asked[0]);
+    }
+    assert_int_equal(lease_rows(pool), 1);
     asked_wipe_all(asked, 6);
 }
 
 TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again)
 {
     struct test_pool *pool = *state;
-    const struct asked first = granted(pool, "call", "a", true);
+    const struct asked first = granted(pool, "f", "A", "a");
     struct asked twins[2];
     for (size_t i = 0; i < 2; i++)
-        ask_call(pool, &twins[i], "call", "b", true);
+        ask_call(pool, &twins[i], "f", "A", "b");
     test_pool_decide(pool, twins, 2);
     assert_of_another(&twins[0], &first);
     assert_of_another(&twins[1], &first);
-    const struct asked again = granted(pool, "call", "b", true), own = granted(pool, "call", "a", true);
+    const struct asked again = granted(pool, "f", "A", "b"), own = granted(pool, "f", "A", "a");
     assert_of_another(&again, &first);
     assert_new(&own);
     assert_true(hash_equal(&own.grant.lease.hash, &first.grant.lease.hash));
@@ -337,48 +358,48 @@ TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again)
     asked_wipe_all(twins, 2);
 }
 
-static void end_all(struct test_pool *pool, const struct asked *asked, const char *result)
-{
-    const struct lease *lease = &asked->grant.lease;
-    test_pool_include(pool->db, &lease, 1);
-    AUTO_FREE char *sql = mem_format(
-        TEST_UNCHECKED("UPDATE fairway.lease_results SET result = '%s' WHERE result = 'confirmed'"), result);
-    test_db_exec(&pool->test, sql);
-}
-
-TEST(a_call_is_held_by_an_end_with_which_it_may_have_been_executed_and_freed_by_others)
+TEST(DL9_another_call_with_a_claim_in_common_is_refused_with_the_hash)
 {
     struct test_pool *pool = *state;
-    const struct {
-        const char *result;
-        bool holds;
-    } ends[] = {{"confirmed", true}, {"consumed", true}, {"failed", false}, {"expired", false},
-        {"superseded", false}};
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        const char *const call = ends[i].result;
-        struct asked first, retry;
-        ask_call(pool, &first, call, call, true);
-        test_pool_decide(pool, &first, 1);
-        assert_new(&first);
-        const struct asked open = granted(pool, call, "", false);
-        assert_of_another(&open, &first);
-        end_all(pool, &first, ends[i].result);
-        const struct asked later = granted(pool, call, "", true), third = granted(pool, call, "", false);
-        if (ends[i].holds) {
-            assert_of_another(&later, &first);
-            assert_of_another(&third, &first);
-        } else {
-            assert_new(&later);
-            assert_false(hash_equal(&later.grant.lease.hash, &first.grant.lease.hash));
-            assert_of_another(&third, &later); /* the second lease holds it now */
-        }
-        ask_call(pool, &retry, call, call, true);
-        test_pool_decide(pool, &retry, 1);
-        assert_new(&retry);
-        assert_true(hash_equal(&retry.grant.lease.hash, &first.grant.lease.hash));
-        asked_wipe(&retry);
-        asked_wipe(&first);
+    struct asked first, others[4];
+    static const char *const calls[][2] = {{"g", "AB"}, {"f", "ABC"}, {"f", "A"}, {"f", "CB"}};
+    ask_call(pool, &first, "f", "AB", "");
+    test_pool_decide(pool, &first, 1);
+    assert_new(&first);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        ask_call(pool, &others[i], calls[i][0], calls[i][1], "");
+    test_pool_decide(pool, others, 4);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        assert_leased(&others[i], &first);
+    const struct asked free = granted(pool, "f", "C", "");
+    assert_new(&free);
+    asked_wipe(&first);
+    asked_wipe_all(others, 4);
+}
+
+/* What was consumed is not known of a request whose simulation failed, as that of an executed call does. */
+TEST(a_repeat_that_is_refused_now_gets_the_hash_whatever_entries_it_carries_along)
+{
+    struct test_pool *pool = *state;
+    struct asked first, repeats[4];
+    static const char *const calls[][2] = {{"f", "A"}, {"f", "AXY"}, {"g", "A"}, {"f", "B"}};
+    const struct asked other = granted(pool, "h", "X", "");
+    assert_new(&other);
+    ask_call(pool, &first, "f", "A", "");
+    test_pool_decide(pool, &first, 1);
+    const struct lease *lease = &first.grant.lease;
+    test_pool_include(pool->db, &lease, 1);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        ask_call(pool, &repeats[i], calls[i][0], calls[i][1], "");
+        repeats[i].request.refusal = ERR_INVALID_TRANSACTION;
     }
+    test_pool_decide(pool, repeats, 4);
+    assert_of_another(&repeats[0], &first);
+    assert_of_another(&repeats[1], &first);
+    assert_refused(&repeats[2], ERR_INVALID_TRANSACTION);
+    assert_refused(&repeats[3], ERR_INVALID_TRANSACTION);
+    asked_wipe(&first);
+    asked_wipe_all(repeats, 4);
 }
 
 /* The retry of a request whose lease has failed is not the call's next lease. */
@@ -386,11 +407,16 @@ TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
 {
     struct test_pool *pool = *state;
     struct asked first, both[2];
-    ask_call(pool, &first, "call", "a", true);
+    ask_call(pool, &first, "f", "A", "a");
     test_pool_decide(pool, &first, 1);
-    end_all(pool, &first, "failed");
-    ask_call(pool, &both[0], "call", "a", true);
-    ask_call(pool, &both[1], "call", "b", true);
+    const struct lease *lease = &first.grant.lease;
+    const struct built_transaction failed = {.hash = lease->hash, .code = -1};
+    const struct built_account account = {.key = lease->account, .sequence = lease->sequence};
+    test_pool_close_ledger(pool->db,
+        &(struct built_ledger){
+            .transactions = &failed, .transaction_count = 1, .accounts = &account, .account_count = 1});
+    ask_call(pool, &both[0], "f", "A", "a");
+    ask_call(pool, &both[1], "f", "A", "b");
     test_pool_decide(pool, both, 2);
     assert_new(&both[0]);
     assert_new(&both[1]);
@@ -401,12 +427,12 @@ TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
     asked_wipe_all(both, 2);
 }
 
-TEST(clients_do_not_share_calls)
+TEST(clients_do_not_share_claims)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
     for (size_t i = 0; i < 2; i++) {
-        ask_call(pool, &asked[i], "call", "", true);
+        ask_call(pool, &asked[i], "f", "A", "");
         snprintf(asked[i].request.client, sizeof asked[i].request.client, "client %zu", i);
     }
     test_pool_decide(pool, asked, 2);
@@ -416,40 +442,75 @@ TEST(clients_do_not_share_calls)
     asked_wipe_all(asked, 2);
 }
 
-/* The simulation of a call that the network has executed fails: its nonce is used. */
-TEST(a_repeat_that_would_be_refused_now_still_gets_the_hash)
-{
-    struct test_pool *pool = *state;
-    struct asked first, repeat, fresh;
-    ask_call(pool, &first, "call", "a", true);
-    test_pool_decide(pool, &first, 1);
-    end_all(pool, &first, "confirmed");
-    ask_call(pool, &repeat, "call", "b", true);
-    ask_call(pool, &fresh, "another", "c", true);
-    repeat.request.refusal = fresh.request.refusal = ERR_INVALID_TRANSACTION;
-    test_pool_decide(pool, &repeat, 1);
-    assert_of_another(&repeat, &first);
-    test_pool_decide(pool, &fresh, 1);
-    assert_int_equal(fresh.grant.error, ERR_INVALID_TRANSACTION);
-    asked_wipe(&first);
-    asked_wipe(&repeat);
-    asked_wipe(&fresh);
-}
-
 TEST(a_call_whose_first_request_is_refused_is_free_for_the_next)
 {
     struct test_pool *pool = *state;
     struct asked asked[2];
-    ask_call(pool, &asked[0], "call", "a", true);
-    ask_call(pool, &asked[1], "call", "b", true);
+    ask_call(pool, &asked[0], "f", "A", "a");
+    ask_call(pool, &asked[1], "f", "A", "b");
     asked[0].request.refusal = ERR_INVALID_TRANSACTION;
     test_pool_decide(pool, asked, 2);
     assert_int_equal(asked[0].grant.state, GRANT_REFUSED);
-    assert_int_equal(asked[1].grant.state, GRANT_OPEN);
-    assert_int_equal(asked[1].grant.open, OPEN_KEY_LOCKED);
-    test_pool_decide(pool, &asked[1], 1);
     assert_new(&asked[1]);
     asked_wipe_all(asked, 2);
+}
+
+/* ---- two replicas whose batches have claims in common, in another order */
+
+struct crossing {
+    struct test_pool replica;
+    struct asked asked;
+    pthread_t thread;
+};
+
+static void *grant_crossing(void *context)
+{
+    struct crossing *crossing = context;
+    test_pool_decide(&crossing->replica, &crossing->asked, 1);
+    return NULL;
+}
+
+static void await_waiting(const struct test_pool *pool, int64_t sessions)
+{
+    while (test_db_number(&pool->test, "SELECT count(*) FROM pg_locks WHERE NOT granted") < sessions)
+        clock_sleep_ms(5);
+}
+
+/* The first batch has A, and waits for M, which a third session has, before it takes B. */
+TEST(DL9_batches_with_the_same_claims_in_another_order_do_not_deadlock)
+{
+    struct test_pool *pool = *state;
+    struct crossing crossings[2];
+    struct db *third = test_db_open(&pool->test);
+    assert_int_equal(db_begin(third, NULL), ERR_OK);
+    assert_int_equal(
+        db_query(third,
+            DB_SQL0("INSERT INTO fairway.lease_claims VALUES (2000, '', 'M', '', sha256(''), '')"), NULL,
+            NULL),
+        ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        crossings[i].replica = *pool;
+        crossings[i].replica.db = test_db_open(&pool->test);
+        ask_call(pool, &crossings[i].asked, "f", i == 0 ? "AMB" : "BA", "");
+        assert_int_equal(pthread_create(&crossings[i].thread, NULL, grant_crossing, &crossings[i]), 0);
+        await_waiting(pool, (int64_t)i + 1);
+    }
+    db_rollback(third);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(crossings[i].thread, NULL);
+    assert_new(&crossings[0].asked);
+    assert_int_equal(crossings[1].asked.grant.state, GRANT_OPEN);
+    assert_int_equal(crossings[1].asked.grant.open, OPEN_KEY_LOCKED);
+    test_pool_decide(pool, &crossings[1].asked, 1);
+    assert_leased(&crossings[1].asked, &crossings[0].asked);
+    assert_int_equal(test_db_number(&pool->test, "SELECT deadlocks FROM pg_stat_database"
+                                                 " WHERE datname = current_database()"),
+        0);
+    for (size_t i = 0; i < 2; i++) {
+        asked_wipe(&crossings[i].asked);
+        db_free(crossings[i].replica.db);
+    }
+    db_free(third);
 }
 
 /* ---- replicas that race for one key, or for one call under different keys */
@@ -467,11 +528,11 @@ static void *race(void *context)
 {
     struct racer *racer = context;
     for (int round = 0; round < ROUNDS; round++) {
-        AUTO_FREE char *text = mem_format("round %d", round),
-                       *key = mem_format("%d %zu", round, racer->number);
+        AUTO_FREE char *text = mem_format("%c", '!' + round), /* also the one claim */
+            *key = mem_format("%d %zu", round, racer->number);
         struct asked asked;
         if (racer->by_call)
-            ask_call(&racer->replica, &asked, text, key, true);
+            ask_call(&racer->replica, &asked, "f", text, key);
         else
             ask_keyed(&racer->replica, &asked, text, "body");
         pthread_barrier_wait(racer->barrier);
@@ -479,6 +540,7 @@ static void *race(void *context)
             if (test_pool_grant(&racer->replica, &asked, 1, NULL) != ERR_OK)
                 abort();
         racer->grants[round] = asked.grant;
+        authorization_free(&asked.request.authorization);
         sample_wipe(&asked.sample);
         pthread_barrier_wait(racer->barrier);
         const struct lease *lease = &racer->grants[round].lease;

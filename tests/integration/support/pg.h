@@ -51,6 +51,7 @@ size_t test_db_broken_rules(struct db *db);
 #define TEST_DELETE_LEASES                                                                                   \
     TEST_UNCHECKED("DELETE FROM fairway.fee_bumps; DELETE FROM fairway.lease_results;"                       \
                    " DELETE FROM fairway.idempotency_keys; DELETE FROM fairway.leases;"                      \
+                   " DELETE FROM fairway.lease_claims;"                                                      \
                    " UPDATE fairway.channel_accounts SET " TEST_NO_LEASE " WHERE lease_hash IS NOT NULL")
 /* Changes rows of fairway.leases and the copies in the accounts' rows; changes: what follows SET. */
 #define TEST_CHANGE_LEASES(changes)                                                                          \

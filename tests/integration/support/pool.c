@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "grant/idempotency.h"
+#include "grant/lease_claims.h"
 #include "stellar/envelope_build.h"
 #include "keyd.h"
 #include "ledger_envelopes.h"
@@ -81,6 +82,7 @@ void ask(const struct test_pool *pool, struct asked *asked)
 void asked_wipe(struct asked *asked)
 {
     lease_wipe(&asked->grant.lease);
+    authorization_free(&asked->request.authorization);
     sample_wipe(&asked->sample);
 }
 
@@ -107,19 +109,17 @@ void test_find_keys(struct db *db, const char *const texts[], size_t count)
     must(db_query(db, statements[1], NULL, &detail), &detail, "keys");
 }
 
-void test_find_call(struct db *db, struct hash natural_key)
+void test_find_claim(struct db *db, struct bytes claim)
 {
-    struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
+    struct lease_claims claims CLEANUP(lease_claims_free) = {0};
     struct lease_request *request AUTO_FREE = NEW(struct lease_request);
     struct grant grant = {.request = request}, *const grants[] = {&grant};
-    struct db_statement statements[IDEMPOTENCY_STATEMENTS];
+    struct authorization_entry entry = {.key = claim};
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
-    request->has_natural_key = true;
-    request->natural_key = natural_key;
-    idempotency_init(keys, grants, 1);
-    idempotency_statements(keys, statements);
-    must(db_query(db, statements[2], &rows, &detail), &detail, "call");
+    request->authorization = (struct authorization){.entries = &entry, .count = 1};
+    lease_claims_init(&claims, grants, 1);
+    must(db_query(db, lease_claims_statement(&claims), &rows, &detail), &detail, "claim");
     assert_int_equal(db_count(rows), 1);
 }
 

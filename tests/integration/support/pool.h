@@ -44,8 +44,8 @@ void asked_wipe_all(struct asked asked[], size_t count);
 
 /* Reads which leases these idempotency keys of client '' have, as a batch does. */
 void test_find_keys(struct db *db, const char *const texts[], size_t count);
-/* The same for the call with this natural key, which has a lease. */
-void test_find_call(struct db *db, struct hash natural_key);
+/* The same for this claim, which has a lease. */
+void test_find_claim(struct db *db, struct bytes claim);
 /* Locks the idempotency key "key" in db's transaction, as a grant of another replica does. */
 void test_lock_key(struct db *db);
 

@@ -1,0 +1,31 @@
+-- Claims: which lease has the nonces of a call, and how long.
+CREATE FUNCTION held() RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(convert_from(c.claim, 'UTF8') || ' ' || a.n, ', ' ORDER BY c.claim, c.client) FROM fairway.lease_claims c
+    JOIN generate_series(0, 11) a (n) ON lease_hash(a.n) = c.lease_hash AND account(a.n) = c.account
+$$;
+SELECT fill_pool(12);
+
+-- DL9: a claim has one lease of a client; another's lease leaves its batch, with all that it claims, and its account stays idle
+SELECT leases('{0,1,2}', claims => '{A,BC,A}');
+SELECT leases('{2,3}', claims => '{DC,D}');
+SELECT leases('{4}', '{x}', claims => '{A}');
+SELECT held();
+SELECT string_agg(slot::text, ' ' ORDER BY slot) FROM fairway.channel_accounts WHERE lease_hash IS NULL;
+
+-- DL8: what has left the batch counts for no limit, and what a limit refuses claims nothing
+SELECT leases('{5,6,7,8}', '{y}', 2, claims => '{A,A,B,E}');
+SELECT open_leases FROM fairway.client_usage WHERE client = 'y';
+SELECT held();
+
+-- An end with which the network may have consumed the nonces keeps the claims; any other frees them
+SELECT ledger(100);
+SELECT settle(0, 'confirmed'), settle(1, 'failed'), settle(4, 'consumed'), settle(5, 'superseded'), settle(7, 'expired');
+SELECT held();
+
+-- A claim ends with the first ledger after the last one in which its entry counts
+SELECT leases('{9}', claims => '{F}', until => 1003);
+SELECT ledger(), fairway.finish_ledger('{}', '{}', '{}', '{}');
+SELECT ledger(), fairway.finish_ledger('{}', '{}', '{}', '{}');
+SELECT held();
+SELECT ledger(), fairway.finish_ledger('{}', '{}', '{}', '{}');
+SELECT sequence, held() FROM fairway.cursor;
