@@ -50,6 +50,7 @@
     X(LEASE_NOT_FOUND, "LEASE_NOT_FOUND", 404, "No lease has this transaction's hash.")                      \
     X(METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", 405, "The path does not support this method.")               \
     X(AUTHORIZATION_LEASED, "AUTHORIZATION_LEASED", 409, "A transaction has this authorization already.")    \
+    X(AUTHORIZATION_USED, "AUTHORIZATION_USED", 409, "The network has executed this authorization already.") \
     X(IDEMPOTENCY_CONFLICT, "IDEMPOTENCY_CONFLICT", 409, "The Idempotency-Key was used with another body.")  \
     X(TRANSACTION_CHANGED, "TRANSACTION_CHANGED", 409, "The transaction was changed after it was leased.")   \
     X(LEASE_EXPIRED, "LEASE_EXPIRED", 409,                                                                   \

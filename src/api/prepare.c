@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/json_write.h"
@@ -17,6 +18,9 @@
 /* A value that a contract returns counts as its events do: 16,384 bytes at most (CAP-46-07). A larger one is
  * not passed on. */
 #define RETURNED_MAX 65536
+
+/* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
+#define NONCE_EXISTS "Error(Auth, ExistingValue)"
 
 /* Appends a value of this type. */
 static enum err read_part(
@@ -205,6 +209,10 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
     if (!simulation.succeeds) {
         call->members = simulation.report;
         simulation.report = NULL;
+        if (strstr(simulation.error, NONCE_EXISTS) != NULL)
+            return detail_set(detail, ERR_AUTHORIZATION_USED,
+                "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
+                "what it executed before the user signs another one.");
         return detail_set(detail, ERR_SIMULATION_FAILED, "The transaction fails when it is simulated: %s",
             simulation.error);
     }

@@ -28,7 +28,7 @@ void prepare_simulate(struct call *call, const struct rpc_ask *ask);
  * Reads the simulation, and prepares such a call. ERR_NOT_YET: as rpc_simulate_end.
  * Authorization entries must be there and be signed, because they belong to what is leased. Errors:
  * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
- * the members more of them); ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have
+ * the members more of them); ERR_AUTHORIZATION_USED: it fails because a nonce is consumed; ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have
  * "returnValue"); policy_check's for what was prepared; ERR_RESOURCES_OUTDATED for what the client has
  * prepared; ERR_RPC_UNAVAILABLE, ERR_OVERLOADED, ERR_SHUTTING_DOWN: the simulation has no result.
  */

@@ -92,7 +92,7 @@ bool lease_claims_decide(struct lease_claims *claims, size_t i)
             same = is_same_call(request, items, &items[k]);
             of = same || of == NULL ? &items[k] : of;
         }
-    if (of == NULL || (!same && request->refusal != ERR_OK))
+    if (of == NULL || (!same && request->refusal != ERR_OK && request->refusal != ERR_AUTHORIZATION_USED))
         return false;
     grant->state = same && request->submits ? GRANT_DONE : GRANT_REFUSED;
     grant->lease.hash = of->lease;

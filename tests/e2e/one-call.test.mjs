@@ -119,6 +119,18 @@ test('an authorization whose transaction failed in a ledger is free, and confirm
   assert.notEqual(json.hash, ends[failed].hash);
 });
 
+test('an authorization that somebody else has used is refused as used, not as a call that fails', async () => {
+  const { func, auth } = await transfer(), operation = Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
+    auth: auth.map(it => xdr.SorobanAuthorizationEntry.fromXDR(it, 'base64')) });
+  const theirs = await world.network.prepareTransaction(new TransactionBuilder(await world.network.getAccount(shop.publicKey()),
+    { fee: '1000', networkPassphrase: world.passphrase }).addOperation(operation).setTimeout(60).build());
+  theirs.sign(shop);
+  await submit(world, theirs.toXDR());
+  await world.network.pollTransaction(Buffer.from(theirs.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  const { status, json } = await call(replicas[0], { func, auth });
+  assert.deepEqual([status, json.code], [409, 'AUTHORIZATION_USED'], JSON.stringify(json));
+});
+
 test('a replica that is killed between commit and send: another one sends, and the retry is the first request', async () => {
   const stop = new Stop(path.join(world.folder, 'stop')), doomed = await world.serve(stop.env);
   assert.equal((await call(doomed, await transfer(), newKey(), 30)).json.status, 'confirmed');

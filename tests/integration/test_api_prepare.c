@@ -279,6 +279,29 @@ TEST(DL9_a_retry_of_a_call_gets_its_lease_although_the_simulation_says_something
     assert_int_equal(service_leases(&service), 1);
 }
 
+TEST(an_authorization_that_the_network_has_consumed_is_refused_as_used)
+{
+    AUTO_RESPONSE used = {0}, first = {0}, in_another_call = {0};
+    CLEANUP(buf_free) struct buf auth = {0};
+    static const char error[] =
+        FAKE_RESULT("{\"error\":\"HostError: Error(Auth, ExistingValue)\\n\\nEvent log\","
+                    "\"latestLedger\":1000}");
+    simulation_says(error);
+    post_signed_call(&used, NULL);
+    assert_refused(&used, 409, "AUTHORIZATION_USED");
+    assert_non_null(strstr(response_text(&used, "simulationError"), "Event log"));
+    assert_int_equal(service_leases(&service), 0);
+    simulation_finds(1, "1000", "");
+    post_signed_call(&first, NULL);
+    assert_int_equal(first.status, 201);
+    simulation_says(error);
+    add_entry(&auth, CONTRACT, 9, EXPIRES, true);
+    auth.data[auth.len - 12]++; /* the same nonce, and another invocation */
+    post_call(&in_another_call, &auth, NULL);
+    assert_refused(&in_another_call, 409, "AUTHORIZATION_LEASED");
+    assert_string_equal(response_text(&in_another_call, "hash"), response_text(&first, "hash"));
+}
+
 TEST(the_earlier_max_ledger_of_client_and_entries_counts)
 {
     static const struct {
