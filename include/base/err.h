@@ -24,7 +24,7 @@
         "The Soroban transaction cannot be signed.")                                                         \
     X(FORBIDDEN_SIGNER, "FORBIDDEN_SIGNER", 400,                                                             \
         "The transaction would use the authority of a channel account or of the distribution account.")      \
-    X(SIGNATURE_MISSING, "SIGNATURE_MISSING", 400, "An authorization entry is missing or not signed.")       \
+    X(SIGNATURE_MISSING, "SIGNATURE_MISSING", 400, "An authorization entry is not signed.")                  \
     X(SOURCE_CREDENTIALS_NOT_ALLOWED, "SOURCE_CREDENTIALS_NOT_ALLOWED", 400,                                 \
         "An authorization entry would use the authority of the channel account.")                            \
     X(AUTHORIZATION_EXPIRES, "AUTHORIZATION_EXPIRES", 400,                                                   \

@@ -56,12 +56,11 @@ struct policy_limits {
  *
  * ERR_INVALID_OPERATION_STRUCTURE: no operation (more than 100 do not decode), an operation of an unknown
  * kind, or one without a source, which would act for the channel account. One kind may have no source: an
- * InvokeHostFunction that is the only operation, with at least one authorization entry, all of whose entries
- * have credentials by address. Whatever it calls, the network grants an authority only for an entry, so that
- * of the channel account is out of its reach.
+ * InvokeHostFunction that is the only operation, none of whose authorization entries has the credentials of
+ * the source account. Whatever it calls, the network grants the authority of the transaction's source only
+ * for such an entry (CAP-46-11), so that of the channel account is out of its reach.
  *
- * ERR_SIGNATURE_MISSING: such an operation has no entry. ERR_SOURCE_CREDENTIALS_NOT_ALLOWED: one of its
- * entries has the credentials of the source account.
+ * ERR_SOURCE_CREDENTIALS_NOT_ALLOWED: one of its entries has them.
  *
  * ERR_INVALID_SOROBAN_TRANSACTION: more than one operation, SorobanTransactionData missing or not allowed, a
  * memo or a muxed source with InvokeHostFunction, a footprint that the operation cannot have, a negative

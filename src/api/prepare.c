@@ -121,18 +121,16 @@ enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail)
     static const uint8_t no_resources[32] = {0}; /* SorobanTransactionData without entries */
     struct lease_request *request = call->lease;
     const struct authorization *authorization = &request->authorization;
-    const bool by_entries = policy_invokes_for_entries(&call->client);
     enum err e = ERR_OK;
-    call->prepares = by_entries;
-    if ((by_entries && (e = read_entries(call, detail)) != ERR_OK) ||
-        (call->prepares && (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
+    call->prepares = policy_invokes_for_entries(&call->client);
+    if (call->prepares && ((e = read_entries(call, detail)) != ERR_OK ||
+                              (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
         return e;
     e = policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
-    if (e == ERR_SIGNATURE_MISSING && call->prepares)
-        return ERR_OK; /* without any entry: it may be a call that only reads */
     if (e == ERR_OK && authorization->unsigned_count != 0)
         return refuse_unsigned(call, authorization, detail);
-    return e != ERR_OK || !by_entries ? e : policy_check_expiry(authorization->expires_ledger, tip, detail);
+    return e != ERR_OK || !call->prepares ? e
+                                          : policy_check_expiry(authorization->expires_ledger, tip, detail);
 }
 
 /* Rounded up; at most max. */

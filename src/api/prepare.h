@@ -1,7 +1,7 @@
 /*
  * The transaction of a request for a lease, from the body to the engine: read, checked, simulated. A contract
- * call that entries alone authorize is prepared: a simulation finds its resources, whatever it came with. What
- * the client has signed, the function and the authorization entries, is never changed.
+ * call that entries alone authorize is prepared: a simulation finds its resources, whatever it came with.
+ * What the client has signed, the function and the authorization entries, is never changed.
  */
 #ifndef FAIRWAY_API_PREPARE_H
 #define FAIRWAY_API_PREPARE_H
@@ -25,12 +25,13 @@ MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail
 void prepare_simulate(struct call *call, const struct rpc_ask *ask);
 
 /*
- * Reads the simulation, and prepares such a call. ERR_NOT_YET: as rpc_simulate_end.
- * Authorization entries must be there and be signed, because they belong to what is leased. Errors:
+ * Reads the simulation, and prepares such a call. Authorization entries must be there and be signed, if the
+ * call needs any: they belong to what is leased. Errors: ERR_NOT_YET: as rpc_simulate_end.
  * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
- * the members more of them); ERR_AUTHORIZATION_USED: it fails because a nonce is consumed; ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have
- * "returnValue"); policy_check's for what was prepared; ERR_RESOURCES_OUTDATED for what the client has
- * prepared; ERR_RPC_UNAVAILABLE, ERR_OVERLOADED, ERR_SHUTTING_DOWN: the simulation has no result.
+ * the members more of them); ERR_AUTHORIZATION_USED: it fails because a nonce is consumed;
+ * ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have "returnValue"); policy_check's for what
+ * was prepared; ERR_RESOURCES_OUTDATED for what the client has prepared; ERR_RPC_UNAVAILABLE, ERR_OVERLOADED,
+ * ERR_SHUTTING_DOWN: the simulation has no result.
  */
 MUST_CHECK enum err prepare_simulated(struct call *call, struct detail *detail);
 

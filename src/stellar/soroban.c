@@ -120,35 +120,24 @@ static enum err check_values(
     return xdr_search(&in, XDR_Operation, searches, ARRAY_LEN(searches));
 }
 
-struct credentials {
-    uint32_t count, of_source;
-};
-
-static enum err found_credentials(struct bytes value, void *context)
+static enum err refuse_source_account(struct bytes credentials, void *context)
 {
-    struct credentials *found = context;
-    found->count++;
-    found->of_source += be32_get(value.data) == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT;
-    return ERR_OK;
+    (void)context;
+    return be32_get(credentials.data) == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT
+               ? ERR_SOURCE_CREDENTIALS_NOT_ALLOWED
+               : ERR_OK;
 }
 
 enum err soroban_check_credentials(const struct operation *operation, struct detail *detail)
 {
-    struct credentials found = {0};
     struct xdr_reader in = xdr_reader(operation->span);
     if (operation->kind != INVOKE_HOST_FUNCTION)
         return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE,
             "operations[%" PRIu32 "] has no source account; it would act for the channel account.",
             operation->index);
-    enum err e = xdr_each(&in, XDR_Operation, XDR_SorobanCredentials, found_credentials, &found);
-    if (e == ERR_OK && found.count == 0)
-        return detail_set(detail, ERR_SIGNATURE_MISSING,
-            "operations[%" PRIu32
-            "] has neither a source account nor an authorization entry; only the channel "
-            "account would authorize it.",
-            operation->index);
-    if (e == ERR_OK && found.of_source != 0)
-        return detail_set(detail, ERR_SOURCE_CREDENTIALS_NOT_ALLOWED,
+    enum err e = xdr_each(&in, XDR_Operation, XDR_SorobanCredentials, refuse_source_account, NULL);
+    if (e == ERR_SOURCE_CREDENTIALS_NOT_ALLOWED)
+        return detail_set(detail, e,
             "operations[%" PRIu32
             "] has no source account, and an authorization entry with the credentials of "
             "the source account. Have the user sign an entry by address.",

@@ -119,6 +119,14 @@ test('an authorization whose transaction failed in a ledger is free, and confirm
   assert.notEqual(json.hash, ends[failed].hash);
 });
 
+test("a call that needs nobody's authority has no entry, and is repeated by its key alone", async () => {
+  const { func } = draftOf(Operation.createStellarAssetContract({ asset: new Asset('FREE', shop.publicKey()) }), shop).operations[0];
+  const body = { func: func.toXDR('base64'), auth: [] }, key = newKey(), { status, json } = await call(replicas[0], body, key, 30);
+  assert.deepEqual([status, json.status, json.first], [200, 'confirmed', true], JSON.stringify(json));
+  assert.equal((await call(replicas[1], body, key)).json.hash, json.hash);
+  assert.equal((await call(replicas[1], body)).json.code, 'SIMULATION_FAILED'); // another one: the contract exists
+});
+
 test('an authorization that somebody else has used is refused as used, not as a call that fails', async () => {
   const { func, auth } = await transfer(), operation = Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
     auth: auth.map(it => xdr.SorobanAuthorizationEntry.fromXDR(it, 'base64')) });

@@ -5,6 +5,7 @@
 #include "fuzz/xdr_mutator.h"
 #include "base/mem.h"
 #include "stellar/envelope_build.h"
+#include "stellar/operation.h"
 #include "stellar/policy.h"
 #include "xdr/xdr.h"
 
@@ -34,6 +35,24 @@ static bool build_lease(const struct envelope *envelope, const struct public_key
     return true;
 }
 
+static enum err found_credentials(struct bytes span, void *context)
+{
+    (void)context;
+    RULE(be32_get(span.data) != 0); /* not those of the source, which is the channel account */
+    return ERR_OK;
+}
+
+/* CAP-46-11: without such an entry a call has not the authority of the transaction's source. */
+static enum err check_authority(const struct operation *operation, void *context)
+{
+    (void)context;
+    struct xdr_reader in = xdr_reader(operation->span);
+    RULE(operation->has_source || operation->kind == INVOKE_HOST_FUNCTION);
+    return operation->has_source
+               ? ERR_OK
+               : xdr_each(&in, XDR_Operation, XDR_SorobanCredentials, found_credentials, NULL);
+}
+
 static enum err check_lease(struct bytes transaction, const struct public_key *signer)
 {
     struct envelope lease;
@@ -51,7 +70,7 @@ static void check_judgements(const struct envelope *envelope, const struct named
     if (!build_lease(envelope, &channel, &transaction))
         return;
     enum err e = check_lease(buf_bytes(&transaction), &channel);
-    RULE(e == ERR_OK);
+    RULE(e == ERR_OK && operation_each(envelope->operations, check_authority, NULL) == ERR_OK);
     for (size_t i = 0; i < named->count && i < ACCOUNTS_TRIED; i++) {
         RULE(policy_refuse_account(envelope, &limits, &named->keys[i], &detail) == ERR_FORBIDDEN_SIGNER);
         buf_clear(&transaction);

@@ -48,6 +48,7 @@ enum authority {
     NOBODYS, /* no source: it acts for the channel account */
     OWN,     /* the channel account's */
     /* A contract call without a source, and whose credentials its entry has: */
+    ENTRY_OF_NOBODY, /* none */
     ENTRY_OF_CLIENT,
     ENTRY_OF_SOURCE,
     ENTRY_OF_OWN, /* of the channel account, by address */
@@ -87,6 +88,8 @@ static const struct attempt attempts[] = {
     {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = LEASE_FEE},
     {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = 100, .authority = ENTRY_OF_CLIENT},
     {ANY_BUMP, ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .authority = ENTRY_OF_CLIENT},
+    {ANY_LEASE, ERR_OK, LEASE, 0, 60, .fee = 100, .authority = ENTRY_OF_NOBODY},
+    {ANY_BUMP, ERR_OK, BUMP, 0, 60, .fee = MAX_FEE, .authority = ENTRY_OF_NOBODY},
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 410, .fee = MAX_FEE},
     {ANY_BUMP, ERR_OK, BUMP, 0, 300, .fee = MAX_FEE + 5000, .resource_fee = 5000},
@@ -162,8 +165,9 @@ static void build(const struct attempt *attempt, struct buf *out)
         add_source_account_entry(&auth);
     else
         add_address_entry(&auth, 2, ACCOUNT, 3);
-    if (attempt->authority >= ENTRY_OF_CLIENT)
-        add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
+    if (attempt->authority >= ENTRY_OF_NOBODY)
+        add_invoke(&sample, NO_SOURCE, 0, attempt->authority != ENTRY_OF_NOBODY,
+            attempt->authority == ENTRY_OF_NOBODY ? NULL : &auth);
     else if (attempt->resource_fee != 0)
         add_extend(&sample, PLAIN, 3);
     else

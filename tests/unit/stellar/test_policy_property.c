@@ -299,7 +299,6 @@ static struct rule rules[] = {
     {ERR_INVALID_TRANSACTION_XDR, "unknown union arm", 0},
     {ERR_INVALID_OPERATION_STRUCTURE, "has no operation", 0},
     {ERR_INVALID_OPERATION_STRUCTURE, "has no source account", 0},
-    {ERR_SIGNATURE_MISSING, "neither a source account nor an authorization entry", 0},
     {ERR_SOURCE_CREDENTIALS_NOT_ALLOWED, "credentials of the source account", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "must have exactly one operation", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "lacks the SorobanTransactionData", 0},
@@ -367,12 +366,11 @@ static enum err judge_lease(const struct envelope *envelope, uint8_t account, st
 /* What was accepted, by the kind of the first operation, and how many of them had no source. */
 static uint64_t accepted, accepted_kinds[64], accepted_by_entries;
 
-/* Without a source, only entries may give authority, and none the authority of the source, which is the
- * channel account. */
+/* Without a source, only a call's entries give authority, and without one that has the credentials of the
+ * source nobody borrows that of the channel account. */
 static bool acts_for_channel_account(const struct world *world)
 {
-    const unsigned *credentials = world->generator.credentials;
-    return world->no_source && !(world->by_entries && credentials[0] == 0 && credentials[1] > 0);
+    return world->no_source && !(world->by_entries && world->generator.credentials[0] == 0);
 }
 
 static void judge_transaction(struct world *world)
