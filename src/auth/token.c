@@ -41,7 +41,7 @@ static enum err read_object(struct bytes part, const char *name, json_t **out, s
     return ERR_OK;
 }
 
-/* Only EdDSA is accepted: the header never chooses the algorithm. */
+/* Only Ed25519 is accepted, by either name (RFC 8037, RFC 9864): the header never chooses the algorithm. */
 static enum err check_header(struct bytes part, struct detail *why)
 {
     static const char *const names[] = {"alg", "typ", "kid"};
@@ -50,8 +50,9 @@ static enum err check_header(struct bytes part, struct detail *why)
     if (e != ERR_OK)
         return e;
     const json_t *type = json_object_get(header, "typ");
-    if (!text_equal(json_string_value(json_object_get(header, "alg")), "EdDSA"))
-        return refuse(why, "alg is not EdDSA.");
+    const char *algorithm = json_string_value(json_object_get(header, "alg"));
+    if (!text_equal(algorithm, "EdDSA") && !text_equal(algorithm, "Ed25519"))
+        return refuse(why, "alg is neither EdDSA nor Ed25519.");
     if (type != NULL && !text_equal(json_string_value(type), "JWT"))
         return refuse(why, "typ is not JWT.");
     if (json_read_only(header, names, ARRAY_LEN(names), NULL) != ERR_OK)

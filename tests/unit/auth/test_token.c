@@ -40,12 +40,13 @@ TEST(DA1_headers)
     } cases[] = {
         {HEADER, true},
         {"{\"typ\":\"JWT\",\"alg\":\"EdDSA\"}", true},
+        {"{\"alg\":\"Ed25519\"}", true},           /* RFC 9864 */
         {" { \"alg\" : \"\\u0045dDSA\" } ", true}, /* JSON of the same meaning */
         {"{\"alg\":\"EdDSA\",\"kid\":\"1\"}", true},
         {"{\"alg\":\"none\",\"typ\":\"JWT\"}", false},
         {"{\"alg\":\"HS256\"}", false},
         {"{\"alg\":\"ES256\"}", false},
-        {"{\"alg\":\"Ed25519\"}", false},
+        {"{\"alg\":\"Ed448\"}", false},
         {"{\"alg\":\"eddsa\"}", false},
         {"{\"alg\":\"EdDSA \"}", false},
         {"{\"ALG\":\"EdDSA\"}", false},
