@@ -85,6 +85,11 @@ TEST(a_janitor_whose_statements_fail_neither_ends_the_lead_nor_delays_ledgers)
     run_with_fault(*state, FAULTY("RAISE EXCEPTION 'injected';"), NO_FAULT);
 }
 
+TEST(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_delays_ledgers)
+{
+    run_with_fault(*state, FAULTY("PERFORM pg_sleep(60);"), NO_FAULT);
+}
+
 TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
 {
     struct ingest_world *world = *state;
