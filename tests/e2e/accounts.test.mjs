@@ -59,18 +59,6 @@ const noSnapshot = { code: -32603, message: 'could not query captive core: http 
 const asksFor = ({ method, params }, key) => method === 'getLedgerEntries' &&
   params.keys.some(text => Buffer.from(text, 'base64').includes(Keypair.fromPublicKey(key).rawPublicKey()));
 
-for (const verb of ['release', 'retire'])
-  test(`${verb}: the read of an account is retried while the RPC's snapshot is missing`, { timeout: 600_000 }, async () => {
-    await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
-    let calls = 0, failed = 0;
-    proxy.refuse = ({ method }) => method === 'getLedgerEntries' && calls++ % 3 < 2 ? (failed++, noSnapshot) : null;
-    const { code, out } = await start(['accounts', verb, ...keys]).ended;
-    proxy.refuse = () => null;
-    assert.equal(code, 0, out);
-    assert.ok(failed >= 2 * keys.length, `${failed} calls failed`);
-    assert.deepEqual(await states(), new Set([verb === 'release' ? 'active' : 'retiring']));
-  });
-
 test('an account that the RPC fails to read does not change, and the list continues: exit 75', { timeout: 600_000 }, async () => {
   await world.sql("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'");
   const [first, ...others] = keys;

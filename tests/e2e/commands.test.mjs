@@ -136,10 +136,6 @@ test('docker/options.md has what --help prints', TIMEOUT, async () => {
   assert.ok(out.includes(`overrides the variable.\n\n${options}\nExit codes: `), out);
 });
 
-test('a switch accepts only on and off', TIMEOUT, async () => {
-  await refused({ CLIENT_AUTH_AUDIENCE: 'nope' }, 64, /CLIENT_AUTH_AUDIENCE must be on or off, not "nope"/);
-});
-
 test('LOG_LEVEL is accepted in upper and lower case, and TRACE means debug', TIMEOUT, async () => {
   for (const level of ['TRACE', 'Debug', 'INFO', 'warn'])
     assert.equal((await run(['migrate'], { LOG_LEVEL: level })).code, 0);

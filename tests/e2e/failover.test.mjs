@@ -166,30 +166,6 @@ test('DR10 promotion of a standby that lags: forgotten transactions are followed
   await assertWhole();
 });
 
-test('DR10 a second promotion during the hold extends it', TIMEOUT, async () => {
-  const first = primary, second = await databases.standby(first), third = await databases.standby(second);
-  await serveFrom([first, second, third]);
-  await databases.caughtUp(second, first);
-  await databases.cut(second); /* and so the third, which gets all from it */
-  const forgotten = await leases(2);
-  await databases.crash(first);
-  const clients = pester(service);
-  await databases.promote(primary = second);
-  await noticed();
-  await databases.sql(primary, 'UPDATE fairway.cursor SET held_until = held_until - 100');
-  const [before, timeline] = await cursor('held_until, timeline');
-  await until(async () => (await databases.sql(third, 'SELECT held_until FROM fairway.cursor'))[0][0] === before, 10_000, 'the third server has the hold of the second');
-  await databases.crash(second);
-  await databases.promote(primary = third);
-  await until(async () => Number((await cursor('timeline'))[0]) > Number(timeline), 30_000, 'the leader has noticed the second promotion');
-  assert.ok(Number((await cursor('held_until'))[0]) >= Number(before) + 100);
-  await include(...forgotten);
-  await assertMirrored();
-  assertNothingGranted(await clients.stop());
-  await outlast();
-  await assertWhole();
-});
-
 test('DR10 a restored backup has forgotten leases, and no sequence number is granted twice', TIMEOUT, async () => {
   const old = primary;
   await serveFrom([old]);
@@ -256,24 +232,6 @@ for (const restarted of [false, true])
     await assert.rejects(submit(world, abandoned.envelope), /tx_too_late/);
     await assertWhole();
   });
-
-test('DR10 promotion of a synchronous standby causes no hold, because it has every lease', TIMEOUT, async () => {
-  const old = primary, standby = await databases.standby(old);
-  for (const statement of ["ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()'])
-    await databases.sql(old, statement);
-  await until(async () => (await databases.sql(old, "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"))[0][0] === '1',
-    10_000, 'the standby is synchronous');
-  await serveFrom([old, standby], { DATABASE_FAILOVER: 'synchronous' });
-  const taken = await leases(ACCOUNTS - 1);
-  await databases.crash(old);
-  await databases.promote(primary = standby);
-  await until(async () => (await service.get('/readyz')).status === 200, 30_000, 'grants are allowed again');
-  assert.equal(await held(), false);
-  taken.push(await lease());
-  assert.equal(new Set(taken.map(({ channelAccount }) => channelAccount)).size, ACCOUNTS, 'no account is leased a second time');
-  await include(...taken);
-  await assertSettled(assert, world, service, ACCOUNTS);
-});
 
 test('DR10 fairway hold needs only the database, and stops grants until a ledger ends the hold', TIMEOUT, async () => {
   await serveFrom([primary]);

@@ -42,13 +42,6 @@ for (const [name, env, expected] of [
     assert.match(out, expected);
   });
 
-test('usage: an unknown command or option, or a bad number, is refused, exit 64', async () => {
-  for (const args of [['srve'], ['serve', '--prt', '1'], ['serve', '--port', '70000'], ['ensure-accounts', '0'], ['ensure-accounts', '-1']]) {
-    const { code, out } = await world.run(...args);
-    assert.equal(code, 64, `${args.join(' ')}: ${out}`);
-  }
-});
-
 test('SIGTERM completes running requests and exits with 0', async () => {
   const extra = await world.serve();
   const waiting = extra.get(`/v1/transactions/${(await payThrough(world, extra, users[0], users[1])).hash}?wait=5`);

@@ -2,7 +2,6 @@
 // blocks the API's workers. In each case other clients and the probes get their responses within a second.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import dns from 'node:dns/promises';
 import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -154,16 +153,6 @@ test('the probes respond while running requests hold every connection and worker
   assert.equal(alive, false, 'the API is full');
   await crowd.leave();
   await Promise.all([held, outside]);
-});
-
-test('LISTEN=localhost listens on every address of that name', async () => {
-  const local = await world.serve({ LISTEN: 'localhost' });
-  const { port } = new URL(local.url);
-  for (const { address, family } of await dns.lookup('localhost', { all: true })) {
-    const { status } = await ask(`http://${family === 6 ? `[${address}]` : address}:${port}/livez`);
-    assert.equal(status, 200, address);
-  }
-  await local.kill();
 });
 
 /** Runs a serve that is expected to fail; returns {code, text}. */

@@ -111,11 +111,3 @@ test('below the minimum no lease is granted, earlier leases are still paid, and 
   await payThrough(world, service, user, bank);
   await assertSettled(assert, world, service, ACCOUNTS);
 });
-
-test('a starting replica reports the known balance at once', { timeout: 600_000 }, async () => {
-  const expected = await paymentsLeft(), first = service;
-  service = await world.serve();
-  assert.equal(await paymentsLeft(), expected);
-  await service.kill();
-  service = first;
-});

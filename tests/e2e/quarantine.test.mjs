@@ -173,21 +173,6 @@ test('Z6 retire: an account missing in two reads is retired; its row and its see
   assert.deepEqual(await world.sql(`SELECT octet_length(sealed_seed) FROM fairway.channel_accounts WHERE public_key = '${merged}'`), [['72']]);
 });
 
-test('an RPC that lags or is unavailable changes nothing: exit 75 and 69', { timeout: 600_000 }, async () => {
-  await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger + 1000000 WHERE public_key = '${broken}'`);
-  world.env.START_TIMEOUT = '1';
-  for (const verb of ['release', 'retire']) {
-    const { code, out } = await run('accounts', verb, broken);
-    assert.equal(code, 75, out);
-    assert.match(out, /not yet: Stellar RPC is at ledger/);
-  }
-  await world.sql(`UPDATE fairway.channel_accounts SET sequence_ledger = sequence_ledger - 1000000 WHERE public_key = '${broken}'`);
-  world.env.RPC_URL = 'http://127.0.0.1:9';
-  assert.equal((await run('accounts', 'release', broken)).code, 69);
-  Object.assign(world.env, { RPC_URL: world.localnet.url, START_TIMEOUT: '20' });
-  assert.match((await row(broken))[1], /does not open/);
-});
-
 test('retire and ensure-accounts: quarantined accounts are replaced, and a leased one is merged only after its lease has ended', { timeout: 600_000 }, async () => {
   const [leased] = healthy;
   await allSettled(); // earlier leases may be about to end

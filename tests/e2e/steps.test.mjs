@@ -1,12 +1,12 @@
-// Every point of a grant and of a fee bump (tests/faults/points): the process is killed there, its connection is cut, its statement fails, or it
-// is stopped until its account is leased again. In every case there is either a lease row and a leased account, or neither.
+// Every point of a grant and of a fee bump (tests/faults/points): the process is killed there, or stopped until its account is leased again. In each
+// case there is either a lease row and a leased account, or neither. tests/integration/test_lease_faults.c has statements that fail and cut connections.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Account, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
 import { authorize } from '../faults/duplicates.mjs';
-import { isStatement, points, Stop } from '../faults/stop.mjs';
+import { points, Stop } from '../faults/stop.mjs';
 import { assertSettled, payment, sleep, slowerSeconds, startWorld, submit, until } from './harness.mjs';
 
 const ACCOUNTS = 320; // leases that nobody submits hold theirs until their max time
@@ -199,38 +199,6 @@ test('DL16 DL9 after one call was killed at any point, its retry is the first on
   };
   t.diagnostic(await killEverywhere('one-call', request, byCommit, { look: sentLeases, check, sendings: 1 }));
 });
-
-for (const action of ['error', 'cut'])
-  test(`DL6 a grant whose ${action === 'cut' ? 'connection is cut' : 'statement fails'} at any point returns a recorded lease, or an error after its account is idle again`,
-    { timeout: 600_000 }, async t => {
-      const stop = newStop();
-      let service = await warm(stop), done = 0;
-      const lines = points('grant', await traced(stop, () => ask(service)));
-      // only a statement can fail
-      const chosen = lines.filter(({ point }) => action === 'cut' || isStatement(point));
-      for (const { point, count } of chosen) {
-        const earlier = await leases();
-        stop.arm(action, point, count);
-        const answer = await heard(ask(service)), added = fresh(await leases(), earlier);
-        await stop.reach(point);
-        if (answer?.status === 201)
-          assert.deepEqual(added, [answer.json.hash], `${action} at "${point}"`);
-        else if (point.startsWith('reply'))
-          assert.equal(added.length, 1, `${action} at "${point}": a signature may have left, the lease is kept`);
-        else
-          assert.deepEqual(added, [], `${action} at "${point}": status ${answer?.status}, so nothing was leased`);
-        if (action === 'error')
-          assert.ok(answer.status >= 500 && answer.status <= 503, `${action} at "${point}": status ${answer.status}`);
-        if (point.startsWith('keyd')) { // nothing is signed without a key process: fairway ends
-          assert.equal((await service.ended).code, 70);
-          service = await warm(stop);
-        }
-        done++;
-      }
-      await service.kill('SIGKILL');
-      assert.equal(done, chosen.length);
-      t.diagnostic(`${done} of ${chosen.length} points`);
-    });
 
 /**
  * Stops a service at each point after a claim, a new one for each. What libpq has not sent stays unsent. PostgreSQL does not count a

@@ -19,16 +19,6 @@ after(async () => {
 
 const isConfigured = async service => (await service.metrics()).fairway_database_synchronous_standby_configured;
 
-test('DR10 without a synchronous standby the start, /readyz and /metrics report it', { timeout: 600_000 }, async () => {
-  const replica = await world.serve(ENV);
-  assert.match(replica.log, /level=warn msg="DATABASE_FAILOVER=synchronous, but no synchronous standby is configured/);
-  const { ok, warning } = await replica.check('standby');
-  assert.equal(ok, true);
-  assert.match(warning, /no synchronous standby/);
-  assert.equal(await isConfigured(replica), 0);
-  await replica.kill();
-});
-
 /** The standby is removed after the start of a replica and before its first ledger. */
 async function leaderLogsWithItsFirstLedger() {
   world.localnet.pause();

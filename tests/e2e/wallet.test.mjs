@@ -2,7 +2,7 @@
 // asset, and a call of the native asset's contract.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Account, Asset, Keypair, Operation, SorobanDataBuilder, TransactionBuilder, authorizeEntry, nativeToScVal, rpc } from '@stellar/stellar-sdk';
+import { Account, Asset, Operation, TransactionBuilder, authorizeEntry, nativeToScVal, rpc } from '@stellar/stellar-sdk';
 import { assertSettled, startWorld, submit } from './harness.mjs';
 
 const ACCOUNTS = 3;
@@ -98,44 +98,6 @@ test('a transfer by the contract of the native asset, authorized by the source o
   const signed = draftOf(Operation.invokeHostFunction({ func: draft.operations[0].func, auth, source: issuer.publicKey() }));
   await confirm(rpc.assembleTransaction(signed, await world.network.simulateTransaction(signed)).build(), issuer);
   assert.equal(await balanceOf(shop) - before, 30_000_000n);
-});
-
-test('a resource fee far above what the simulation needs is refused, and nothing is leased', async () => {
-  const args = [user, shop].map(key => nativeToScVal(key.publicKey(), { type: 'address' }));
-  const draft = draftOf(Operation.invokeContractFunction({
-    source: user.publicKey(), contract: Asset.native().contractId(world.passphrase), function: 'transfer',
-    args: [...args, nativeToScVal(1n, { type: 'i128' })],
-  }));
-  const prepared = await world.network.prepareTransaction(draft);
-  const { resourceFee } = prepared.toEnvelope().v1.tx.ext.sorobanData;
-  const inflated = TransactionBuilder.cloneFrom(prepared, { fee: '100', networkPassphrase: world.passphrase })
-    .setSorobanData(new SorobanDataBuilder(prepared.toEnvelope().v1.tx.ext.sorobanData).setResourceFee(resourceFee * 3n).build()).build();
-  const refused = await service.post('/v1/transactions', { transactionXdr: inflated.toXDR() });
-  assert.deepEqual([refused.status, refused.json.code], [400, 'RESOURCES_OUTDATED'], JSON.stringify(refused.json));
-  const tooMuch = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
-  assert.equal(tooMuch.json.code, 'INVALID_SOROBAN_TRANSACTION', 'it has no SorobanTransactionData');
-  await assertSettled(assert, world, service, ACCOUNTS);
-});
-
-test('a user who signs with another key than the account\'s own gets a fee bump, and nobody else does', async () => {
-  const device = Keypair.random();
-  await directly(shop, Operation.setOptions({ signer: { ed25519PublicKey: device.publicKey(), weight: 1 } }));
-  const draft = draftOf(Operation.payment({ source: shop.publicKey(), destination: user.publicKey(), asset: Asset.native(), amount: '1' }));
-  await confirm(draft, device);
-  const leased = await service.post('/v1/transactions', { transactionXdr: draft.toXDR() });
-  for (const [signer, passphrase] of [[Keypair.random(), world.passphrase], [shop, 'another network'], [device, 'another network']]) {
-    const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, passphrase);
-    inner.sign(signer);
-    const refused = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
-    assert.deepEqual([refused.status, refused.json.code], [400, 'CLIENT_SIGNATURE_INVALID'], JSON.stringify(refused.json));
-  }
-  const inner = TransactionBuilder.fromXDR(leased.json.transactionXdr, world.passphrase);
-  inner.sign(shop);
-  const bumped = await service.post('/v1/fee-bumps', { transactionXdr: inner.toXDR() });
-  assert.equal(bumped.status, 200, JSON.stringify(bumped.json));
-  await submit(world, bumped.json.transactionXdr);
-  const { json } = await service.get(`/v1/transactions/${leased.json.hash}?wait=60`);
-  assert.equal(json.status, 'confirmed');
 });
 
 test('a failure in a ledger is reported by its code, and every account is idle at the end', async () => {

@@ -11,7 +11,6 @@
  * - stop: SIGSTOP to itself
  * - pause: SIGSTOP to itself, with libpq's unsent data still unsent, as after a SIGSTOP from outside
  * - cut: closes the connection of the point
- * - error: sends a statement that fails instead of the point's
  *
  * At a point before a statement, the server has received everything before it, and has had time to execute
  * it.
@@ -59,8 +58,7 @@ enum action {
     KILL,
     STOP,
     PAUSE,
-    CUT,
-    FAIL
+    CUT
 };
 
 /* A confined fairway could not reach the folder: gives Landlock's rule set a rule for it first. */
@@ -106,8 +104,8 @@ static void trace(const char *name)
 
 static enum action action_named(const char *text)
 {
-    static const char *const names[] = {"", "kill", "stop", "pause", "cut", "error"};
-    for (int i = KILL; i <= FAIL; i++)
+    static const char *const names[] = {"", "kill", "stop", "pause", "cut"};
+    for (int i = KILL; i <= CUT; i++)
         if (strcmp(text, names[i]) == 0)
             return (enum action)i;
     abort();
@@ -154,14 +152,13 @@ static enum action pass(const char *name)
     return action;
 }
 
-/* Acts at a point of a socket. True: send a failing statement instead. */
-static bool act(enum action action, int fd)
+/* Acts at a point of a socket. */
+static void act(enum action action, int fd)
 {
     if (action == KILL || action == STOP || action == PAUSE)
         raise(action == KILL ? SIGKILL : SIGSTOP);
     if (action == CUT)
         shutdown(fd, SHUT_RDWR);
-    return action == FAIL;
 }
 
 /* ---- the database */
@@ -219,7 +216,7 @@ static void flush(PGconn *conn)
 #define LAST_SENT "\1last"
 
 /* act() after what was sent so far. after: the point of a round trip, named after its last statement. */
-static bool point(PGconn *conn, const char *what, const char *after)
+static void point(PGconn *conn, const char *what, const char *after)
 {
     char name[NAME_SIZE];
     const char *session = PQparameterStatus(conn, "application_name");
@@ -227,27 +224,22 @@ static bool point(PGconn *conn, const char *what, const char *after)
         after[0] ? " after " : "", after);
     enum action action = pass(name);
     if (action == NOTHING)
-        return false;
+        return;
     if (action != PAUSE)
         flush(conn);
     if (strcmp(what, "answers") == 0)
         poll(&(struct pollfd){.fd = PQsocket(conn), .events = POLLIN}, 1, ANSWER_MS);
     if (strcmp(what, "read") != 0)
         poll(NULL, 0, SETTLE_MS);
-    return act(action, PQsocket(conn));
+    act(action, PQsocket(conn));
 }
 
-static int send_failing(PGconn *conn)
-{
-    return NEXT(PQsendQueryParams)(conn, "SELECT 1 / (random() * 0)::int", 0, NULL, NULL, NULL, NULL, 1);
-}
-
-static bool statement_point(PGconn *conn, const char *sql)
+static void statement_point(PGconn *conn, const char *sql)
 {
     char words[STATEMENT_CHARS + 1];
     remember(conn, LAST_SENT, sql);
     words_of(sql, words);
-    return point(conn, words, "");
+    point(conn, words, "");
 }
 
 static void round_trip_point(PGconn *conn, const char *what)
@@ -268,8 +260,7 @@ int PQsendQueryPrepared(PGconn *conn, const char *stmtName, int nParams, const c
 {
     char words[STATEMENT_CHARS + 1] = "?";
     recall(conn, stmtName, words);
-    if (statement_point(conn, words))
-        return send_failing(conn);
+    statement_point(conn, words);
     return NEXT(PQsendQueryPrepared)(
         conn, stmtName, nParams, paramValues, paramLengths, paramFormats, resultFormat);
 }
@@ -277,8 +268,7 @@ int PQsendQueryPrepared(PGconn *conn, const char *stmtName, int nParams, const c
 int PQsendQueryParams(PGconn *conn, const char *command, int nParams, const Oid *paramTypes,
     const char *const *paramValues, const int *paramLengths, const int *paramFormats, int resultFormat)
 {
-    if (statement_point(conn, command))
-        return send_failing(conn);
+    statement_point(conn, command);
     return NEXT(PQsendQueryParams)(
         conn, command, nParams, paramTypes, paramValues, paramLengths, paramFormats, resultFormat);
 }

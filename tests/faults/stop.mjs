@@ -25,7 +25,7 @@ export class Stop {
     return { LD_PRELOAD: library, FAIRWAY_STOP_DIR: this.#folder };
   }
 
-  /** At the count-th pass of the point: kill, stop, pause, cut or error. */
+  /** At the count-th pass of the point: kill, stop, pause or cut. */
   arm(action, point, count = 1) {
     fs.rmSync(this.#at('arm'), { force: true });
     fs.rmSync(this.#at('reached'), { force: true });
@@ -66,9 +66,6 @@ export function ledgerTransaction(all) {
   const commit = mine.findLastIndex(line => line.endsWith(': COMMIT'));
   return mine.slice(mine.findLastIndex((line, i) => i < commit && line.includes(': BEGIN')), commit + 4);
 }
-
-/** Whether the point is before a statement, which can fail. */
-export const isStatement = point => /^fairway [a-z]+: (?!(?:sync|answers|read) after )/.test(point);
 
 /**
  * Compares the recorded points of a request with the committed list, and fails when they differ, so that new statements are tested too.
