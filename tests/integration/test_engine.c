@@ -5,7 +5,6 @@
 #include "support/engine.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -134,29 +133,6 @@ TEST(a_request_that_cannot_be_granted_is_refused_at_once_when_no_account_is_idle
     clients_wipe(&holder, 1);
     for (size_t i = 0; i < 4; i++)
         asked_wipe(&asked[i]);
-}
-
-TEST(DL9_a_retry_gets_its_lease_at_once_when_no_account_is_idle)
-{
-    struct test_engine engine;
-    struct client first = {0}, waiting = {0};
-    struct asked asked;
-    test_engine_open(&engine, 1, 2);
-    ask(&engine.pool, &asked);
-    snprintf(asked.request.idempotency_key, sizeof asked.request.idempotency_key, "key");
-    first.ticket.grant.request = &asked.request;
-    client_submit(&engine, &first);
-    client_lease(&first, SOON_MS);
-    client_submit(&engine, &waiting);
-    await_shortage(&engine, 1);
-    struct client retry = {.ticket.grant.request = &asked.request};
-    client_submit(&engine, &retry);
-    assert_memory_equal(client_lease(&retry, SOON_MS)->hash.bytes, first.ticket.grant.lease.hash.bytes, 32);
-    clients_wipe(&retry, 1);
-    assert_false(client_answered(&waiting));
-    test_engine_close(&engine);
-    clients_wipe(&first, 1);
-    asked_wipe(&asked);
 }
 
 /* Accounts that a batch quarantines do not count as a shortage. */
