@@ -35,25 +35,6 @@ MUST_CHECK enum err provisioning_includes(
 MUST_CHECK enum err provisioning_store(struct db *db, const struct provisioning_tx *transaction,
     int64_t sequence_ledger, struct bytes envelope, const struct hash *hash, struct detail *detail);
 
-/* A pending one as it is sent. */
-struct provisioning_signed {
-    int64_t id;
-    enum provisioning_kind kind;
-    size_t accounts;
-    bool bumped; /* the source is an account of the pool */
-    struct hash hash;
-    struct buf envelope;
-};
-struct provisioning_signed_list {
-    struct provisioning_signed *items; /* by id */
-    size_t count;
-};
-void provisioning_signed_free(struct provisioning_signed_list *provisioning); /* {0} is fine */
-
-/* Reads them; free the result also after an error. */
-MUST_CHECK enum err provisioning_read_signed(
-    struct db *db, struct provisioning_signed_list *out, struct detail *detail);
-
 /* How those ended that ledgers after this one have decided: how many in each way, and the latest one that did
  * not succeed, as text ("2 accounts not created: txFAILED in ledger 7"), or "". */
 struct provisioning_outcomes {
@@ -67,7 +48,7 @@ MUST_CHECK enum err provisioning_read_outcomes(
  * not known. */
 MUST_CHECK enum err provisioning_read_room(struct db *db, int64_t *operations, struct detail *detail);
 
-/* ---- for ingestion, in the ledger transaction */
+/* ---- for those who send them, and for ingestion, in the ledger transaction */
 
 /* How it ended. */
 struct provisioning_fate {
@@ -75,14 +56,17 @@ struct provisioning_fate {
     const char *result_code; /* NULL: it is not in the ledger */
 };
 
-/* A pending one: what a ledger needs to decide it. */
+/* A pending one. */
 struct provisioning_pending {
     int64_t id;
     enum provisioning_kind kind;
+    size_t accounts;
     struct hash hash;
-    int64_t sequence; /* of source */
+    struct buf envelope; /* as it is sent */
+    int64_t sequence;    /* of source */
     int64_t max_time_s;
     struct public_key source;
+    bool bumped;                   /* the source is an account of the pool */
     struct provisioning_fate fate; /* {0} until it is judged */
 };
 struct provisioning_list {

@@ -27,16 +27,6 @@ static enum err read_kind(
     return text_equal(name, kinds[*out]) ? ERR_OK : malformed(detail);
 }
 
-static enum err read_hash(
-    const struct db_rows *rows, size_t row, int column, struct hash *out, struct detail *detail)
-{
-    struct bytes hash = db_bytea(rows, row, column);
-    if (hash.len != sizeof out->bytes)
-        return malformed(detail);
-    memcpy(out->bytes, hash.data, hash.len);
-    return ERR_OK;
-}
-
 static const char sql_includes[] = "SELECT EXISTS (SELECT FROM fairway.provisioning p"
                                    " WHERE p.state = 'pending' AND $1 = ANY (p.accounts))";
 
@@ -69,40 +59,6 @@ enum err provisioning_store(struct db *db, const struct provisioning_tx *transac
             DB_I64((int64_t)transaction->max_time_s),
             transaction->bumped ? DB_I64(sequence_ledger) : DB_NONE),
         NULL, detail);
-}
-
-void provisioning_signed_free(struct provisioning_signed_list *provisioning)
-{
-    for (size_t i = 0; i < provisioning->count; i++)
-        buf_free(&provisioning->items[i].envelope);
-    free(provisioning->items);
-    *provisioning = (struct provisioning_signed_list){0};
-}
-
-static const char sql_signed[] =
-    "SELECT p.id, p.kind, cardinality(p.accounts)::int8,"
-    " p.source IS DISTINCT FROM (SELECT n.distribution_account FROM fairway.network n), p.hash,"
-    " p.envelope FROM fairway.provisioning p WHERE p.state = 'pending'"
-    " ORDER BY p.id";
-
-enum err provisioning_read_signed(struct db *db, struct provisioning_signed_list *out, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    *out = (struct provisioning_signed_list){0};
-    enum err e = db_query(db, DB_SQL0(sql_signed), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    out->items = NEW_ARRAY(db_count(rows), struct provisioning_signed);
-    for (size_t row = 0; e == ERR_OK && row < db_count(rows); row++) {
-        struct provisioning_signed *item = &out->items[out->count++];
-        *item = (struct provisioning_signed){.id = db_i64(rows, row, 0),
-            .accounts = (size_t)db_i64(rows, row, 2),
-            .bumped = db_bool(rows, row, 3)};
-        buf_add_bytes(&item->envelope, db_bytea(rows, row, 5));
-        if ((e = read_kind(rows, row, 1, &item->kind, detail)) == ERR_OK)
-            e = read_hash(rows, row, 4, &item->hash, detail);
-    }
-    return e;
 }
 
 static const char sql_outcomes[] =
@@ -144,16 +100,20 @@ enum err provisioning_read_room(struct db *db, int64_t *operations, struct detai
     return e;
 }
 
-/* ---- for ingestion */
+/* ---- the pending ones */
 
 void provisioning_pending_free(struct provisioning_list *provisioning)
 {
+    for (size_t i = 0; i < provisioning->count; i++)
+        buf_free(&provisioning->items[i].envelope);
     free(provisioning->items);
     *provisioning = (struct provisioning_list){0};
 }
 
-static const char sql_pending[] = "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source"
-                                  " FROM fairway.provisioning p WHERE p.state = 'pending' ORDER BY p.id";
+static const char sql_pending[] =
+    "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source, cardinality(p.accounts)::int8,"
+    " p.source IS DISTINCT FROM (SELECT n.distribution_account FROM fairway.network n), p.envelope"
+    " FROM fairway.provisioning p WHERE p.state = 'pending' ORDER BY p.id";
 
 struct db_statement provisioning_statement(void)
 {
@@ -167,11 +127,14 @@ enum err provisioning_read_pending(
     *out = (struct provisioning_list){NEW_ARRAY(db_count(rows), struct provisioning_pending), db_count(rows)};
     for (size_t row = 0; e == ERR_OK && row < out->count; row++) {
         struct provisioning_pending *item = &out->items[row];
-        item->id = db_i64(rows, row, 0);
-        item->sequence = db_i64(rows, row, 3);
-        item->max_time_s = db_i64(rows, row, 4);
+        *item = (struct provisioning_pending){.id = db_i64(rows, row, 0),
+            .sequence = db_i64(rows, row, 3),
+            .max_time_s = db_i64(rows, row, 4),
+            .accounts = (size_t)db_i64(rows, row, 6),
+            .bumped = db_bool(rows, row, 7)};
+        db_copy(rows, row, 2, item->hash.bytes, sizeof item->hash.bytes);
+        buf_add_bytes(&item->envelope, db_bytea(rows, row, 8));
         if ((e = read_kind(rows, row, 1, &item->kind, detail)) == ERR_OK &&
-            (e = read_hash(rows, row, 2, &item->hash, detail)) == ERR_OK &&
             address_decode(db_text(rows, row, 5), &item->source) != ERR_OK)
             e = malformed(detail);
     }

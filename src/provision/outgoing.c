@@ -25,12 +25,12 @@ static bool is_due(const struct outgoing *outgoing)
 }
 
 /* The list as it was read. What is known of those that were in it before stays. */
-static void take_list(struct outgoing *outgoing, const struct provisioning_signed_list *list)
+static void take_list(struct outgoing *outgoing, const struct provisioning_list *list)
 {
     const struct outgoing before = *outgoing;
     *outgoing = (struct outgoing){0};
     for (size_t i = 0; i < list->count && i < OUTGOING_MAX; i++) {
-        const struct provisioning_signed *from = &list->items[i];
+        const struct provisioning_pending *from = &list->items[i];
         struct outgoing_item *item = &outgoing->items[outgoing->count++];
         *item = (struct outgoing_item){
             .id = from->id, .kind = from->kind, .accounts = from->accounts, .bumped = from->bumped};
@@ -43,7 +43,7 @@ static void take_list(struct outgoing *outgoing, const struct provisioning_signe
 /* A refusal after an answer that was none is no news: a ledger that is not ingested yet has the transaction,
  * or the node has dropped it. */
 static void send(
-    struct outgoing_item *item, const struct provisioning_signed *stored, struct rpc *rpc, int ledger_ms)
+    struct outgoing_item *item, const struct provisioning_pending *stored, struct rpc *rpc, int ledger_ms)
 {
     struct detail detail = {0};
     struct rpc_sent sent = {.name = "none"};
@@ -68,10 +68,10 @@ static void send(
 enum err outgoing_send(struct outgoing *outgoing, struct session *session, struct rpc *rpc,
     unsigned ledger_ms, struct detail *detail)
 {
-    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
+    struct provisioning_list list CLEANUP(provisioning_pending_free) = {0};
     if (!outgoing->changed && !is_due(outgoing))
         return ERR_OK;
-    enum err e = session_read_signed(session, &list, detail);
+    enum err e = session_read_pending(session, &list, detail);
     if (e != ERR_OK)
         return e;
     take_list(outgoing, &list);

@@ -79,17 +79,19 @@ bool session_try_again(struct session_patience *patience, enum err e, const stru
 
 /* The COMMITs that stored them may not have waited for the standby. A later COMMIT that waits for the standby
  * covers them too. */
-enum err session_read_signed(
-    struct session *session, struct provisioning_signed_list *out, struct detail *detail)
+enum err session_read_pending(struct session *session, struct provisioning_list *out, struct detail *detail)
 {
-    *out = (struct provisioning_signed_list){0};
+    AUTO_ROWS rows = NULL;
+    *out = (struct provisioning_list){0};
     enum err e = session_begin(session, detail);
     if (e == ERR_OK)
-        e = provisioning_read_signed(session->db, out, detail);
+        e = db_query(session->db, provisioning_statement(), &rows, detail);
+    if (e == ERR_OK)
+        e = provisioning_read_pending(rows, out, detail);
     if (e == ERR_OK)
         e = db_commit_durably(session->db, detail);
     db_rollback(session->db);
     if (e != ERR_OK)
-        provisioning_signed_free(out);
+        provisioning_pending_free(out);
     return e;
 }

@@ -43,7 +43,7 @@ bool session_try_again(struct session_patience *patience, enum err e, const stru
  * after ERR_OK: after ERR_NOT_REPLICATED, for example, the synchronous standby may lack one, or keys that it
  * needs. *out is empty after an error.
  */
-MUST_CHECK enum err session_read_signed(
-    struct session *session, struct provisioning_signed_list *out, struct detail *detail);
+MUST_CHECK enum err session_read_pending(
+    struct session *session, struct provisioning_list *out, struct detail *detail);
 
 #endif

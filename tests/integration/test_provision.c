@@ -223,7 +223,7 @@ static struct provisioning_outcomes outcomes_after(struct world *world, uint32_t
 TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored)
 {
     struct world *world = *state;
-    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
+    struct provisioning_list list CLEANUP(provisioning_pending_free) = {0};
     ten_active(world, 0);
     char distribution[ADDRESS_SIZE];
     struct public_key key = built_key(1000);
@@ -231,9 +231,9 @@ TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored)
     AUTO_FREE char *sql = mem_format(
         "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('p', '%s')", distribution);
     test_db_exec(&world->db, sql);
-    assert_int_equal(session_read_signed(&world->session, &list, NULL), ERR_OK);
+    assert_int_equal(session_read_pending(&world->session, &list, NULL), ERR_OK);
     assert_int_equal(list.count, 0);
-    provisioning_signed_free(&list);
+    provisioning_pending_free(&list);
     assert_int_equal(store_provisioning(world, 1, false), ERR_OK);
     assert_int_equal(store_provisioning(world, 2, false), ERR_CONSTRAINT);
     assert_int_equal(store_provisioning(world, 3, true), ERR_OK);
@@ -245,10 +245,10 @@ TEST(each_source_has_one_pending_transaction_which_is_read_back_as_stored)
                                    " fairway.channel_accounts a ON a.public_key = l.account AND"
                                    " a.lease_hash = l.hash AND l.sequence = 5 AND l.max_time = 77"),
         1);
-    assert_int_equal(session_read_signed(&world->session, &list, NULL), ERR_OK);
+    assert_int_equal(session_read_pending(&world->session, &list, NULL), ERR_OK);
     assert_int_equal(list.count, 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct provisioning_signed *item = &list.items[i];
+        const struct provisioning_pending *item = &list.items[i];
         const uint8_t n = i == 0 ? 1 : 3;
         struct hash hash = built_hash(n);
         assert_true(

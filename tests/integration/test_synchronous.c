@@ -212,19 +212,19 @@ TEST(Z2_a_creation_that_the_standby_may_lack_is_not_sent)
 {
     struct test_pool *pool = *state;
     struct session session = session_new(pool->test.url, &pool->settings.network);
-    struct provisioning_signed_list list CLEANUP(provisioning_signed_free) = {0};
+    struct provisioning_list list CLEANUP(provisioning_pending_free) = {0};
     struct canceller canceller;
     assert_int_equal(session_take(&session, NULL), ERR_OK);
     set_standby("nobody");
     cancel_from_now(&canceller);
     assert_int_equal(store_provisioning(&session), ERR_NOT_REPLICATED);
     for (int reads = 0; reads < 2; reads++) {
-        assert_int_equal(session_read_signed(&session, &list, NULL), ERR_NOT_REPLICATED);
+        assert_int_equal(session_read_pending(&session, &list, NULL), ERR_NOT_REPLICATED);
         assert_int_equal(list.count, 0);
     }
     set_standby("");
     cancel_no_more(&canceller);
-    assert_int_equal(session_read_signed(&session, &list, NULL), ERR_OK);
+    assert_int_equal(session_read_pending(&session, &list, NULL), ERR_OK);
     assert_int_equal(list.count, 1);
     session_free(&session);
 }
