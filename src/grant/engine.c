@@ -10,7 +10,7 @@
 #include "base/metric.h"
 #include "base/thread.h"
 #include "base/ticker.h"
-#include "engine_state.h"
+#include "engine_choice.h"
 
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail)
 {
@@ -64,6 +64,33 @@ void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct de
     }
 }
 
+static size_t waiting(const struct engine *engine)
+{
+    return engine->queue.count + engine->delayed.count + engine->bumps.count;
+}
+
+/* Called by the ticker: refuses tickets that have waited too long. */
+static bool tick(void *context)
+{
+    struct engine *engine = context;
+    static const struct detail silence = {"the database has not replied to any batch for seconds"};
+    const int64_t now_ms = clock_ms();
+    pthread_mutex_lock(&engine->mutex);
+    const bool silent = now_ms - engine->replied_ms > ENGINE_SILENCE_MS;
+    const enum err busy = silent ? ERR_DATABASE_UNAVAILABLE : ERR_OVERLOADED;
+    const enum err none = silent || !engine->is_short ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
+    const struct detail *detail = silent ? &silence : NULL;
+    struct ticket_queue leases = {0}, bumps = {0};
+    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
+    ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
+    const bool watches = waiting(engine) + engine->taken > 0;
+    pthread_mutex_unlock(&engine->mutex);
+    engine_refuse_all(&leases, none, detail);
+    engine_refuse_all(&bumps, busy, detail);
+    return watches; /* tickets of a batch may be queued again */
+}
+
 struct engine *engine_start(const struct engine_settings *settings)
 {
     struct engine *engine = NEW(struct engine);
@@ -77,7 +104,6 @@ struct engine *engine_start(const struct engine_settings *settings)
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
     engine->settings.grant.open_bids = &engine->open_bids;
-    pthread_mutex_init(&engine->open_bids.mutex, NULL);
     pthread_mutex_init(&engine->mutex, NULL);
     thread_cond_init(&engine->work);
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);
@@ -87,13 +113,8 @@ struct engine *engine_start(const struct engine_settings *settings)
         worker->db = db_new(&(struct db_settings){.url = settings->database_url, .name = "fairway grant"});
         thread_start(&worker->thread, "grant", engine_worker_run, worker);
     }
-    ticker_add(engine_tick, engine);
+    ticker_add(tick, engine);
     return engine;
-}
-
-static size_t waiting(const struct engine *engine)
-{
-    return engine->queue.count + engine->delayed.count + engine->bumps.count;
 }
 
 /* Whether to wake a worker for a ticket that was just added. If not, a worker is already waiting for more
@@ -125,6 +146,14 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     if (e == ERR_OK)
         ticker_wake();
     return e;
+}
+
+void engine_released(struct engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine_accounts_released(engine);
+    engine_wake_worker(engine);
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 static struct ticket_queue *queue_at(struct engine *engine, enum ticket_place place)
@@ -175,7 +204,6 @@ void engine_stop(struct engine *engine)
     refuse_waiting(engine); /* what the last batches left open */
     pthread_cond_destroy(&engine->work);
     pthread_mutex_destroy(&engine->mutex);
-    pthread_mutex_destroy(&engine->open_bids.mutex);
     free(engine->workers);
     free(engine);
 }

@@ -1,5 +1,5 @@
 /* What the threads of the lease engine share: the workers (engine_worker.c), the ticker, and the watch, which
- * calls engine_released (engine_events.c). Decisions about it are in engine_choice.c. */
+ * calls engine_released (engine.c). Decisions about it are in engine_choice.c. */
 #ifndef FAIRWAY_GRANT_ENGINE_STATE_H
 #define FAIRWAY_GRANT_ENGINE_STATE_H
 
@@ -45,14 +45,12 @@ struct engine {
     int64_t replied_ms;                /* when the database last replied to a batch */
     enum err last_error[TICKET_KINDS]; /* of a batch */
 
-    struct open_bids open_bids; /* has a mutex of its own */
+    struct open_bids open_bids; /* atomic */
     struct engine_worker *workers;
 };
 
 /* A worker's thread, which grants until the engine stops. */
 void *engine_worker_run(void *worker);
-/* Called by the ticker: refuses tickets that have waited too long. */
-bool engine_tick(void *engine);
 
 /* Decides the ticket: it is refused. detail may be NULL. */
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail);

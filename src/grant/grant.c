@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
+#include "pool/account_read.h"
 #include "stellar/envelope_build.h"
 #include "grant_claim.h"
 #include "grant_record.h"
@@ -26,37 +27,17 @@ static void refuse_limited(struct grant *grant, enum limit limit)
     grant->limit = limit;
 }
 
-/* The addresses that a batch's requests name, in the order of the grants, as parameters for SQL. */
-struct named_batch {
-    char (*texts)[ADDRESS_SIZE];
-    const char **pointers;
-    bool *members;
-    size_t count;
-};
-
-static void named_free(struct named_batch *named)
+/* The accounts that a batch's requests name, in the order of the grants. */
+static struct public_key *named_accounts(struct grant *const grants[], size_t count, size_t *total)
 {
-    mem_free_at(&named->texts);
-    mem_free_at(&named->pointers);
-    mem_free_at(&named->members);
-}
-
-static struct named_batch named_of(struct grant *const grants[], size_t count)
-{
-    struct named_batch named = {0};
-    size_t total = 0;
+    *total = 0;
     for (size_t i = 0; i < count; i++)
-        total += grants[i]->request->named.count;
-    named.texts = mem_new(total, sizeof named.texts[0]);
-    named.pointers = NEW_ARRAY(total, const char *);
-    named.members = NEW_ARRAY(total, bool);
+        *total += grants[i]->request->named.count;
+    struct public_key *keys = NEW_ARRAY(*total, struct public_key), *at = keys;
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < grants[i]->request->named.count; k++) {
-            address_encode(&grants[i]->request->named.keys[k], named.texts[named.count]);
-            named.pointers[named.count] = named.texts[named.count];
-            named.count++;
-        }
-    return named;
+        for (size_t k = 0; k < grants[i]->request->named.count; k++)
+            *at++ = grants[i]->request->named.keys[k];
+    return keys;
 }
 
 /* The account and the unsigned transaction of one grant. */
@@ -331,7 +312,11 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     struct grant_batch *batch, struct detail *detail)
 {
     struct claim_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claim_account);
-    struct named_batch named CLEANUP(named_free) = named_of(batch->grants, batch->count);
+    size_t named_count;
+    struct public_key *named_keys AUTO_FREE = named_accounts(batch->grants, batch->count, &named_count);
+    struct account_addresses named CLEANUP(account_addresses_free) =
+        account_addresses_of(named_keys, named_count);
+    bool *members AUTO_FREE = NEW_ARRAY(named_count, bool);
     struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
     struct lease_claims claims CLEANUP(lease_claims_free) = {0};
     struct usage *usage AUTO_FREE = NEW(struct usage);
@@ -339,13 +324,13 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     struct grant_claim claim = {.settings = settings,
         .batch = batch,
         .wanted = accounts_wanted(batch),
-        .named = named.pointers,
-        .named_count = named.count,
+        .named = named.texts,
+        .named_count = named_count,
         .keys = keys,
         .claims = &claims,
         .usage = usage,
         .bids = bids,
-        .members = named.members,
+        .members = members,
         .accounts = accounts};
     batch->locked_unused = false;
     batch->claimed = batch->left = 0;

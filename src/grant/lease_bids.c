@@ -10,8 +10,7 @@ static const char sql_read[] =
     "SELECT n.ordinal, CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
     " CASE WHEN $2 THEN " SUBMISSIONS_OPEN_BIDS
     " END FROM unnest($1::text[]) WITH ORDINALITY n (client, ordinal)"
-    " LEFT JOIN LATERAL (SELECT f.day, f.stroops FROM fairway.client_fees f"
-    "   WHERE f.client BETWEEN n.client AND n.client ORDER BY f.client DESC LIMIT 1) s ON true";
+    " LEFT JOIN LATERAL fairway.newest_fees(n.client) s ON true";
 
 void lease_bids_init(struct lease_bids *bids, const struct grant_settings *settings,
     struct grant *const grants[], size_t count)

@@ -8,17 +8,15 @@
 #ifndef FAIRWAY_GRANT_OPEN_BIDS_H
 #define FAIRWAY_GRANT_OPEN_BIDS_H
 
-#include <pthread.h>
-
 #include "grant/grant.h"
 
+/* Zeroed before. A batch that sees one member changed and another one not yet only reads once more. */
 struct open_bids {
-    pthread_mutex_t mutex;
-    uint32_t ledger; /* the last one that this replica had seen at the last reading */
-    int64_t read_ms; /* of that; 0: never */
-    int64_t stroops; /* as read, and the bids of batches that have ended since */
-    int64_t running; /* bids of batches that have not ended */
-    int64_t ended;   /* of all that have */
+    _Atomic uint32_t ledger; /* the last one that this replica had seen at the last reading */
+    _Atomic int64_t read_ms; /* of that; 0: never */
+    _Atomic int64_t before;  /* what was read, less the bids of batches that had ended when it began */
+    _Atomic int64_t made;    /* by all batches */
+    _Atomic int64_t ended;   /* of these, by those that have ended */
 };
 
 /* One batch. */
@@ -32,7 +30,7 @@ struct open_bids_batch {
 void open_bids_begin(struct open_bids_batch *batch, const struct grant_settings *settings);
 /* What the batch has read. */
 void open_bids_found(struct open_bids_batch *batch, int64_t stroops);
-int64_t open_bids_sum(struct open_bids_batch *batch);
+int64_t open_bids_sum(const struct open_bids_batch *batch);
 void open_bids_add(struct open_bids_batch *batch, int64_t stroops);
 void open_bids_end(struct open_bids_batch *batch);
 

@@ -108,8 +108,7 @@ static const char sql_find[] =
     " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
     " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(f.fee), 0) AS highest"
     "   FROM fairway.fee_bumps f WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash) b"
-    " LEFT JOIN LATERAL (SELECT f.day, f.stroops FROM fairway.client_fees f"
-    "   WHERE f.client BETWEEN n.client AND n.client ORDER BY f.client DESC LIMIT 1) s ON true";
+    " LEFT JOIN LATERAL fairway.newest_fees(n.client) s ON true";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
     FIND_OPEN,

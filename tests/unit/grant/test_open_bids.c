@@ -4,7 +4,7 @@
 
 #include "open_bids.h"
 
-static struct open_bids all = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct open_bids all;
 static _Atomic uint32_t seen;
 static const struct grant_settings settings = {.open_bids = &all, .seen_ledger = &seen};
 
