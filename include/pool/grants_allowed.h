@@ -17,10 +17,9 @@
 
 #include "db/db.h"
 
-/* SQL conditions for statements that name fairway.cursor c: whether this is the database in which the row was
- * last trusted; whether grants are on hold, or will be as soon as ingestion compares the identity. */
+/* For statements that name fairway.cursor c: whether this is the database in which the row was last trusted.
+ */
 #define GRANTS_SAME_DATABASE "fairway.same_database(c.tableoid, c.system_identifier, c.timeline, c.home)"
-#define GRANTS_ON_HOLD "(c.held_until IS NOT NULL OR NOT (" GRANTS_SAME_DATABASE "))"
 
 /* ---- the decision */
 

@@ -11,7 +11,7 @@ BEGIN
         WHERE n.result = 'expired' AND NOT EXISTS (SELECT FROM fairway.ledgers g WHERE g.sequence = n.ledger
             AND (g.close_time > a.lease_max_time OR a.lease_max_ledger <= g.sequence + 1)))
     THEN
-        RAISE integrity_constraint_violation USING MESSAGE = 'no committed ledger excludes a lease that is said to have expired';
+        RAISE integrity_constraint_violation USING MESSAGE = 'no committed ledger excludes the lease that is said to have expired';
     END IF;
     PERFORM fairway.count_leases(array_agg(a.lease_client) ||
                 array_agg(fairway.contract_row(a.lease_client, a.lease_contract)) FILTER (WHERE a.lease_contract IS NOT NULL), -1),

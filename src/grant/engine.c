@@ -55,7 +55,8 @@ void engine_done(struct engine_ticket *ticket)
     ticket->done(ticket);
 }
 
-void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
+/* Refuses all tickets of a list, which are in no queue of the engine any more. The mutex is not held. */
+static void refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
 {
     for (struct engine_ticket *ticket = tickets->first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
@@ -86,8 +87,8 @@ static bool tick(void *context)
     ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
     const bool watches = waiting(engine) + engine->taken > 0;
     pthread_mutex_unlock(&engine->mutex);
-    engine_refuse_all(&leases, none, detail);
-    engine_refuse_all(&bumps, busy, detail);
+    refuse_all(&leases, none, detail);
+    refuse_all(&bumps, busy, detail);
     return watches; /* tickets of a batch may be queued again */
 }
 
@@ -186,7 +187,7 @@ static void refuse_waiting(struct engine *engine)
     ticket_queue_merge(&rest, &engine->delayed);
     ticket_queue_merge(&rest, &engine->bumps);
     pthread_mutex_unlock(&engine->mutex);
-    engine_refuse_all(&rest, ERR_SHUTTING_DOWN, NULL);
+    refuse_all(&rest, ERR_SHUTTING_DOWN, NULL);
 }
 
 void engine_stop(struct engine *engine)

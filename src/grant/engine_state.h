@@ -54,9 +54,6 @@ void *engine_worker_run(void *worker);
 
 /* Decides the ticket: it is refused. detail may be NULL. */
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail);
-/* The same for all tickets of a list, which are in no queue of the engine any more, and calls their done. The
- * mutex is not held. */
-void engine_refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail);
 
 /* Counts what became of a decided ticket, and calls its done. The mutex is not held. */
 void engine_done(struct engine_ticket *ticket);
