@@ -5,12 +5,10 @@ CREATE OR REPLACE FUNCTION fairway.count_leases(clients text[], change bigint) R
 DECLARE
     names constant text[] := ARRAY(SELECT DISTINCT n FROM unnest(clients) n WHERE n <> '' ORDER BY n);
 BEGIN
-    IF names <> '{}' THEN
-        PERFORM fairway.lock_clients(names);
-        UPDATE fairway.client_usage u SET open_leases = u.open_leases + change * d.leases
-            FROM (SELECT n AS client, count(*) AS leases FROM unnest(clients) n GROUP BY n) d
-            CROSS JOIN LATERAL fairway.newest_client(d.client) c
-            WHERE u.ctid = c.place;
-        PERFORM fairway.forget_contracts(names);
-    END IF;
+    PERFORM fairway.lock_clients(names);
+    UPDATE fairway.client_usage u SET open_leases = u.open_leases + change * d.leases
+        FROM (SELECT n AS client, count(*) AS leases FROM unnest(clients) n GROUP BY n) d
+        CROSS JOIN LATERAL fairway.newest_client(d.client) c
+        WHERE u.ctid = c.place;
+    PERFORM fairway.forget_contracts(names);
 END $$;

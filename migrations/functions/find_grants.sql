@@ -4,8 +4,7 @@
 CREATE OR REPLACE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (hash bytea, lease_hash bytea, granted_at timestamptz)
 LANGUAGE plpgsql STABLE SET timezone = 'UTC' AS $$
 DECLARE
-    this constant timestamptz := date_trunc('hour', clock_timestamp());
-    recent constant timestamptz[] := ARRAY[this, this - interval '1 hour'];
+    recent constant timestamptz[] := ARRAY[date_trunc('hour', now()), date_trunc('hour', now()) - interval '1 hour'];
     first timestamptz;
     last timestamptz;
 BEGIN
@@ -22,7 +21,7 @@ BEGIN
     IF hashes = '{}' THEN
         RETURN;
     END IF;
-    SELECT min(p.day), max(p.day) FILTER (WHERE p.day <= this OR pg_relation_size('fairway.' || p.name) > 0) + interval '23 hours'
+    SELECT min(p.day), max(p.day) FILTER (WHERE p.day <= now() OR pg_relation_size('fairway.' || p.name) > 0) + interval '23 hours'
         INTO first, last FROM fairway.partitions p WHERE p.parent = 'leases';
     RETURN QUERY
         SELECT f.hash, f.hash, f.granted_at

@@ -4,10 +4,8 @@
 CREATE OR REPLACE FUNCTION fairway.record_first_bids(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
     stroops_max bigint[], inner_digests bytea[], max_fees bigint[], envelopes bytea[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    limited constant boolean := 0 < ANY (stroops_max);
 BEGIN
-    IF limited AND EXISTS (SELECT FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, NULL, stroops_max) r
+    IF 0 < ANY (stroops_max) AND EXISTS (SELECT FROM fairway.record_fee_bumps(hashes, leases, fees, sources, clients, NULL, stroops_max) r
         WHERE r.refused_by IS NOT NULL)
     THEN
         RAISE serialization_failure USING MESSAGE = 'a client has spent what a bid needs';
@@ -20,7 +18,7 @@ BEGIN
         WHERE n.hash IS NOT NULL AND a.lease_hash = n.lease_hash
     ), recorded AS (
         INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
-        SELECT n.hash, n.lease_hash, n.locked_at, n.fee FROM news n WHERE NOT limited
+        SELECT n.hash, n.lease_hash, n.locked_at, n.fee FROM news n WHERE NOT 0 < ANY (stroops_max)
     ), stored AS (
         INSERT INTO fairway.bids (lease_hash, envelope) SELECT n.lease_hash, n.envelope FROM news n
     )

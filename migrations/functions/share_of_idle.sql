@@ -9,6 +9,8 @@ DECLARE
     others constant bigint := (SELECT sum(w.waiting) FROM fairway.waiting_now w WHERE w.replica <> me);
     taken bigint;
 BEGIN
+    idle := -1;
+    share := mine;
     IF others > 0 THEN
         SELECT count(*) INTO idle FROM (
             SELECT FROM fairway.pool_accounts a
@@ -16,8 +18,5 @@ BEGIN
         SELECT coalesce(sum(t.taken), 0) INTO taken FROM fairway.waiting t
             WHERE t.replica <> me AND t.seen_at BETWEEN statement_timestamp() - interval '50 ms' AND statement_timestamp();
         share := least(mine, ceil((idle + taken) * mine::numeric / (mine + others + taken)));
-    ELSE
-        idle := -1;
-        share := mine;
     END IF;
 END $$;

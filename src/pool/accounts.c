@@ -42,17 +42,12 @@ enum err accounts_store(struct db *db, const struct generated_key keys[], const 
     };
     AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(db, statements, created ? 2 : 1, rows, detail);
-    if (e != ERR_OK)
-        return e;
-    const int64_t stored = db_i64(rows[0], 0, 0);
-    if (created && stored == 0)
-        return detail_set(detail, ERR_NOT_YET,
+    if (e == ERR_OK && !db_bool(rows[0], 0, 0))
+        e = detail_set(detail, ERR_NOT_YET,
             "no ledger is ingested yet, or grants are stopped, or Stellar RPC, at ledger %" PRIu32
             ", is behind the last one",
             ledger);
-    return stored == (int64_t)count
-               ? ERR_OK
-               : detail_set(detail, ERR_INTERNAL, "%" PRId64 " of %zu keys were stored", stored, count);
+    return e;
 }
 
 static const char sql_creating[] =
