@@ -87,6 +87,8 @@ struct rpc_network {
 };
 /* The caller frees *out with rpc_network_free; {0} on error. */
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
+void rpc_network_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out);
+MUST_CHECK enum err rpc_network_end(struct rpc_call *call, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
 
 /* Returns the newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known. */
@@ -112,6 +114,11 @@ struct rpc_ledgers {
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
+void rpc_ledgers_begin(
+    struct rpc *rpc, uint32_t start, uint32_t limit, const struct rpc_ask *ask, struct rpc_call **out);
+/* With the same start and limit. When the server does not name its range, asks for it, which blocks. */
+MUST_CHECK enum err rpc_ledgers_end(
+    struct rpc_call *call, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
 /* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].removed says whether keys[i] is missing
@@ -121,10 +128,12 @@ void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail);
 
+/* Of rpc_account_entries_begin. */
+MUST_CHECK enum err rpc_accounts_end(struct rpc_call *call, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail);
+
 /* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
  * has zeroed entries, and frees each. */
-MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
-    struct buf entries[], uint32_t *ledger, struct detail *detail);
 void rpc_account_entries_begin(struct rpc *rpc, const struct public_key keys[], size_t count,
     const struct rpc_ask *ask, struct rpc_call **out);
 MUST_CHECK enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key keys[],
@@ -134,6 +143,9 @@ MUST_CHECK enum err rpc_account_entries_end(struct rpc_call *call, const struct 
  * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(
     struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
+void rpc_frozen_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out);
+MUST_CHECK enum err rpc_frozen_end(
+    struct rpc_call *call, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
 
 enum rpc_send_status {
     RPC_SEND_PENDING,
@@ -170,6 +182,10 @@ struct rpc_transaction {
  * the server still has. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
+void rpc_transaction_begin(
+    struct rpc *rpc, const struct hash *hash, const struct rpc_ask *ask, struct rpc_call **out);
+MUST_CHECK enum err rpc_transaction_end(
+    struct rpc_call *call, struct rpc_transaction *out, struct detail *detail);
 
 /* When it succeeds all but the last two members are set, else only these. What the server does not tell is
  * empty. */

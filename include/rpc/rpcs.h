@@ -1,7 +1,7 @@
 /*
- * The addresses of RPC_URL, asked at the same time, each by a thread of its own: one that hangs delays no
- * other. Whose ledgers are the network's, ingest/follow.c judges by their signatures. Reads have none: there,
- * what two addresses say counts.
+ * The addresses of RPC_URL, asked at the same time, by the loop (rpc/loop.h): one that hangs delays no other.
+ * One thread uses a struct rpcs, and reads the answers. Whose ledgers are the network's, ingest/follow.c
+ * judges by their signatures. Reads have none: there, what two addresses say counts.
  */
 #ifndef FAIRWAY_RPC_RPCS_H
 #define FAIRWAY_RPC_RPCS_H
@@ -15,11 +15,10 @@ struct rpcs_settings {
     int ledger_ms;   /* the expected time between two ledgers: how long an answer to a read is waited for */
 };
 
-/* Neither connects nor blocks. With one address, all answers are those of its RPC, and the caller's thread
- * waits for them. */
+/* Neither connects nor blocks. With one address, all answers are those of its RPC, and each is waited for. */
 struct rpcs *rpcs_start(const struct rpcs_settings *settings);
-/* The same with feeds in the place of addresses, for tests. They are called by other threads; several calls
- * of one feed never overlap. */
+/* The same with feeds in the place of addresses, for tests. One that returns ERR_NOT_YET hangs: it is called
+ * again with each look. */
 struct rpcs *rpcs_start_feeds(const struct feed feeds[], size_t count, const struct rpcs_settings *settings);
 /* All calls return ERR_CANCELLED soon, those in progress too. Any thread; NULL is fine. */
 void rpcs_cancel(struct rpcs *rpcs);
@@ -28,7 +27,7 @@ void rpcs_stop(struct rpcs *rpcs);
 
 size_t rpcs_count(const struct rpcs *rpcs);
 
-/* ---- ledgers, each address for itself. One thread uses this and the feed */
+/* ---- ledgers, each address for itself */
 
 /* What one address has answered to a question for ledgers. */
 struct rpcs_ledgers {

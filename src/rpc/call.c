@@ -360,6 +360,14 @@ enum err rpc_call_answer(struct rpc_call *call, struct lift *lifted, json_t **re
     return e != ERR_OK ? detail_set(detail, e, "%s", why.text) : e;
 }
 
+enum err rpc_call_end(struct rpc_call *call, json_t **result, struct detail *detail)
+{
+    const enum err e = rpc_call_answer(call, NULL, result, NULL, detail);
+    if (e != ERR_NOT_YET)
+        rpc_call_free(call);
+    return e;
+}
+
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {

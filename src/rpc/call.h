@@ -88,7 +88,10 @@ bool rpc_call_next(struct rpc_call *call, const struct detail *why);
 /* Seconds until an address may be asked for a simulation again; 0: now. */
 int rpc_call_retry_after_s(const struct rpc_call *call);
 
-/* The three in one, which blocks. */
+/* The answer of a call that has nothing lifted; frees it unless ERR_NOT_YET. */
+MUST_CHECK enum err rpc_call_end(struct rpc_call *call, json_t **result, struct detail *detail);
+
+/* All in one, which blocks. */
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);
 

@@ -27,9 +27,7 @@ static void begin(struct rpc *rpc, json_t *keys, const struct rpc_ask *ask, stru
 static enum err read_entries(
     struct rpc_call *call, json_t **result, uint32_t *ledger, const json_t **entries, struct detail *detail)
 {
-    enum err e = rpc_call_answer(call, NULL, result, NULL, detail);
-    if (e != ERR_NOT_YET)
-        rpc_call_free(call);
+    enum err e = rpc_call_end(call, result, detail);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");
@@ -113,30 +111,30 @@ enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key 
     return e;
 }
 
-enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
-    struct buf entries[], uint32_t *ledger, struct detail *detail)
+enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct rpc_call *call;
     enum err e;
     if (count == 0 || count > RPC_ENTRIES_MAX)
         return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
     rpc_account_entries_begin(rpc, keys, count, NULL, &call);
-    while ((e = rpc_account_entries_end(call, keys, count, entries, ledger, detail)) == ERR_NOT_YET)
+    while ((e = rpc_accounts_end(call, keys, count, out, ledger, detail)) == ERR_NOT_YET)
         ;
     return e;
 }
 
-enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
+enum err rpc_accounts_end(struct rpc_call *call, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
     struct buf entries[RPC_ENTRIES_MAX] = {0};
-    enum err e = rpc_account_entries(rpc, keys, count, entries, ledger, detail);
+    enum err e = rpc_account_entries_end(call, keys, count, entries, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++) {
         out[i] = (struct account_entry){.key = keys[i], .removed = entries[i].len == 0};
         if (!out[i].removed)
             e = decode_account(buf_bytes(&entries[i]), &keys[i], &out[i], detail);
     }
-    for (size_t i = 0; i < count && i < RPC_ENTRIES_MAX; i++)
+    for (size_t i = 0; i < count; i++)
         buf_free(&entries[i]);
     return e;
 }
@@ -162,21 +160,41 @@ static enum err read_frozen_entry(
     return e;
 }
 
-enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+/* The caller frees the text. */
+static char *frozen_key(void)
 {
     struct buf bytes = {0};
-    *out = (struct frozen_accounts){0};
     frozen_ledger_key(&bytes);
-    AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
+    char *key = base64_encode(buf_bytes(&bytes));
     buf_free(&bytes);
+    return key;
+}
+
+void rpc_frozen_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out)
+{
+    AUTO_FREE char *key = frozen_key();
+    begin(rpc, json_pack("[s]", key), ask, out);
+}
+
+enum err rpc_frozen_end(
+    struct rpc_call *call, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    AUTO_FREE char *key = frozen_key();
     AUTO_JSON json_t *result = NULL;
     const json_t *entries;
-    struct rpc_call *call;
-    enum err e;
-    begin(rpc, json_pack("[s]", key), NULL, &call);
-    while ((e = read_entries(call, &result, ledger, &entries, detail)) == ERR_NOT_YET)
-        ;
+    *out = (struct frozen_accounts){0};
+    const enum err e = read_entries(call, &result, ledger, &entries, detail);
     if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
     return read_frozen_entry(json_array_get(entries, 0), key, out, detail);
+}
+
+enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    rpc_frozen_begin(rpc, NULL, &call);
+    while ((e = rpc_frozen_end(call, out, ledger, detail)) == ERR_NOT_YET)
+        ;
+    return e;
 }

@@ -100,21 +100,38 @@ static enum err read_ledgers(const json_t *result, const struct lift *lifted, ui
     return e;
 }
 
+void rpc_ledgers_begin(
+    struct rpc *rpc, uint32_t start, uint32_t limit, const struct rpc_ask *ask, struct rpc_call **out)
+{
+    INVARIANT(limit <= LIFT_MAX);
+    rpc_call_begin(rpc, "getLedgers",
+        json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
+            (json_int_t)limit, "xdrFormat", "base64"),
+        false, ask, out);
+}
+
 enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    rpc_ledgers_begin(rpc, start, limit, NULL, &call);
+    while ((e = rpc_ledgers_end(call, start, limit, out, detail)) == ERR_NOT_YET)
+        ;
+    return e;
+}
+
+enum err rpc_ledgers_end(
+    struct rpc_call *call, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct call_error error;
     AUTO_JSON json_t *result = NULL;
     CLEANUP(lift_free) struct lift lifted = {.member = "metadataXdr"};
-    INVARIANT(limit <= LIFT_MAX);
-    json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
-        (json_int_t)limit, "xdrFormat", "base64");
-    struct rpc_call *call;
-    enum err e;
+    struct rpc *rpc = call->rpc;
     *out = (struct rpc_ledgers){0};
-    rpc_call_begin(rpc, "getLedgers", params, false, NULL, &call);
-    while ((e = rpc_call_answer(call, &lifted, &result, &error, detail)) == ERR_NOT_YET)
-        ;
+    enum err e = rpc_call_answer(call, &lifted, &result, &error, detail);
+    if (e == ERR_NOT_YET)
+        return e;
     rpc_call_free(call);
     if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
         return out_of_range(rpc, start, &error, out, detail);

@@ -177,12 +177,27 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     return e;
 }
 
+void rpc_network_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out)
+{
+    rpc_call_begin(rpc, "getNetwork", NULL, false, ask, out);
+}
+
 enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    rpc_network_begin(rpc, NULL, &call);
+    while ((e = rpc_network_end(call, out, detail)) == ERR_NOT_YET)
+        ;
+    return e;
+}
+
+enum err rpc_network_end(struct rpc_call *call, struct rpc_network *out, struct detail *detail)
 {
     const char *passphrase;
     *out = (struct rpc_network){0};
     AUTO_JSON json_t *result = NULL;
-    enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
+    enum err e = rpc_call_end(call, &result, detail);
     if (e == ERR_OK)
         e = field_text(result, "passphrase", &passphrase, detail);
     if (e == ERR_OK)

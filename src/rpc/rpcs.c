@@ -1,5 +1,5 @@
-/* Asks the addresses of RPC_URL, each in a thread of its own. What their answers come to is judged in
- * rpcs_reads.c and in ingest/follow.c. */
+/* Asks the addresses of RPC_URL, by the loop, which tells that an answer has arrived; the thread that uses
+ * this reads it. What the answers come to is judged in rpcs_reads.c and in ingest/follow.c. */
 #include "rpc/rpcs.h"
 
 #include <stdlib.h>
@@ -20,81 +20,126 @@ void rpcs_answer_free(struct rpcs_answer *answer)
     *answer = (struct rpcs_answer){0};
 }
 
-static void call(const struct feed *feed, const struct rpcs_question *q, struct rpcs_answer *out)
+/* Called by the loop's thread. */
+static void arrived(void *context)
+{
+    struct rpcs_source *source = context;
+    pthread_mutex_lock(&source->rpcs->mutex);
+    source->arrived = true;
+    pthread_cond_signal(&source->rpcs->changed);
+    pthread_mutex_unlock(&source->rpcs->mutex);
+}
+
+static void begin(struct rpcs_source *source)
+{
+    const struct rpcs_question *q = &source->question;
+    const struct rpc_ask ask = {.done = arrived, .context = source};
+    switch (q->kind) {
+    case RPCS_ASK_LEDGERS:
+        rpc_ledgers_begin(source->rpc, q->start, q->limit, &ask, &source->call);
+        break;
+    case RPCS_ASK_NETWORK:
+        rpc_network_begin(source->rpc, &ask, &source->call);
+        break;
+    case RPCS_ASK_ACCOUNTS:
+        rpc_account_entries_begin(source->rpc, q->keys, q->count, &ask, &source->call);
+        break;
+    case RPCS_ASK_FROZEN:
+        rpc_frozen_begin(source->rpc, &ask, &source->call);
+        break;
+    case RPCS_ASK_TRANSACTION:
+        rpc_transaction_begin(source->rpc, &q->hash, &ask, &source->call);
+        break;
+    }
+}
+
+static enum err end(struct rpcs_source *source, struct rpcs_answer *out)
+{
+    const struct rpcs_question *q = &source->question;
+    enum err e = ERR_INTERNAL;
+    switch (q->kind) {
+    case RPCS_ASK_LEDGERS:
+        return rpc_ledgers_end(source->call, q->start, q->limit, &out->ledgers, &out->detail);
+    case RPCS_ASK_NETWORK:
+        e = rpc_network_end(source->call, &out->network, &out->detail);
+        if (e == ERR_OK)
+            out->network.node_protocol = rpc_node_protocol(source->rpc);
+        break;
+    case RPCS_ASK_ACCOUNTS:
+        e = rpc_accounts_end(source->call, q->keys, q->count, out->accounts, &out->ledger, &out->detail);
+        break;
+    case RPCS_ASK_FROZEN:
+        e = rpc_frozen_end(source->call, &out->frozen, &out->ledger, &out->detail);
+        break;
+    case RPCS_ASK_TRANSACTION:
+        e = rpc_transaction_end(source->call, &out->transaction, &out->detail);
+        break;
+    }
+    return feed_error(e);
+}
+
+/* The same of a test's feed. */
+static enum err call(const struct feed *feed, const struct rpcs_question *q, struct rpcs_answer *out)
 {
     switch (q->kind) {
     case RPCS_ASK_LEDGERS:
-        out->e = feed->ledgers(feed->source, q->start, q->limit, &out->ledgers, &out->detail);
-        break;
+        return feed->ledgers(feed->source, q->start, q->limit, &out->ledgers, &out->detail);
     case RPCS_ASK_NETWORK:
-        out->e = feed->network(feed->source, &out->network, &out->detail);
-        break;
+        return feed->network(feed->source, &out->network, &out->detail);
     case RPCS_ASK_ACCOUNTS:
-        out->e = feed->accounts(feed->source, q->keys, q->count, out->accounts, &out->ledger, &out->detail);
-        break;
+        return feed->accounts(feed->source, q->keys, q->count, out->accounts, &out->ledger, &out->detail);
     case RPCS_ASK_FROZEN:
-        out->e = feed->frozen(feed->source, &out->frozen, &out->ledger, &out->detail);
-        break;
+        return feed->frozen(feed->source, &out->frozen, &out->ledger, &out->detail);
     case RPCS_ASK_TRANSACTION:
-        out->e = feed->transaction(feed->source, &q->hash, &out->transaction, &out->detail);
-        break;
+        return feed->transaction(feed->source, &q->hash, &out->transaction, &out->detail);
     }
+    return ERR_INTERNAL;
 }
 
-/* With the mutex, which is free during the call. While a source is asked, nobody else touches its question
- * and its answer. */
-static void answer(struct rpcs_source *source)
+/* Reads the answer if it has arrived. */
+static void look(struct rpcs_source *source)
 {
-    pthread_mutex_unlock(&source->rpcs->mutex);
-    call(&source->feed, &source->question, &source->answer);
+    struct rpcs_answer *answer = &source->answer;
     pthread_mutex_lock(&source->rpcs->mutex);
-    source->again_ms = source->answer.e == ERR_RPC_UNAVAILABLE ? clock_ms() + RPCS_AGAIN_MS : 0;
+    const bool reads = source->asked && (source->arrived || source->rpc == NULL);
+    source->arrived = false;
+    pthread_mutex_unlock(&source->rpcs->mutex);
+    if (!reads)
+        return;
+    answer->e = source->rpc != NULL ? end(source, answer) : call(&source->feed, &source->question, answer);
+    if (answer->e == ERR_NOT_YET)
+        return;
+    source->again_ms = answer->e == ERR_RPC_UNAVAILABLE ? clock_ms() + RPCS_AGAIN_MS : 0;
     source->asked = false;
     source->answered = true;
-    pthread_cond_signal(&source->rpcs->answered);
 }
 
-static void *run(void *context)
-{
-    struct rpcs_source *source = context;
-    struct rpcs *rpcs = source->rpcs;
-    pthread_mutex_lock(&rpcs->mutex);
-    while (!rpcs->stopping) {
-        if (source->asked)
-            answer(source);
-        else
-            pthread_cond_wait(&rpcs->asked, &rpcs->mutex);
-    }
-    pthread_mutex_unlock(&rpcs->mutex);
-    return NULL;
-}
-
-/* An address that is alone is called by the caller's thread, which decides itself when it repeats what has
- * failed. */
+/* An address that is alone is waited for; its user decides itself when it repeats what has failed. */
 bool rpcs_ask(struct rpcs_source *source, const struct rpcs_question *question)
 {
     struct rpcs *rpcs = source->rpcs;
-    pthread_mutex_lock(&rpcs->mutex);
-    const bool asks = !source->asked && (rpcs->count == 1 || clock_left_ms(source->again_ms) == 0);
-    if (asks) {
-        rpcs_answer_free(&source->answer);
-        source->question = *question;
-        source->asked = true;
-        source->answered = false;
-        source->asked_ms = clock_ms();
-        if (rpcs->count == 1)
-            answer(source);
-        else
-            pthread_cond_broadcast(&rpcs->asked);
+    look(source);
+    if (source->asked || (rpcs->count > 1 && clock_left_ms(source->again_ms) > 0))
+        return false;
+    rpcs_answer_free(&source->answer);
+    source->question = *question;
+    source->asked = true;
+    source->answered = false;
+    source->asked_ms = clock_ms();
+    if (source->rpc != NULL)
+        begin(source);
+    for (look(source); rpcs->count == 1 && source->asked; look(source)) {
+        pthread_mutex_lock(&rpcs->mutex);
+        while (!source->arrived)
+            pthread_cond_wait(&rpcs->changed, &rpcs->mutex);
+        pthread_mutex_unlock(&rpcs->mutex);
     }
-    pthread_mutex_unlock(&rpcs->mutex);
-    return asks;
+    return true;
 }
 
 bool rpcs_take(struct rpcs_source *source, uint64_t id, struct rpcs_answer *out)
 {
-    struct rpcs *rpcs = source->rpcs;
-    pthread_mutex_lock(&rpcs->mutex);
+    look(source);
     const bool is_one = source->answered && source->question.id == id;
     if (is_one) {
         *out = source->answer;
@@ -103,7 +148,6 @@ bool rpcs_take(struct rpcs_source *source, uint64_t id, struct rpcs_answer *out)
         rpcs_answer_free(&source->answer);
     }
     source->answered = false;
-    pthread_mutex_unlock(&rpcs->mutex);
     return is_one;
 }
 
@@ -136,18 +180,16 @@ bool rpcs_take_ledgers(struct rpcs *rpcs, size_t address, struct rpcs_ledgers *o
 
 int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address)
 {
-    const struct rpcs_source *source = &rpcs->sources[address];
-    pthread_mutex_lock(&rpcs->mutex);
-    const int64_t waits_ms = source->asked ? clock_ms() - source->asked_ms : source->answered ? 0 : -1;
-    pthread_mutex_unlock(&rpcs->mutex);
-    return waits_ms;
+    struct rpcs_source *source = &rpcs->sources[address];
+    look(source);
+    return source->asked ? clock_ms() - source->asked_ms : source->answered ? 0 : -1;
 }
 
 /* With the mutex. */
 static bool any_answered(const struct rpcs *rpcs)
 {
     for (size_t i = 0; i < rpcs->count; i++)
-        if (rpcs->sources[i].answered)
+        if (rpcs->sources[i].answered || rpcs->sources[i].arrived)
             return true;
     return false;
 }
@@ -157,7 +199,7 @@ void rpcs_wait(struct rpcs *rpcs, int64_t until_ms)
     const struct timespec until = clock_timespec(until_ms);
     pthread_mutex_lock(&rpcs->mutex);
     while (!any_answered(rpcs) && clock_left_ms(until_ms) > 0)
-        pthread_cond_timedwait(&rpcs->answered, &rpcs->mutex, &until);
+        pthread_cond_timedwait(&rpcs->changed, &rpcs->mutex, &until);
     pthread_mutex_unlock(&rpcs->mutex);
 }
 
@@ -168,8 +210,7 @@ static struct rpcs *new_rpcs(const struct rpcs_settings *settings)
     struct rpcs *rpcs = NEW(struct rpcs);
     rpcs->ledger_ms = settings->ledger_ms;
     pthread_mutex_init(&rpcs->mutex, NULL);
-    pthread_cond_init(&rpcs->asked, NULL);
-    thread_cond_init(&rpcs->answered);
+    thread_cond_init(&rpcs->changed);
     return rpcs;
 }
 
@@ -178,13 +219,6 @@ static struct rpcs_source *add_source(struct rpcs *rpcs)
     struct rpcs_source *source = &rpcs->sources[rpcs->count++];
     source->rpcs = rpcs;
     return source;
-}
-
-static struct rpcs *start_threads(struct rpcs *rpcs)
-{
-    for (size_t i = 0; i < rpcs->count && rpcs->count > 1; i++)
-        thread_start(&rpcs->sources[i].thread, "ledgers", run, &rpcs->sources[i]);
-    return rpcs;
 }
 
 struct rpcs *rpcs_start(const struct rpcs_settings *settings)
@@ -196,7 +230,7 @@ struct rpcs *rpcs_start(const struct rpcs_settings *settings)
         source->rpc = rpc_new(&(struct rpc_settings){.url = settings->url, .only = (unsigned)rpcs->count});
         source->feed = feed_of_rpc(source->rpc);
     } while (rpcs->count < named && rpcs->count < RPC_ADDRESSES_MAX);
-    return start_threads(rpcs);
+    return rpcs;
 }
 
 struct rpcs *rpcs_start_feeds(const struct feed feeds[], size_t count, const struct rpcs_settings *settings)
@@ -204,7 +238,7 @@ struct rpcs *rpcs_start_feeds(const struct feed feeds[], size_t count, const str
     struct rpcs *rpcs = new_rpcs(settings);
     for (size_t i = 0; i < count; i++)
         add_source(rpcs)->feed = feeds[i];
-    return start_threads(rpcs);
+    return rpcs;
 }
 
 void rpcs_cancel(struct rpcs *rpcs)
@@ -219,18 +253,16 @@ void rpcs_stop(struct rpcs *rpcs)
     if (rpcs == NULL)
         return;
     rpcs_cancel(rpcs);
-    pthread_mutex_lock(&rpcs->mutex);
-    rpcs->stopping = true;
-    pthread_cond_broadcast(&rpcs->asked);
-    pthread_mutex_unlock(&rpcs->mutex);
     for (size_t i = 0; i < rpcs->count; i++) {
-        if (rpcs->count > 1)
-            pthread_join(rpcs->sources[i].thread, NULL);
-        rpc_free(rpcs->sources[i].rpc);
-        rpcs_answer_free(&rpcs->sources[i].answer);
+        struct rpcs_source *source = &rpcs->sources[i];
+        if (source->rpc != NULL)
+            rpc_settle(source->rpc);
+        if (source->rpc != NULL && source->asked)
+            rpc_call_free(source->call);
+        rpc_free(source->rpc);
+        rpcs_answer_free(&source->answer);
     }
-    pthread_cond_destroy(&rpcs->answered);
-    pthread_cond_destroy(&rpcs->asked);
+    pthread_cond_destroy(&rpcs->changed);
     pthread_mutex_destroy(&rpcs->mutex);
     free(rpcs);
 }

@@ -14,7 +14,7 @@ enum rpcs_question_kind {
     RPCS_ASK_TRANSACTION
 };
 
-/* Each address gets a copy: one that hangs may still read it when the caller has gone on. */
+/* Each address gets a copy: one that hangs may still be read when the caller has gone on. */
 struct rpcs_question {
     uint64_t id; /* 0: for ledgers; else another one for each read */
     enum rpcs_question_kind kind;
@@ -38,23 +38,24 @@ void rpcs_answer_free(struct rpcs_answer *answer);
 
 struct rpcs_source {
     struct rpcs *rpcs;
-    struct rpc *rpc; /* owned; NULL: a test's feed */
+    struct rpc *rpc; /* owned; NULL: a test's feed, which answers at once or returns ERR_NOT_YET */
     struct feed feed;
-    pthread_t thread;
-    bool asked, answered; /* it has a question; answer is to the last one */
-    int64_t asked_ms;     /* clock_ms() when it was asked */
-    int64_t again_ms;     /* it has failed: not asked before */
+    struct rpc_call *call; /* while it is asked */
+    bool arrived;          /* with the mutex: call has an answer, which was not read */
+    bool asked, answered;  /* it has a question; answer is to the last one */
+    int64_t asked_ms;      /* clock_ms() when it was asked */
+    int64_t again_ms;      /* it has failed: not asked before */
     struct rpcs_question question;
     struct rpcs_answer answer;
 };
 
+/* One thread uses it. The loop's thread sets arrived. */
 struct rpcs {
     struct rpcs_source sources[RPC_ADDRESSES_MAX];
     size_t count;
     int ledger_ms;
-    pthread_mutex_t mutex; /* of what follows, and of the sources */
-    pthread_cond_t asked, answered;
-    bool stopping;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
     uint64_t reads; /* so far */
     /* One address alone answers reads: since when, and the last time. 0: not so */
     int64_t alone_since_ms, alone_seen_ms;

@@ -66,9 +66,7 @@ enum err rpc_send_end(struct rpc_call *call, struct rpc_sent *out, struct detail
 {
     AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_sent){0};
-    const enum err e = rpc_call_answer(call, NULL, &result, NULL, detail);
-    if (e != ERR_NOT_YET)
-        rpc_call_free(call);
+    const enum err e = rpc_call_end(call, &result, detail);
     return e == ERR_OK ? read_sent(result, out, detail) : e;
 }
 
@@ -93,8 +91,27 @@ static enum err read_found(const json_t *result, struct rpc_transaction *out, st
     return e;
 }
 
+void rpc_transaction_begin(
+    struct rpc *rpc, const struct hash *hash, const struct rpc_ask *ask, struct rpc_call **out)
+{
+    char hex[HASH_HEX_SIZE];
+    hash_encode(hash, hex);
+    rpc_call_begin(
+        rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"), false, ask, out);
+}
+
 enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
+{
+    struct rpc_call *call;
+    enum err e;
+    rpc_transaction_begin(rpc, hash, NULL, &call);
+    while ((e = rpc_transaction_end(call, out, detail)) == ERR_NOT_YET)
+        ;
+    return e;
+}
+
+enum err rpc_transaction_end(struct rpc_call *call, struct rpc_transaction *out, struct detail *detail)
 {
     static const char *const statuses[] = {
         [RPC_TRANSACTION_NOT_FOUND] = "NOT_FOUND",
@@ -103,12 +120,9 @@ enum err rpc_transaction(
     };
     const char *text;
     size_t status;
-    char hex[HASH_HEX_SIZE];
     AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_transaction){0};
-    hash_encode(hash, hex);
-    enum err e = call(rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"),
-        &result, NULL, detail);
+    enum err e = rpc_call_end(call, &result, detail);
     if (e == ERR_OK)
         e = field_text(result, "status", &text, detail);
     if (e == ERR_OK)

@@ -1,6 +1,5 @@
-/* Rules of rpc/rpcs.h: what two RPCs have to say of what they read, and how long one is waited for. Threads
+/* Rules of rpc/rpcs.h: what two RPCs have to say of what they read, and how long one is waited for. The test
  * may stand still for seconds: limits are far away, and tests make what was asked older. */
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,23 +19,15 @@ struct fake {
     struct account_entry account;
     struct public_key frozen;
     struct rpc_transaction transaction;
-    atomic_bool hangs;
-    atomic_uint requests;
+    bool hangs;
 };
-
-/* Counts the request, and hangs. */
-static void ask_fake(struct fake *fake)
-{
-    fake->requests++;
-    for (const int64_t until_ms = clock_ms() + LEDGER_MS; fake->hangs && clock_left_ms(until_ms) > 0;)
-        clock_sleep_ms(1);
-}
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
 {
     struct fake *fake = source;
     (void)detail;
-    ask_fake(fake);
+    if (fake->hangs)
+        return ERR_NOT_YET;
     *out = (struct rpc_network){.protocol = fake->latest};
     return fake->e;
 }
@@ -46,7 +37,8 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
 {
     struct fake *fake = source;
     (void)keys, (void)detail;
-    ask_fake(fake);
+    if (fake->hangs)
+        return ERR_NOT_YET;
     *ledger = fake->latest;
     for (size_t i = 0; i < count; i++)
         out[i] = fake->account;
@@ -57,7 +49,8 @@ static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledg
 {
     struct fake *fake = source;
     (void)detail;
-    ask_fake(fake);
+    if (fake->hangs)
+        return ERR_NOT_YET;
     *ledger = fake->latest;
     *out = (struct frozen_accounts){0};
     if (fake->e != ERR_OK)
@@ -72,7 +65,8 @@ static enum err transaction(
 {
     struct fake *fake = source;
     (void)hash, (void)detail;
-    ask_fake(fake);
+    if (fake->hangs)
+        return ERR_NOT_YET;
     *out = fake->transaction;
     return fake->e;
 }
@@ -104,8 +98,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(fakes); i++)
-        fakes[i].hangs = false;
     rpcs_stop(rpcs);
     return 0;
 }
@@ -116,29 +108,11 @@ static void restart(size_t count)
     start(count);
 }
 
-static bool is_asked(size_t i)
-{
-    pthread_mutex_lock(&rpcs->mutex);
-    const bool asked = rpcs->sources[i].asked;
-    pthread_mutex_unlock(&rpcs->mutex);
-    return asked;
-}
-
-/* After a question: waits for the RPCs whose answers it did not wait for. */
-static void settle(void)
-{
-    for (size_t i = 0; i < rpcs->count; i++)
-        while (!fakes[i].hangs && is_asked(i))
-            clock_sleep_ms(1);
-}
-
 /* Those that have just failed too. */
 static void ask_again(void)
 {
-    pthread_mutex_lock(&rpcs->mutex);
     for (size_t i = 0; i < rpcs->count; i++)
         rpcs->sources[i].again_ms = 0;
-    pthread_mutex_unlock(&rpcs->mutex);
 }
 
 static enum err read_account(void)
@@ -148,9 +122,7 @@ static enum err read_account(void)
     const struct feed feed = rpcs_feed(rpcs);
     detail = (struct detail){""};
     ask_again();
-    const enum err e = feed.accounts(feed.source, &key, 1, &out, &as_of, &detail);
-    settle();
-    return e;
+    return feed.accounts(feed.source, &key, 1, &out, &as_of, &detail);
 }
 
 static enum err read_frozen(void)
@@ -159,9 +131,7 @@ static enum err read_frozen(void)
     const struct feed feed = rpcs_feed(rpcs);
     detail = (struct detail){""};
     ask_again();
-    const enum err e = feed.frozen(feed.source, &out, &as_of, &detail);
-    settle();
-    return e;
+    return feed.frozen(feed.source, &out, &as_of, &detail);
 }
 
 static enum rpc_transaction_status transaction_status(void)
@@ -170,7 +140,6 @@ static enum rpc_transaction_status transaction_status(void)
     struct rpc_transaction out;
     const struct feed feed = rpcs_feed(rpcs);
     assert_int_equal(feed.transaction(feed.source, &hash, &out, &detail), ERR_OK);
-    settle();
     return out.status;
 }
 
@@ -255,7 +224,6 @@ TEST_WITH(one_that_hangs_is_waited_for_once, set_up, tear_down)
     assert_in_range(clock_ms() - begun_ms, 100, 5000);
     fakes[0].account.sequence = 6;
     fakes[0].hangs = false;
-    settle();
     fakes[0].account.sequence = 5;
     assert_int_equal(read_account(), ERR_OK);
 }
@@ -314,7 +282,7 @@ TEST_WITH(the_network_is_that_of_the_first_answer, set_up, tear_down)
     assert_true(clock_ms() - begun_ms < rpcs->ledger_ms);
 }
 
-TEST_WITH(an_rpc_that_is_alone_needs_no_other_and_no_thread, set_up, tear_down)
+TEST_WITH(an_rpc_that_is_alone_needs_no_other, set_up, tear_down)
 {
     restart(1);
     assert_int_equal(read_account(), ERR_OK);
