@@ -21,8 +21,6 @@ struct feed {
     void *source;
 };
 
-/* The error of accounts and frozen, from that of rpc.h. */
-enum err feed_error(enum err e);
 /* rpc is borrowed. */
 struct feed feed_of_rpc(struct rpc *rpc);
 

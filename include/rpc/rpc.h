@@ -3,7 +3,7 @@
  * needs. Responses are limited in size and time and are not trusted: callers check that ledgers are
  * those that they asked for. Integers are accepted as number or string. One thread of the process transfers
  * the bytes of all calls (rpc/loop.h); whoever reads an answer decodes it. A struct rpc may be used by
- * several threads. A call blocks until the response or the timeout, but for those that rpc_X_begin begins.
+ * several threads. A call blocks until the response or the timeout, but for those of rpc_asking.
  */
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
@@ -57,21 +57,23 @@ unsigned rpc_address(struct rpc *rpc);
  * ERR_CANCELLED. ERR_CONFIG: url is not http or https.
  */
 
-/* A call that does not block: rpc_X_begin makes it, and sets *out before anything else; rpc_X_end reads its
- * answer. ERR_NOT_YET: it is repeated, or another address is asked, and done is called again; else it has
- * ended, and is freed. */
-struct rpc_call;
+/* How a call ends that does not block. */
 struct rpc_ask {
-    /* Has another thread call rpc_X_end. Called by the thread that transfers, or by that of rpc_X_begin or
-     * rpc_X_end when nobody is asked; must not block. */
+    /* Has another thread make the call again. Called by the thread that transfers, or by that of the call
+     * when nobody is asked; must not block. */
     void (*done)(void *context);
     void *context;
     const char *client;     /* whose call it is: clients take turns. NULL: nobody's in particular */
-    const char *request_id; /* NULL: none. Both live until the call has ended */
+    const char *request_id; /* for X-Request-Id; NULL: none. Both live until the call has ended */
 };
-/* Ends a call whose answer nobody reads. Its done has been called, or is never called again after rpc_settle.
+/*
+ * For one call that does not block, at the addresses of rpc, which outlives it. The first call begins, and
+ * returns ERR_NOT_YET. After done the same function reads the answer; what was sent need not be given again.
+ * ERR_NOT_YET then: it is repeated, or another address is asked, and done is called again. Else it has ended;
+ * the next call begins another one. To free it drops a call whose done has been called, or is never called
+ * after rpc_settle.
  */
-void rpc_call_free(struct rpc_call *call);
+struct rpc *rpc_asking(struct rpc *rpc, const struct rpc_ask *ask);
 
 struct rpc_health {
     bool healthy;
@@ -87,11 +89,10 @@ struct rpc_network {
 };
 /* The caller frees *out with rpc_network_free; {0} on error. */
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
-void rpc_network_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out);
-MUST_CHECK enum err rpc_network_end(struct rpc_call *call, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
 
-/* Returns the newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known. */
+/* Returns the newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known.
+ * Blocks. */
 uint32_t rpc_node_protocol(struct rpc *rpc);
 
 /* One ledger of getLedgers. */
@@ -114,11 +115,6 @@ struct rpc_ledgers {
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
-void rpc_ledgers_begin(
-    struct rpc *rpc, uint32_t start, uint32_t limit, const struct rpc_ask *ask, struct rpc_call **out);
-/* With the same start and limit. When the server does not name its range, asks for it, which blocks. */
-MUST_CHECK enum err rpc_ledgers_end(
-    struct rpc_call *call, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
 /* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].removed says whether keys[i] is missing
@@ -128,24 +124,15 @@ void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail);
 
-/* Of rpc_account_entries_begin. */
-MUST_CHECK enum err rpc_accounts_end(struct rpc_call *call, const struct public_key keys[], size_t count,
-    struct account_entry out[], uint32_t *ledger, struct detail *detail);
-
 /* The same, with the LedgerEntryData of each account in entries[i], empty when it does not exist. The caller
  * has zeroed entries, and frees each. */
-void rpc_account_entries_begin(struct rpc *rpc, const struct public_key keys[], size_t count,
-    const struct rpc_ask *ask, struct rpc_call **out);
-MUST_CHECK enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key keys[],
-    size_t count, struct buf entries[], uint32_t *ledger, struct detail *detail);
+MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
+    struct buf entries[], uint32_t *ledger, struct detail *detail);
 
 /* Reads the accounts that are frozen as of *ledger; none before protocol 26. The caller frees *out with
  * frozen_accounts_free. Retries as rpc_accounts. */
 MUST_CHECK enum err rpc_frozen(
     struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
-void rpc_frozen_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out);
-MUST_CHECK enum err rpc_frozen_end(
-    struct rpc_call *call, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
 
 enum rpc_send_status {
     RPC_SEND_PENDING,
@@ -163,8 +150,6 @@ struct rpc_sent {
 /* No status proves that the transaction will not be included. */
 MUST_CHECK enum err rpc_send(
     struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail);
-void rpc_send_begin(struct rpc *rpc, struct bytes envelope, const struct rpc_ask *ask, struct rpc_call **out);
-MUST_CHECK enum err rpc_send_end(struct rpc_call *call, struct rpc_sent *out, struct detail *detail);
 
 enum rpc_transaction_status {
     RPC_TRANSACTION_NOT_FOUND,
@@ -182,10 +167,6 @@ struct rpc_transaction {
  * the server still has. */
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
-void rpc_transaction_begin(
-    struct rpc *rpc, const struct hash *hash, const struct rpc_ask *ask, struct rpc_call **out);
-MUST_CHECK enum err rpc_transaction_end(
-    struct rpc_call *call, struct rpc_transaction *out, struct detail *detail);
 
 /* When it succeeds all but the last two members are set, else only these. What the server does not tell is
  * empty. */
@@ -213,9 +194,5 @@ void rpc_simulation_free(struct rpc_simulation *simulation);
  */
 MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth, uint32_t newest,
     struct rpc_simulation *out, struct detail *detail);
-void rpc_simulate_begin(struct rpc *rpc, struct bytes envelope, bool enforce_auth, const struct rpc_ask *ask,
-    struct rpc_call **out);
-MUST_CHECK enum err rpc_simulate_end(
-    struct rpc_call *call, uint32_t newest, struct rpc_simulation *out, struct detail *detail);
 
 #endif

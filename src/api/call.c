@@ -186,13 +186,14 @@ static void answered(void *context)
         call->job.run(&call->job, e, NULL);
 }
 
-struct rpc_ask call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db))
+struct rpc *call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db))
 {
     call->job = (struct worker_job){.queue = WORKER_ANSWERS, .run = run};
-    return (struct rpc_ask){.done = answered,
-        .context = call,
-        .client = api_sharer(call->http),
-        .request_id = call->http->id};
+    call->asked = rpc_asking(call->api->rpc, &(struct rpc_ask){.done = answered,
+                                                 .context = call,
+                                                 .client = api_sharer(call->http),
+                                                 .request_id = call->http->id});
+    return call->asked;
 }
 
 enum err call_no_result(enum err e)

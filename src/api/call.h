@@ -16,7 +16,7 @@ struct call {
     struct engine_ticket ticket; /* first: the engine returns it. The endpoint sets its done */
     struct watch_ticket watch;   /* the endpoint sets its done */
     struct worker_job job;       /* reads the RPC's answer, or a list of ends */
-    struct rpc_call *asked;      /* of the RPC */
+    struct rpc *asked;           /* for its one call of the RPC */
     int retry_after_s;           /* when the RPC may be asked again; 0: not known */
     struct api *api;
     struct http_request *http;
@@ -66,8 +66,9 @@ bool call_granted(struct call *call);
 /* Hands the call to the watch: its done is called with the status of this transaction. */
 void call_watch(struct call *call, const struct hash *hash);
 
-/* For rpc_X_begin with call->asked: has a worker run this, which ends what was asked. */
-struct rpc_ask call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db));
+/* Sets call->asked, and returns it: when the RPC has answered, a worker runs this, which frees it, unless the
+ * call goes on. */
+struct rpc *call_ask(struct call *call, void (*run)(struct worker_job *job, enum err e, struct db *db));
 /* The error of a request that the RPC has not answered: it never lets one pass. The cause is in the detail,
  * which is logged; nothing about it is the client's fault. ERR_NOT_YET stays. */
 enum err call_no_result(enum err e);

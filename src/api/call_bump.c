@@ -46,7 +46,7 @@ static enum err read_signers(struct call *call, struct detail *detail)
     uint32_t ledger;
     unsigned verifications = AUTHORITY_VERIFICATIONS_MAX;
     const size_t count = authority_sources(&request->inner, sources);
-    enum err e = rpc_account_entries_end(call->asked, sources, count, entries, &ledger, detail);
+    enum err e = rpc_account_entries(call->asked, sources, count, entries, &ledger, detail);
     for (size_t i = 0; i < count; i++) {
         if (e == ERR_OK && authority_proved_by(
                                &request->inner, &request->inner_hash, buf_bytes(&entries[i]), &verifications))
@@ -63,10 +63,9 @@ static void signers_read(struct worker_job *job, enum err e, struct db *unused)
     (void)unused;
     if (e == ERR_OK)
         e = read_signers(call, &detail);
-    else
-        rpc_call_free(call->asked);
-    if (e == ERR_NOT_YET)
+    if (e == ERR_NOT_YET) /* another thread may have it */
         return;
+    rpc_free(call->asked);
     if (e == ERR_OK)
         e = engine_submit(call->api->settings.engine, &call->ticket);
     if (e != ERR_OK)
@@ -82,8 +81,9 @@ static enum err submit(struct call *call)
         call->bump.authority == AUTHORITY_UNKNOWN ? authority_sources(&call->bump.inner, sources) : 0;
     if (count == 0)
         return engine_submit(call->api->settings.engine, &call->ticket);
-    const struct rpc_ask ask = call_ask(call, signers_read);
-    rpc_account_entries_begin(call->api->rpc, sources, count, &ask, &call->asked);
+    struct buf begun[OPERATIONS_MAX] = {0};
+    uint32_t ledger;
+    (void)!rpc_account_entries(call_ask(call, signers_read), sources, count, begun, &ledger, NULL);
     return ERR_OK;
 }
 

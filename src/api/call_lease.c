@@ -108,10 +108,9 @@ static void simulated(struct worker_job *job, enum err e, struct db *unused)
     (void)unused;
     if (e == ERR_OK)
         e = prepare_simulated(call, &detail);
-    else
-        rpc_call_free(call->asked);
-    if (e == ERR_NOT_YET)
+    if (e == ERR_NOT_YET) /* another thread may have it */
         return;
+    rpc_free(call->asked);
     if (e != ERR_OK)
         note_refused(call, e);
     e = enqueue(call, e, &detail);
@@ -128,8 +127,7 @@ static enum err submit(struct call *call, struct detail *detail)
     if (e == ERR_OK && call->lease->envelope.soroban)
         e = check_load(call, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
-        const struct rpc_ask ask = call_ask(call, simulated);
-        prepare_simulate(call, &ask);
+        prepare_simulate(call, call_ask(call, simulated));
         return ERR_OK;
     }
     return enqueue(call, e, detail);

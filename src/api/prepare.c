@@ -182,7 +182,7 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
     return policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
 }
 
-void prepare_simulate(struct call *call, const struct rpc_ask *ask)
+void prepare_simulate(struct call *call, struct rpc *asked)
 {
     const struct envelope *envelope = &call->lease->envelope;
     struct buf xdr CLEANUP(buf_free) = {0}, transaction CLEANUP(buf_free) = {0};
@@ -191,13 +191,15 @@ void prepare_simulate(struct call *call, const struct rpc_ask *ask)
         envelope->sequence, envelope->preconditions.max_time_s};
     transaction_build(envelope, &head, &transaction); /* as V1, whatever form the client has sent */
     envelope_build(buf_bytes(&transaction), NULL, NULL, 0, &xdr);
-    rpc_simulate_begin(call->api->rpc, buf_bytes(&xdr), policy_invokes(envelope), ask, &call->asked);
+    struct rpc_simulation begun;
+    (void)!rpc_simulate(asked, buf_bytes(&xdr), policy_invokes(envelope), 0, &begun, NULL);
 }
 
 enum err prepare_simulated(struct call *call, struct detail *detail)
 {
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
-    enum err e = rpc_simulate_end(call->asked, pool_now_ledger(&call->api->settings), &simulation, detail);
+    enum err e = rpc_simulate(
+        call->asked, (struct bytes){0}, false, pool_now_ledger(&call->api->settings), &simulation, detail);
     if (e == ERR_NOT_YET) /* another thread may have the call */
         return e;
     if (e != ERR_OK) {

@@ -21,12 +21,12 @@ MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct d
  */
 MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail);
 
-/* Has a Soroban transaction simulated: ask's done has prepare_simulated called. */
-void prepare_simulate(struct call *call, const struct rpc_ask *ask);
+/* Has a Soroban transaction simulated, by call->asked: when that is done, prepare_simulated is called. */
+void prepare_simulate(struct call *call, struct rpc *asked);
 
 /*
  * Reads the simulation, and prepares such a call. Authorization entries must be there and be signed, if the
- * call needs any: they belong to what is leased. Errors: ERR_NOT_YET: as rpc_simulate_end.
+ * call needs any: they belong to what is leased. Errors: ERR_NOT_YET: as rpc_asking.
  * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
  * the members more of them); ERR_AUTHORIZATION_USED: it fails because a nonce is consumed;
  * ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have "returnValue"); policy_check's for what

@@ -52,6 +52,21 @@ static bool is_server_error(int64_t code)
     return code == CALL_INTERNAL_ERROR || (code >= -32099 && code <= -32000);
 }
 
+struct rpc_call {
+    struct loop_transfer transfer; /* first: the loop returns it */
+    struct rpc *rpc;
+    struct rpc_ask ask; /* done NULL: its caller waits */
+    const struct call_limits *limits;
+    const char *method;
+    char *json;
+    json_int_t id;
+    size_t at; /* the address that is asked; rpc->count: none takes it now */
+    bool asked[RPC_ADDRESSES_MAX];
+    unsigned pause_ms;        /* not 0: after CALL_INTERNAL_ERROR the address is asked again after so long, */
+    int64_t repeats_until_ms; /* until then */
+    bool arrived;             /* with the mutex: the transfer has ended, and its caller waits */
+};
+
 /* Takes ownership of params. */
 static char *write_request(json_int_t id, const char *method, json_t *params)
 {
@@ -260,19 +275,23 @@ static void choose(struct rpc_call *call)
         call->asked[call->at] = true;
 }
 
-void rpc_call_begin(struct rpc *rpc, const char *method, json_t *params, bool repeats,
-    const struct rpc_ask *ask, struct rpc_call **out)
+static void begin_repeats(struct rpc_call *call)
+{
+    call->pause_ms = PAUSE_MIN_MS;
+    call->repeats_until_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
+}
+
+/* *out is set before the answer can come. */
+static void begin(
+    const struct rpc *asking, const char *method, json_t *params, bool repeats, struct rpc_call **out)
 {
     struct rpc_call *call = *out = NEW(struct rpc_call);
-    call->rpc = rpc;
+    struct rpc *rpc = call->rpc = asking->shared;
+    call->ask = asking->ask;
     call->method = method;
     call->limits = call_limits_of(method);
-    if (ask != NULL)
-        call->ask = *ask;
-    if (repeats) {
-        call->pause_ms = PAUSE_MIN_MS;
-        call->repeats_until_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
-    }
+    if (repeats)
+        begin_repeats(call);
     pthread_mutex_lock(&rpc->mutex);
     call->id = ++rpc->last_id;
     pthread_mutex_unlock(&rpc->mutex);
@@ -281,8 +300,10 @@ void rpc_call_begin(struct rpc *rpc, const char *method, json_t *params, bool re
     hand_over(call, 0);
 }
 
-void rpc_call_free(struct rpc_call *call)
+void call_free(struct rpc_call *call)
 {
+    if (call == NULL)
+        return;
     buf_free(&call->transfer.body);
     free(call->json);
     free(call);
@@ -291,7 +312,7 @@ void rpc_call_free(struct rpc_call *call)
 /* ---- answers */
 
 /* Each request for a simulation makes a call, also when no address answers. */
-bool rpc_call_next(struct rpc_call *call, const struct detail *why)
+static bool ask_next(struct rpc_call *call, const struct detail *why)
 {
     static struct rate_limit limit;
     const unsigned failed = number_of(call);
@@ -302,19 +323,17 @@ bool rpc_call_next(struct rpc_call *call, const struct detail *why)
     if (rate_limit_line(&limit, &not_logged))
         log_warn("an RPC failed; trying the next one of RPC_URL",
             "failed=%u next=%u detail=\"%s\" not_logged=%u", failed, number_of(call), why->text, not_logged);
-    if (call->pause_ms != 0) {
-        call->pause_ms = PAUSE_MIN_MS;
-        call->repeats_until_ms = clock_ms() + RPC_ENTRIES_RETRIES_MS;
-    }
+    if (call->pause_ms != 0)
+        begin_repeats(call);
     hand_over(call, 0);
     return true;
 }
 
-int rpc_call_retry_after_s(const struct rpc_call *call)
+int call_retry_after_s(const struct rpc *rpc)
 {
     int least_ms = INT_MAX;
-    for (size_t i = 0; i < call->rpc->count; i++) {
-        const int left_ms = address_refuses_ms(call->rpc->addresses[i]);
+    for (size_t i = 0; i < rpc->shared->count; i++) {
+        const int left_ms = address_refuses_ms(rpc->shared->addresses[i]);
         least_ms = left_ms < least_ms ? left_ms : least_ms;
     }
     return (int)(((int64_t)least_ms + 999) / 1000);
@@ -339,43 +358,55 @@ static void wait_for(struct rpc_call *call)
     pthread_mutex_unlock(&call->rpc->mutex);
 }
 
-enum err rpc_call_answer(struct rpc_call *call, struct lift *lifted, json_t **result,
-    struct call_error *error, struct detail *detail)
+/* ERR_NOT_YET: it is repeated, or another address is asked. Then another thread may have ended it. */
+static enum err answer(
+    struct rpc_call *call, const struct call_options *options, json_t **result, struct detail *detail)
 {
-    struct call_error own;
+    struct call_error own, *error = options->error != NULL ? options->error : &own;
     struct detail why = {""};
-    error = error != NULL ? error : &own;
-    *result = NULL;
-    if (call->ask.done == NULL)
-        wait_for(call);
     if (call->at == call->rpc->count)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "%s: no RPC takes it now: each has just refused, or not answered in time", call->method);
-    enum err e = read_transfer(call, lifted, result, error, &why);
+    enum err e = read_transfer(call, options->lifted, result, error, &why);
     count(call, e, error->code != 0);
     note(call, e, error);
+    if (e == ERR_OK && options->judge != NULL &&
+        (e = options->judge(*result, options->context, &why)) != ERR_OK) {
+        json_decref(*result);
+        *result = NULL;
+    }
     if (!atomic_load(&call->rpc->cancelled) &&
-        (repeats(call, error) || (fails_over(call, e, error) && rpc_call_next(call, &why))))
+        (repeats(call, error) || (fails_over(call, e, error) && ask_next(call, &why))))
         return ERR_NOT_YET;
     return e != ERR_OK ? detail_set(detail, e, "%s", why.text) : e;
 }
 
-enum err rpc_call_end(struct rpc_call *call, json_t **result, struct detail *detail)
+enum err call_with(struct rpc *rpc, const char *method, json_t *params, const struct call_options *options,
+    json_t **result, struct detail *detail)
 {
-    const enum err e = rpc_call_answer(call, NULL, result, NULL, detail);
-    if (e != ERR_NOT_YET)
-        rpc_call_free(call);
+    const bool blocks = rpc->shared == rpc;
+    struct rpc_call *own = NULL, **at = blocks ? &own : &rpc->call;
+    enum err e = ERR_NOT_YET;
+    *result = NULL;
+    if (*at != NULL) {
+        json_decref(params);
+        e = answer(*at, options, result, detail);
+    } else {
+        begin(rpc, method, params, options->repeats, at);
+    }
+    while (e == ERR_NOT_YET && blocks) {
+        wait_for(own);
+        e = answer(own, options, result, detail);
+    }
+    if (e != ERR_NOT_YET) {
+        call_free(*at);
+        *at = NULL;
+    }
     return e;
 }
 
 enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result, struct call_error *error,
     struct detail *detail)
 {
-    struct rpc_call *one;
-    enum err e;
-    rpc_call_begin(rpc, method, params, false, NULL, &one);
-    while ((e = rpc_call_answer(one, NULL, result, error, detail)) == ERR_NOT_YET)
-        ;
-    rpc_call_free(one);
-    return e;
+    return call_with(rpc, method, params, &(struct call_options){.error = error}, result, detail);
 }

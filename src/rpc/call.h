@@ -14,6 +14,9 @@
 #include "rpc/rpc.h"
 
 struct rpc {
+    struct rpc *shared;    /* whose the rest is: itself, but for one of rpc_asking, which has only: */
+    struct rpc_ask ask;    /* this, and */
+    struct rpc_call *call; /* its call, once that has begun */
     struct address *addresses[RPC_ADDRESSES_MAX];
     size_t count;
     unsigned first; /* number of addresses[0] in the url, counted from 1 */
@@ -49,50 +52,34 @@ struct call_error {
 #define CALL_INVALID_PARAMS (-32602)
 #define CALL_INTERNAL_ERROR (-32603)
 
-struct rpc_call {
-    struct loop_transfer transfer; /* first: the loop returns it */
-    struct rpc *rpc;
-    const struct call_limits *limits;
-    const char *method;
-    struct rpc_ask ask; /* done NULL: rpc_call_answer waits */
-    char *json;
-    json_int_t id;
-    size_t at; /* the address that is asked; rpc->count: none takes it now */
-    bool asked[RPC_ADDRESSES_MAX];
-    unsigned pause_ms;        /* not 0: after CALL_INTERNAL_ERROR the address is asked again after so long, */
-    int64_t repeats_until_ms; /* until then */
-    bool arrived;             /* with the mutex: the transfer has ended, and somebody waits for it */
+struct call_options {
+    struct call_error *error; /* set in the two cases below; NULL: not wanted */
+    /* Of a method whose responses are large: the values of lifted->member are lifted from the response before
+     * it is parsed; the caller frees *lifted, also on error. NULL: none. */
+    struct lift *lifted;
+    bool repeats; /* CALL_INTERNAL_ERROR is repeated, for RPC_ENTRIES_RETRIES_MS at each address */
+    /* Whether the result is final. ERR_RPC_UNAVAILABLE: it is the node's fault. NULL: it is. */
+    enum err (*judge)(const json_t *result, const void *context, struct detail *detail);
+    const void *context;
 };
 
 /*
- * Begins a call, to the first address that has not failed lately. A simulation is asked of no address that
- * refuses now. Takes ownership of params (NULL: none). ask NULL: rpc_call_answer waits for the answer.
- * repeats: CALL_INTERNAL_ERROR is repeated for RPC_ENTRIES_RETRIES_MS at each address. *out is set before the
- * answer can come.
+ * A call, first to the address that has not failed lately. When that fails, or refuses with an HTTP error (a
+ * quota, for example), the next one is asked, each at most once. But a simulation is asked of none that
+ * refuses simulations now, and of no other one because an address refuses it. Takes ownership of params
+ * (NULL: none). The caller frees *result with json_decref; it is NULL on error. Errors: those of a transfer;
+ * ERR_RPC_UNAVAILABLE also when the error code is about the server; ERR_RPC_REFUSED when it is about the
+ * request. ERR_NOT_YET: rpc is one of rpc_asking.
  */
-void rpc_call_begin(struct rpc *rpc, const char *method, json_t *params, bool repeats,
-    const struct rpc_ask *ask, struct rpc_call **out);
-/*
- * Reads the answer. ERR_NOT_YET: it was a failure, or a refusal with an HTTP error (a quota, for example),
- * and the next address is asked, each at most once. But no other one because an address refuses simulations.
- * lifted (NULL: none) is for a method whose responses are large: the values of lifted->member are lifted from
- * the response before it is parsed; the caller frees *lifted, also on error. The caller frees *result with
- * json_decref; it is NULL on error. Errors: those of a transfer; ERR_RPC_UNAVAILABLE also when the error code
- * is about the server; ERR_RPC_REFUSED when it is about the request. *error (may be NULL) is set in the last
- * two cases.
- */
-MUST_CHECK enum err rpc_call_answer(struct rpc_call *call, struct lift *lifted, json_t **result,
-    struct call_error *error, struct detail *detail);
-/* Asks the next address, because of what the last one has answered. False: there is none. */
-bool rpc_call_next(struct rpc_call *call, const struct detail *why);
-/* Seconds until an address may be asked for a simulation again; 0: now. */
-int rpc_call_retry_after_s(const struct rpc_call *call);
-
-/* The answer of a call that has nothing lifted; frees it unless ERR_NOT_YET. */
-MUST_CHECK enum err rpc_call_end(struct rpc_call *call, json_t **result, struct detail *detail);
-
-/* All in one, which blocks. */
+MUST_CHECK enum err call_with(struct rpc *rpc, const char *method, json_t *params,
+    const struct call_options *options, json_t **result, struct detail *detail);
+/* The same with no more than an error. */
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);
+
+/* Seconds until an address may be asked for a simulation again; 0: now. */
+int call_retry_after_s(const struct rpc *rpc);
+/* Whose transfer the loop does not have. NULL is fine. */
+void call_free(struct rpc_call *call);
 
 #endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/invariant.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "call.h"
@@ -10,40 +9,37 @@
 #include "stellar/account.h"
 
 /*
- * Takes ownership of keys (an array of base64 LedgerKeys). A healthy stellar-rpc returns an internal error
- * for some milliseconds when it names a ledger whose snapshot its captive core has not published yet: that is
- * repeated.
+ * Takes ownership of keys (an array of base64 LedgerKeys). The caller frees *result with json_decref; it is
+ * NULL on error. *ledger is the ledger as of which the entries are. *entries is the array in *result that has
+ * them; NULL when none exists.
+ *
+ * A healthy stellar-rpc returns an internal error for some milliseconds when it names a ledger whose snapshot
+ * its captive core has not published yet: that is repeated.
  */
-static void begin(struct rpc *rpc, json_t *keys, const struct rpc_ask *ask, struct rpc_call **out)
+static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
+    const json_t **entries, struct detail *detail)
 {
-    rpc_call_begin(rpc, "getLedgerEntries", json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64"),
-        true, ask, out);
-}
-
-/*
- * The caller frees *result with json_decref; it is NULL on error. *ledger is the ledger as of which the
- * entries are. *entries is the array in *result that has them; NULL when none exists.
- */
-static enum err read_entries(
-    struct rpc_call *call, json_t **result, uint32_t *ledger, const json_t **entries, struct detail *detail)
-{
-    enum err e = rpc_call_end(call, result, detail);
+    json_t *params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
+    enum err e =
+        call_with(rpc, "getLedgerEntries", params, &(struct call_options){.repeats = true}, result, detail);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");
     return e;
 }
 
-/* The caller frees the texts. */
-static void key_texts(const struct public_key keys[], size_t count, char *texts[])
+static json_t *ledger_keys(const struct public_key keys[], size_t count, char *texts[])
 {
+    json_t *list = json_array();
     struct buf key = {0};
     for (size_t i = 0; i < count; i++) {
         buf_clear(&key);
         account_ledger_key(&keys[i], &key);
         texts[i] = base64_encode(buf_bytes(&key));
+        json_array_append_new(list, json_string(texts[i]));
     }
     buf_free(&key);
+    return list;
 }
 
 static enum err decode_account(
@@ -73,32 +69,17 @@ static enum err find_account(const json_t *item, char *const texts[], const stru
     return detail_set(detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
 }
 
-void rpc_account_entries_begin(struct rpc *rpc, const struct public_key keys[], size_t count,
-    const struct rpc_ask *ask, struct rpc_call **out)
-{
-    char *texts[RPC_ENTRIES_MAX];
-    json_t *list = json_array();
-    INVARIANT(count > 0 && count <= RPC_ENTRIES_MAX);
-    key_texts(keys, count, texts);
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(list, json_string(texts[i]));
-        free(texts[i]);
-    }
-    begin(rpc, list, ask, out);
-}
-
-enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key keys[], size_t count,
+enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct buf entries[], uint32_t *ledger, struct detail *detail)
 {
     char *texts[RPC_ENTRIES_MAX];
-    AUTO_JSON json_t *result = NULL;
-    const json_t *items;
-    enum err e = read_entries(call, &result, ledger, &items, detail);
-    if (e != ERR_OK)
-        return e;
-    key_texts(keys, count, texts);
+    if (count == 0 || count > RPC_ENTRIES_MAX)
+        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
     for (size_t i = 0; i < count; i++)
         buf_clear(&entries[i]);
+    AUTO_JSON json_t *result = NULL;
+    const json_t *items;
+    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &items, detail);
     for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
         struct account_entry account;
         const json_t *item = json_array_get(items, i);
@@ -114,27 +95,14 @@ enum err rpc_account_entries_end(struct rpc_call *call, const struct public_key 
 enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
-    struct rpc_call *call;
-    enum err e;
-    if (count == 0 || count > RPC_ENTRIES_MAX)
-        return detail_set(detail, ERR_INTERNAL, "%zu accounts requested at once", count);
-    rpc_account_entries_begin(rpc, keys, count, NULL, &call);
-    while ((e = rpc_accounts_end(call, keys, count, out, ledger, detail)) == ERR_NOT_YET)
-        ;
-    return e;
-}
-
-enum err rpc_accounts_end(struct rpc_call *call, const struct public_key keys[], size_t count,
-    struct account_entry out[], uint32_t *ledger, struct detail *detail)
-{
     struct buf entries[RPC_ENTRIES_MAX] = {0};
-    enum err e = rpc_account_entries_end(call, keys, count, entries, ledger, detail);
+    enum err e = rpc_account_entries(rpc, keys, count, entries, ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < count; i++) {
         out[i] = (struct account_entry){.key = keys[i], .removed = entries[i].len == 0};
         if (!out[i].removed)
             e = decode_account(buf_bytes(&entries[i]), &keys[i], &out[i], detail);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && i < RPC_ENTRIES_MAX; i++)
         buf_free(&entries[i]);
     return e;
 }
@@ -160,41 +128,17 @@ static enum err read_frozen_entry(
     return e;
 }
 
-/* The caller frees the text. */
-static char *frozen_key(void)
+enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
     struct buf bytes = {0};
+    *out = (struct frozen_accounts){0};
     frozen_ledger_key(&bytes);
-    char *key = base64_encode(buf_bytes(&bytes));
+    AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
     buf_free(&bytes);
-    return key;
-}
-
-void rpc_frozen_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out)
-{
-    AUTO_FREE char *key = frozen_key();
-    begin(rpc, json_pack("[s]", key), ask, out);
-}
-
-enum err rpc_frozen_end(
-    struct rpc_call *call, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
-{
-    AUTO_FREE char *key = frozen_key();
     AUTO_JSON json_t *result = NULL;
     const json_t *entries;
-    *out = (struct frozen_accounts){0};
-    const enum err e = read_entries(call, &result, ledger, &entries, detail);
+    enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
     if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
     return read_frozen_entry(json_array_get(entries, 0), key, out, detail);
-}
-
-enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
-{
-    struct rpc_call *call;
-    enum err e;
-    rpc_frozen_begin(rpc, NULL, &call);
-    while ((e = rpc_frozen_end(call, out, ledger, detail)) == ERR_NOT_YET)
-        ;
-    return e;
 }

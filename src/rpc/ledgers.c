@@ -34,7 +34,7 @@ static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_
     uint32_t oldest = 0, latest = 0;
     if (!parse_range(error->message, &oldest, &latest)) {
         struct rpc_health health;
-        enum err e = rpc_health(rpc, &health, NULL);
+        enum err e = rpc_health(rpc->shared, &health, NULL); /* blocks; few servers need it */
         if (e == ERR_CANCELLED)
             return e;
         if (e != ERR_OK || !health.healthy ||
@@ -100,39 +100,18 @@ static enum err read_ledgers(const json_t *result, const struct lift *lifted, ui
     return e;
 }
 
-void rpc_ledgers_begin(
-    struct rpc *rpc, uint32_t start, uint32_t limit, const struct rpc_ask *ask, struct rpc_call **out)
-{
-    INVARIANT(limit <= LIFT_MAX);
-    rpc_call_begin(rpc, "getLedgers",
-        json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
-            (json_int_t)limit, "xdrFormat", "base64"),
-        false, ask, out);
-}
-
 enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
-{
-    struct rpc_call *call;
-    enum err e;
-    rpc_ledgers_begin(rpc, start, limit, NULL, &call);
-    while ((e = rpc_ledgers_end(call, start, limit, out, detail)) == ERR_NOT_YET)
-        ;
-    return e;
-}
-
-enum err rpc_ledgers_end(
-    struct rpc_call *call, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct call_error error;
     AUTO_JSON json_t *result = NULL;
     CLEANUP(lift_free) struct lift lifted = {.member = "metadataXdr"};
-    struct rpc *rpc = call->rpc;
+    INVARIANT(limit <= LIFT_MAX);
+    json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
+        (json_int_t)limit, "xdrFormat", "base64");
     *out = (struct rpc_ledgers){0};
-    enum err e = rpc_call_answer(call, &lifted, &result, &error, detail);
-    if (e == ERR_NOT_YET)
-        return e;
-    rpc_call_free(call);
+    enum err e = call_with(rpc, "getLedgers", params,
+        &(struct call_options){.error = &error, .lifted = &lifted}, &result, detail);
     if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
         return out_of_range(rpc, start, &error, out, detail);
     if (e == ERR_OK)

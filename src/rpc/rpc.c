@@ -104,6 +104,7 @@ bool rpc_is_plain(const char *url)
 struct rpc *rpc_new(const struct rpc_settings *settings)
 {
     struct rpc *rpc = NEW(struct rpc);
+    rpc->shared = rpc;
     const char *list = settings->url;
     struct bytes address;
     rpc->first = rpc->last = settings->only != 0 ? settings->only : 1;
@@ -138,18 +139,30 @@ void rpc_settle(struct rpc *rpc)
     pthread_mutex_unlock(&rpc->mutex);
 }
 
+struct rpc *rpc_asking(struct rpc *rpc, const struct rpc_ask *ask)
+{
+    struct rpc *asking = NEW(struct rpc);
+    asking->shared = rpc;
+    asking->ask = *ask;
+    return asking;
+}
+
 void rpc_free(struct rpc *rpc)
 {
     if (rpc == NULL)
         return;
-    rpc_settle(rpc);
-    pthread_cond_destroy(&rpc->changed);
-    pthread_mutex_destroy(&rpc->mutex);
+    call_free(rpc->call);
+    if (rpc->shared == rpc) {
+        rpc_settle(rpc);
+        pthread_cond_destroy(&rpc->changed);
+        pthread_mutex_destroy(&rpc->mutex);
+    }
     free(rpc);
 }
 
 unsigned rpc_address(struct rpc *rpc)
 {
+    rpc = rpc->shared;
     pthread_mutex_lock(&rpc->mutex);
     const unsigned last = rpc->last;
     pthread_mutex_unlock(&rpc->mutex);
@@ -177,27 +190,12 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     return e;
 }
 
-void rpc_network_begin(struct rpc *rpc, const struct rpc_ask *ask, struct rpc_call **out)
-{
-    rpc_call_begin(rpc, "getNetwork", NULL, false, ask, out);
-}
-
 enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail)
-{
-    struct rpc_call *call;
-    enum err e;
-    rpc_network_begin(rpc, NULL, &call);
-    while ((e = rpc_network_end(call, out, detail)) == ERR_NOT_YET)
-        ;
-    return e;
-}
-
-enum err rpc_network_end(struct rpc_call *call, struct rpc_network *out, struct detail *detail)
 {
     const char *passphrase;
     *out = (struct rpc_network){0};
     AUTO_JSON json_t *result = NULL;
-    enum err e = rpc_call_end(call, &result, detail);
+    enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
     if (e == ERR_OK)
         e = field_text(result, "passphrase", &passphrase, detail);
     if (e == ERR_OK)
@@ -215,7 +213,7 @@ uint32_t rpc_node_protocol(struct rpc *rpc)
     uint32_t protocol;
     char dot;
     AUTO_JSON json_t *result = NULL;
-    if (call(rpc, "getVersionInfo", NULL, &result, NULL, NULL) != ERR_OK ||
+    if (call(rpc->shared, "getVersionInfo", NULL, &result, NULL, NULL) != ERR_OK ||
         field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK ||
         sscanf(version, "stellar-core %4" SCNu32 "%c", &protocol, &dot) != 2 || dot != '.')
         return 0;

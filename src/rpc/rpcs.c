@@ -30,55 +30,6 @@ static void arrived(void *context)
     pthread_mutex_unlock(&source->rpcs->mutex);
 }
 
-static void begin(struct rpcs_source *source)
-{
-    const struct rpcs_question *q = &source->question;
-    const struct rpc_ask ask = {.done = arrived, .context = source};
-    switch (q->kind) {
-    case RPCS_ASK_LEDGERS:
-        rpc_ledgers_begin(source->rpc, q->start, q->limit, &ask, &source->call);
-        break;
-    case RPCS_ASK_NETWORK:
-        rpc_network_begin(source->rpc, &ask, &source->call);
-        break;
-    case RPCS_ASK_ACCOUNTS:
-        rpc_account_entries_begin(source->rpc, q->keys, q->count, &ask, &source->call);
-        break;
-    case RPCS_ASK_FROZEN:
-        rpc_frozen_begin(source->rpc, &ask, &source->call);
-        break;
-    case RPCS_ASK_TRANSACTION:
-        rpc_transaction_begin(source->rpc, &q->hash, &ask, &source->call);
-        break;
-    }
-}
-
-static enum err end(struct rpcs_source *source, struct rpcs_answer *out)
-{
-    const struct rpcs_question *q = &source->question;
-    enum err e = ERR_INTERNAL;
-    switch (q->kind) {
-    case RPCS_ASK_LEDGERS:
-        return rpc_ledgers_end(source->call, q->start, q->limit, &out->ledgers, &out->detail);
-    case RPCS_ASK_NETWORK:
-        e = rpc_network_end(source->call, &out->network, &out->detail);
-        if (e == ERR_OK)
-            out->network.node_protocol = rpc_node_protocol(source->rpc);
-        break;
-    case RPCS_ASK_ACCOUNTS:
-        e = rpc_accounts_end(source->call, q->keys, q->count, out->accounts, &out->ledger, &out->detail);
-        break;
-    case RPCS_ASK_FROZEN:
-        e = rpc_frozen_end(source->call, &out->frozen, &out->ledger, &out->detail);
-        break;
-    case RPCS_ASK_TRANSACTION:
-        e = rpc_transaction_end(source->call, &out->transaction, &out->detail);
-        break;
-    }
-    return feed_error(e);
-}
-
-/* The same of a test's feed. */
 static enum err call(const struct feed *feed, const struct rpcs_question *q, struct rpcs_answer *out)
 {
     switch (q->kind) {
@@ -96,44 +47,33 @@ static enum err call(const struct feed *feed, const struct rpcs_question *q, str
     return ERR_INTERNAL;
 }
 
-/* Reads the answer if it has arrived. */
+/* Makes the call: to begin it, or to read the answer that has arrived. */
 static void look(struct rpcs_source *source)
 {
     struct rpcs_answer *answer = &source->answer;
     pthread_mutex_lock(&source->rpcs->mutex);
-    const bool reads = source->asked && (source->arrived || source->rpc == NULL);
+    const bool calls = source->asked && (source->arrived || source->asking == NULL);
     source->arrived = false;
     pthread_mutex_unlock(&source->rpcs->mutex);
-    if (!reads)
-        return;
-    answer->e = source->rpc != NULL ? end(source, answer) : call(&source->feed, &source->question, answer);
-    if (answer->e == ERR_NOT_YET)
+    if (!calls || (answer->e = call(&source->feed, &source->question, answer)) == ERR_NOT_YET)
         return;
     source->again_ms = answer->e == ERR_RPC_UNAVAILABLE ? clock_ms() + RPCS_AGAIN_MS : 0;
     source->asked = false;
     source->answered = true;
 }
 
-/* An address that is alone is waited for; its user decides itself when it repeats what has failed. */
+/* An address that is alone answers at once; its user decides itself when it repeats what has failed. */
 bool rpcs_ask(struct rpcs_source *source, const struct rpcs_question *question)
 {
-    struct rpcs *rpcs = source->rpcs;
     look(source);
-    if (source->asked || (rpcs->count > 1 && clock_left_ms(source->again_ms) > 0))
+    if (source->asked || (source->rpcs->count > 1 && clock_left_ms(source->again_ms) > 0))
         return false;
     rpcs_answer_free(&source->answer);
     source->question = *question;
-    source->asked = true;
+    source->asked = source->arrived = true;
     source->answered = false;
     source->asked_ms = clock_ms();
-    if (source->rpc != NULL)
-        begin(source);
-    for (look(source); rpcs->count == 1 && source->asked; look(source)) {
-        pthread_mutex_lock(&rpcs->mutex);
-        while (!source->arrived)
-            pthread_cond_wait(&rpcs->changed, &rpcs->mutex);
-        pthread_mutex_unlock(&rpcs->mutex);
-    }
+    look(source);
     return true;
 }
 
@@ -228,7 +168,9 @@ struct rpcs *rpcs_start(const struct rpcs_settings *settings)
     do {
         struct rpcs_source *source = add_source(rpcs);
         source->rpc = rpc_new(&(struct rpc_settings){.url = settings->url, .only = (unsigned)rpcs->count});
-        source->feed = feed_of_rpc(source->rpc);
+        if (named > 1)
+            source->asking = rpc_asking(source->rpc, &(struct rpc_ask){.done = arrived, .context = source});
+        source->feed = feed_of_rpc(named > 1 ? source->asking : source->rpc);
     } while (rpcs->count < named && rpcs->count < RPC_ADDRESSES_MAX);
     return rpcs;
 }
@@ -257,8 +199,7 @@ void rpcs_stop(struct rpcs *rpcs)
         struct rpcs_source *source = &rpcs->sources[i];
         if (source->rpc != NULL)
             rpc_settle(source->rpc);
-        if (source->rpc != NULL && source->asked)
-            rpc_call_free(source->call);
+        rpc_free(source->asking);
         rpc_free(source->rpc);
         rpcs_answer_free(&source->answer);
     }

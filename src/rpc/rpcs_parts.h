@@ -38,13 +38,13 @@ void rpcs_answer_free(struct rpcs_answer *answer);
 
 struct rpcs_source {
     struct rpcs *rpcs;
-    struct rpc *rpc; /* owned; NULL: a test's feed, which answers at once or returns ERR_NOT_YET */
+    struct rpc *rpc;    /* owned; NULL: a test's feed */
+    struct rpc *asking; /* owned; NULL: a test's feed, or an address that is alone: neither calls arrived */
     struct feed feed;
-    struct rpc_call *call; /* while it is asked */
-    bool arrived;          /* with the mutex: call has an answer, which was not read */
-    bool asked, answered;  /* it has a question; answer is to the last one */
-    int64_t asked_ms;      /* clock_ms() when it was asked */
-    int64_t again_ms;      /* it has failed: not asked before */
+    bool arrived;         /* with the mutex: the feed has an answer, which was not read */
+    bool asked, answered; /* it has a question; answer is to the last one */
+    int64_t asked_ms;     /* clock_ms() when it was asked */
+    int64_t again_ms;     /* it has failed: not asked before */
     struct rpcs_question question;
     struct rpcs_answer answer;
 };

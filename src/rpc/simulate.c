@@ -19,7 +19,6 @@ void rpc_simulation_free(struct rpc_simulation *simulation)
     buf_free(&simulation->data);
     buf_free(&simulation->returned);
     mem_free_at(&simulation->report);
-    *simulation = (struct rpc_simulation){0};
 }
 
 /* The server's words, for a client: on one line, and cut. Diagnostic events follow the first line. */
@@ -121,57 +120,36 @@ static bool is_of_node(const char *error)
     return any && !text_starts(error, "HostError");
 }
 
-void rpc_simulate_begin(struct rpc *rpc, struct bytes envelope, bool enforce_auth, const struct rpc_ask *ask,
-    struct rpc_call **out)
+static enum err judge(const json_t *result, const void *context, struct detail *detail)
 {
-    AUTO_FREE char *base64 = base64_encode(envelope);
-    json_t *params = json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64");
-    if (enforce_auth)
-        json_object_set_new(params, "authMode", json_string("enforce"));
-    rpc_call_begin(rpc, "simulateTransaction", params, false, ask, out);
-}
-
-static enum err read_simulation(
-    struct rpc_call *call, uint32_t newest, struct rpc_simulation *out, struct detail *detail)
-{
-    AUTO_JSON json_t *result = NULL;
-    enum err e = rpc_call_answer(call, NULL, &result, NULL, detail);
-    if (e != ERR_OK)
-        return e;
-    (void)!field_u32(result, "latestLedger", &out->ledger, NULL);
-    if (json_object_get(result, "error") == NULL)
-        return read_success(result, out, detail);
-    e = read_failure(result, out, detail);
-    const bool is_old = out->ledger > 0 && out->ledger < newest;
-    if (e != ERR_OK || !(is_old || is_of_node(out->error)))
-        return e;
-    e = is_old ? detail_set(detail, ERR_RPC_UNAVAILABLE,
-                     "simulated as of ledger %" PRIu32 ", which is not the newest", out->ledger)
-               : detail_set(detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: %s", out->error);
-    return rpc_call_next(call, detail) ? ERR_NOT_YET : e;
-}
-
-enum err rpc_simulate_end(
-    struct rpc_call *call, uint32_t newest, struct rpc_simulation *out, struct detail *detail)
-{
-    *out = (struct rpc_simulation){0};
-    enum err e = read_simulation(call, newest, out, detail);
-    if (e != ERR_OK)
-        rpc_simulation_free(out);
-    if (e == ERR_RPC_UNAVAILABLE)
-        out->retry_after_s = rpc_call_retry_after_s(call);
-    if (e != ERR_NOT_YET)
-        rpc_call_free(call);
-    return e;
+    const uint32_t *newest = context;
+    const char *error = json_string_value(json_object_get(result, "error"));
+    uint32_t ledger = 0;
+    (void)!field_u32(result, "latestLedger", &ledger, NULL);
+    if (error != NULL && ledger > 0 && ledger < *newest)
+        return detail_set(detail, ERR_RPC_UNAVAILABLE,
+            "simulated as of ledger %" PRIu32 ", which is not the newest", ledger);
+    return error != NULL && is_of_node(error)
+               ? detail_set(detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: %.100s", error)
+               : ERR_OK;
 }
 
 enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth, uint32_t newest,
     struct rpc_simulation *out, struct detail *detail)
 {
-    struct rpc_call *call;
-    enum err e;
-    rpc_simulate_begin(rpc, envelope, enforce_auth, NULL, &call);
-    while ((e = rpc_simulate_end(call, newest, out, detail)) == ERR_NOT_YET)
-        ;
-    return e;
+    *out = (struct rpc_simulation){0};
+    AUTO_FREE char *base64 = base64_encode(envelope);
+    json_t *params = json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64");
+    if (enforce_auth)
+        json_object_set_new(params, "authMode", json_string("enforce"));
+    AUTO_JSON json_t *result = NULL;
+    enum err e = call_with(rpc, "simulateTransaction", params,
+        &(struct call_options){.judge = judge, .context = &newest}, &result, detail);
+    if (e == ERR_RPC_UNAVAILABLE)
+        out->retry_after_s = call_retry_after_s(rpc);
+    if (e != ERR_OK)
+        return e;
+    (void)!field_u32(result, "latestLedger", &out->ledger, NULL);
+    return json_object_get(result, "error") != NULL ? read_failure(result, out, detail)
+                                                    : read_success(result, out, detail);
 }

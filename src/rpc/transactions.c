@@ -32,14 +32,7 @@ static enum err read_result(
     return ERR_OK;
 }
 
-void rpc_send_begin(struct rpc *rpc, struct bytes envelope, const struct rpc_ask *ask, struct rpc_call **out)
-{
-    AUTO_FREE char *base64 = base64_encode(envelope);
-    rpc_call_begin(rpc, "sendTransaction",
-        json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64"), false, ask, out);
-}
-
-static enum err read_sent(const json_t *result, struct rpc_sent *out, struct detail *detail)
+enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail)
 {
     static const char *const statuses[] = {
         [RPC_SEND_PENDING] = "PENDING",
@@ -49,7 +42,13 @@ static enum err read_sent(const json_t *result, struct rpc_sent *out, struct det
     };
     const char *text;
     size_t status;
-    enum err e = field_text(result, "status", &text, detail);
+    AUTO_JSON json_t *result = NULL;
+    *out = (struct rpc_sent){0};
+    AUTO_FREE char *base64 = base64_encode(envelope);
+    enum err e = call(rpc, "sendTransaction",
+        json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64"), &result, NULL, detail);
+    if (e == ERR_OK)
+        e = field_text(result, "status", &text, detail);
     if (e != ERR_OK)
         return e;
     if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
@@ -60,24 +59,6 @@ static enum err read_sent(const json_t *result, struct rpc_sent *out, struct det
     return out->status == RPC_SEND_ERROR
                ? read_result(result, "errorResultXdr", &out->code, &out->result, detail)
                : ERR_OK;
-}
-
-enum err rpc_send_end(struct rpc_call *call, struct rpc_sent *out, struct detail *detail)
-{
-    AUTO_JSON json_t *result = NULL;
-    *out = (struct rpc_sent){0};
-    const enum err e = rpc_call_end(call, &result, detail);
-    return e == ERR_OK ? read_sent(result, out, detail) : e;
-}
-
-enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, struct detail *detail)
-{
-    struct rpc_call *call;
-    enum err e;
-    rpc_send_begin(rpc, envelope, NULL, &call);
-    while ((e = rpc_send_end(call, out, detail)) == ERR_NOT_YET)
-        ;
-    return e;
 }
 
 static enum err read_found(const json_t *result, struct rpc_transaction *out, struct detail *detail)
@@ -91,27 +72,8 @@ static enum err read_found(const json_t *result, struct rpc_transaction *out, st
     return e;
 }
 
-void rpc_transaction_begin(
-    struct rpc *rpc, const struct hash *hash, const struct rpc_ask *ask, struct rpc_call **out)
-{
-    char hex[HASH_HEX_SIZE];
-    hash_encode(hash, hex);
-    rpc_call_begin(
-        rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"), false, ask, out);
-}
-
 enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail)
-{
-    struct rpc_call *call;
-    enum err e;
-    rpc_transaction_begin(rpc, hash, NULL, &call);
-    while ((e = rpc_transaction_end(call, out, detail)) == ERR_NOT_YET)
-        ;
-    return e;
-}
-
-enum err rpc_transaction_end(struct rpc_call *call, struct rpc_transaction *out, struct detail *detail)
 {
     static const char *const statuses[] = {
         [RPC_TRANSACTION_NOT_FOUND] = "NOT_FOUND",
@@ -120,9 +82,12 @@ enum err rpc_transaction_end(struct rpc_call *call, struct rpc_transaction *out,
     };
     const char *text;
     size_t status;
+    char hex[HASH_HEX_SIZE];
     AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_transaction){0};
-    enum err e = rpc_call_end(call, &result, detail);
+    hash_encode(hash, hex);
+    enum err e = call(rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"),
+        &result, NULL, detail);
     if (e == ERR_OK)
         e = field_text(result, "status", &text, detail);
     if (e == ERR_OK)

@@ -14,8 +14,8 @@ struct sending;
 /* Of a sending, to one address. */
 struct part {
     struct sending *sending;
-    size_t to; /* index of the address */
-    struct rpc_call *call;
+    size_t to;       /* index of the address */
+    struct rpc *rpc; /* its one call */
     struct part *next;
 };
 
@@ -120,10 +120,11 @@ void sender_send(struct sender *sender, const struct sender_item *item, struct b
         struct part *part = &sending->parts[i];
         part->sending = sending;
         part->to = i;
-        rpc_send_begin(sender->rpcs[i], envelope,
+        part->rpc = rpc_asking(sender->rpcs[i],
             &(struct rpc_ask){
-                .done = part_arrived, .context = part, .client = item->is_new ? "new" : "again"},
-            &part->call);
+                .done = part_arrived, .context = part, .client = item->is_new ? "new" : "again"});
+        struct rpc_sent begun;
+        (void)!rpc_send(part->rpc, envelope, &begun, NULL);
     }
 }
 
@@ -143,7 +144,8 @@ bool sender_take(struct sender *sender, struct sender_item *out)
         struct sending *sending = part->sending;
         struct rpc_sent sent = {0};
         struct detail detail = {0};
-        const enum err e = rpc_send_end(part->call, &sent, &detail);
+        const enum err e = rpc_send(part->rpc, (struct bytes){0}, &sent, &detail);
+        rpc_free(part->rpc);
         note(sender, part->to, e, &detail);
         note_answer(&sending->item, e, &sent);
         if (--sending->open > 0)
