@@ -29,12 +29,6 @@ test('DP4: pools of 1, 19, 20, 41, 200, 201 and 1,000 accounts grow and shrink i
   assert.ok(ledgers.some(([, count]) => Number(count) > 2), 'several are pending at a time'); // how many depends on the machine
 });
 
-test('slots are dense: the lowest free ones are used again', async () => {
-  await ensureExactly(4);
-  const slots = await world.sql("SELECT slot FROM fairway.channel_accounts WHERE state = 'active' ORDER BY slot");
-  assert.deepEqual(slots.flat(), ['0', '1', '2', '3']);
-});
-
 test('Z2 H6: keys and the signed transaction are stored before anything is sent', async () => {
   await ensureExactly(4);
   const seen = [];
@@ -140,33 +134,6 @@ test('a creation that fails in a ledger is reported, and the rest is created wit
   assert.equal(second[0], 'succeeded');
   await assertExactly(12, [stranger]);
   await ensureExactly(1);
-});
-
-test('DP1: kill -9 at random moments loses no key and orphans no account; the next run ends at exactly N', { timeout: 600_000 }, async t => {
-  for (let round = 0; round < (process.env.FAIRWAY_SIZE === 'long' ? 60 : 6); round++) {
-    const target = 1 + Math.floor(Math.random() * 45);
-    const delay = 20 + Math.floor(Math.random() * 1200);
-    const run = start(['ensure-accounts', String(target)]);
-    await sleep(delay);
-    run.process.kill('SIGKILL');
-    await run.ended;
-    t.diagnostic(`killed on the way to ${target} after ${delay} ms`);
-    if (round % 3 === 2)
-      await ensureExactly(1 + Math.floor(Math.random() * 45));
-  }
-});
-
-test('DP1: after a kill between storing and sending, the next run sends the stored transaction', async () => {
-  await ensureExactly(5);
-  proxy.onSend = () => 'hang up';
-  const run = start(['ensure-accounts', '10']);
-  await until(async () => (await world.sql("SELECT 1 FROM fairway.provisioning WHERE state = 'pending'")).length, 10_000, 'a transaction is stored');
-  run.process.kill('SIGKILL');
-  await run.ended;
-  proxy.onSend = () => null;
-  const [[id]] = await world.sql("SELECT id FROM fairway.provisioning WHERE state = 'pending'");
-  await ensureExactly(10);
-  assert.deepEqual((await fates(id)).map(([state]) => state), ['succeeded']);
 });
 
 /** How often the lock is lost: on a busy machine, runs that lose it several times a second make no progress. */
