@@ -26,8 +26,8 @@ struct api_settings {
     const char *passphrase;
     struct network_id network;
     struct public_key distribution;
-    struct policy_limits limits;      /* with those of fee bumps */
-    unsigned resource_margin_percent; /* added to what a simulation finds for a call that is prepared */
+    struct policy_limits limits;         /* with those of fee bumps */
+    unsigned resource_margin_percent;    /* added to what a simulation finds for a call that is prepared */
     const _Atomic uint32_t *seen_ledger; /* the last that ingestion has seen committed; NULL: not known */
     struct funds_limits funds;           /* of the distribution account's balance */
     bool synchronous_failover;           /* DATABASE_FAILOVER=synchronous */
