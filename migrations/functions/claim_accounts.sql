@@ -10,12 +10,11 @@ DECLARE
     walks constant boolean := pg_relation_size('fairway.channel_accounts') <= slots * 16384;
     at bigint := floor(random() * slots);
     passed bigint := 0;
-    most bigint := CASE WHEN walks THEN slots ELSE 4 * wanted END;
-    step bigint;
+    step bigint := CASE WHEN walks THEN slots ELSE 4 * wanted END;
     locked bigint;
 BEGIN
-    WHILE wanted > 0 AND passed < slots LOOP
-        step := least(most, slots - at, slots - passed);
+    WHILE passed < slots LOOP
+        step := least(step, slots - at, slots - passed);
         IF walks THEN
             RETURN QUERY
                 SELECT a.public_key::text, a.sequence, a.sequence_ledger, a.sealed_seed, a.key_id FROM fairway.channel_accounts a
@@ -37,9 +36,10 @@ BEGIN
                 LIMIT wanted;
         END IF;
         GET DIAGNOSTICS locked = ROW_COUNT;
+        EXIT WHEN locked = wanted;
         wanted := wanted - locked;
         passed := passed + step;
         at := (at + step) % slots;
-        most := 4 * most;
+        step := CASE WHEN walks THEN slots ELSE 4 * step END;
     END LOOP;
 END $$;
