@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/json_write.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "pool_now.h"
 #include "reply.h"
@@ -143,12 +144,18 @@ static uint64_t with_margin(uint64_t value, unsigned percent, uint64_t max)
 }
 
 /* SorobanTransactionData ends with three resources (uint32) and the fee (int64). The fee is linear in each of
- * them, so the same margin for all covers it. */
+ * them, so the same margin for all covers it. What needs more than a limit has no margin: the network may
+ * have voted for a higher one. */
 static void add_margin(struct buf *data, int64_t least_fee_stroops, unsigned percent)
 {
+    static const uint32_t limits[] = {
+        SOROBAN_INSTRUCTIONS_MAX, SOROBAN_DISK_READ_BYTES_MAX, SOROBAN_WRITE_BYTES_MAX};
     uint8_t *end = data->data + data->len;
-    for (uint8_t *resource = end - 20; resource < end - 8; resource += 4)
-        be32_put(resource, (uint32_t)with_margin(be32_get(resource), percent, UINT32_MAX));
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        uint8_t *resource = end - 20 + 4 * i;
+        const uint32_t least = be32_get(resource);
+        be32_put(resource, (uint32_t)with_margin(least, percent, least > limits[i] ? least : limits[i]));
+    }
     be64_put(end - 8, with_margin((uint64_t)least_fee_stroops, percent, INT64_MAX));
 }
 

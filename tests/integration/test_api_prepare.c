@@ -21,7 +21,9 @@ static void add_function(struct buf *out)
     add_contract_call(out);
 }
 
-/* SorobanTransactionData with so many entries, and 1,000 of each resource. What writes consumes the nonce of
+static uint32_t resources[] = {1000, 1000, 1000}; /* instructions, bytes read and written */
+
+/* SorobanTransactionData with so many entries, and these resources. What writes consumes the nonce of
  * post_signed_call. */
 static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
 {
@@ -38,7 +40,7 @@ static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
         buf_add_u32(out, 0);
     }
     for (int i = 0; i < 3; i++)
-        buf_add_u32(out, 1000);
+        buf_add_u32(out, resources[i]);
     buf_add_u64(out, 77); /* not used: minResourceFee counts */
 }
 
@@ -127,6 +129,27 @@ TEST(a_call_gets_the_resources_of_its_simulation_with_a_margin_and_stays_as_it_w
     assert_int_equal(service_number(&service, "SELECT lease_max_ledger FROM fairway.channel_accounts"
                                               " WHERE lease_hash IS NOT NULL"),
         EXPIRES + 1);
+}
+
+TEST(the_margin_of_a_resource_ends_at_the_networks_limit)
+{
+    static const uint32_t cases[][2] = {{360000000, 400000000}, {400000001, 400000001}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_RESPONSE response = {0};
+        CLEANUP(buf_free) struct buf auth = {0}, xdr = {0};
+        struct envelope envelope;
+        resources[0] = cases[i][0];
+        resources[1] = 190000;
+        simulation_finds(1, "2001", "");
+        resources[0] = resources[1] = 1000;
+        add_entry(&auth, CONTRACT, (uint8_t)(20 + i), EXPIRES, true);
+        post_call(&response, &auth, NULL);
+        leased_envelope(&response, &xdr, &envelope);
+        const uint8_t *found = envelope.tail.data + envelope.tail.len - 20;
+        assert_int_equal(be32_get(found), cases[i][1]);
+        assert_int_equal(be32_get(found + 4), 200000);
+        assert_int_equal(be32_get(found + 8), 1150);
+    }
 }
 
 TEST(a_lying_rpc_sets_no_higher_fee_than_the_maximum)
