@@ -276,6 +276,7 @@ static void try_grant(void *context)
         .wanted = 1,
         .keys = &keys,
         .usage = &usage,
+        .claims = &(struct lease_claims){.count = 0},
         .bids = &(struct lease_bids){.count = 0},
         .accounts = &account,
         .members = members,

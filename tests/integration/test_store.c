@@ -88,6 +88,7 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
         .wanted = 1,
         .keys = &keys,
         .usage = &(struct usage){0},
+        .claims = &(struct lease_claims){.count = 0},
         .bids = &(struct lease_bids){.count = 0},
         .members = &(bool){false},
         .accounts = &account};
@@ -103,8 +104,11 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
     struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
     struct grant_record_item item = {.request = &request, .lease = &own};
-    const struct grant_record record = {
-        .batch = &batch, .transaction_id = claim.terms.transaction_id, .items = &item, .count = 1};
+    const struct grant_record record = {.batch = &batch,
+        .transaction_id = claim.terms.transaction_id,
+        .items = &item,
+        .count = 1,
+        .claims = claim.claims};
     struct detail detail = {0};
     assert_int_not_equal(grant_record_commit(late, &record, &detail), ERR_OK);
     assert_true(is_open(pool, &asked.grant.lease));
