@@ -4,9 +4,8 @@
 CREATE OR REPLACE FUNCTION fairway.answer_submission(lease bytea, sent bytea, result bytea, ledgers bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WITH answered AS (
-        UPDATE fairway.submissions s SET rejected = result,
-            due_ledger = CASE WHEN ledgers = 0 THEN least(s.due_ledger, c.sequence) ELSE s.due_ledger END,
-            round_ledger = CASE WHEN result IS NULL AND ledgers > 0 THEN least(s.round_ledger, c.sequence + 1 - ledgers) ELSE s.round_ledger END
+        UPDATE fairway.submissions s SET rejected = result, due_ledger = least(s.due_ledger, CASE WHEN ledgers = 0 THEN c.sequence END),
+            round_ledger = least(s.round_ledger, CASE WHEN result IS NULL AND ledgers > 0 THEN c.sequence + 1 - ledgers END)
         FROM fairway.cursor c WHERE s.lease_hash = (SELECT o.lease_hash FROM fairway.submissions o
             WHERE o.lease_hash = lease AND o.bid_hash = sent AND o.rejected IS NULL FOR UPDATE SKIP LOCKED)
         RETURNING 1)
