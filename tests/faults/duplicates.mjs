@@ -1,5 +1,5 @@
-// A storm of duplicates: few authorizations, each asked for again and again at all replicas, under one of three idempotency keys, while
-// replicas are killed. However often an authorization is asked for, one transaction is included; and who took it is told so each time.
+// A storm of duplicates: few authorizations, each asked for again and again at all replicas, under one of three idempotency keys, each with
+// another list of entries, while replicas are killed. However often an authorization is asked for, one transaction is included; and who took it is told so each time.
 import crypto from 'node:crypto';
 import { Account, Asset, Keypair, Operation, TransactionBuilder, authorizeEntry, nativeToScVal } from '@stellar/stellar-sdk';
 import { createContract } from '../dev/native-contract.mjs';
@@ -20,9 +20,9 @@ const draftOf = (world, operation, source) =>
     .addOperation(operation).setTimeout(0).build();
 
 /** A transfer that `from` has authorized, as {func, auth}. */
-export async function authorize(world, from, to) {
+export async function authorize(world, from, to, stroops = 1n) {
   const operation = Operation.invokeContractFunction({ contract: Asset.native().contractId(world.passphrase), function: 'transfer',
-    args: [address(from), address(to), nativeToScVal(1n, { type: 'i128' })] });
+    args: [address(from), address(to), nativeToScVal(stroops, { type: 'i128' })] });
   const draft = draftOf(world, operation, to), { latestLedger, result } = await world.network.simulateTransaction(draft);
   const entry = await authorizeEntry(result.auth[0], from, latestLedger + VALID_LEDGERS, world.passphrase);
   return { func: draft.operations[0].func.toXDR('base64'), auth: [entry.toXDR('base64')] };
@@ -51,6 +51,7 @@ export async function duplicates({ world, seed, processes, authorizations, reque
   world.localnet.chain.on('closed', ({ items }) => included.push(...items.filter(({ transaction }) => transaction.isSoroban)));
   const fleet = new Fleet({ ...world.env, LOG_LEVEL: 'warn' }, processes, history, world.client);
   const clients = new Requests({ fleet, history, rpcUrl: world.localnet.url, passphrase: world.passphrase, client: world.client });
+  const [carried] = (await authorize(world, from, to, 2n)).auth; // an entry that no call uses
   await fleet.start();
   let over = false;
   const killing = (async () => {
@@ -93,7 +94,8 @@ export async function duplicates({ world, seed, processes, authorizations, reque
   async function ask(mine, one) {
     one.body ??= authorize(world, from, to);
     const key = mine.pick(one.keys), path = mine.chance(WAIT) ? '/v1/submissions?wait=8' : '/v1/submissions';
-    const answer = await clients.ask(mine, path, await one.body, { key });
+    const { func, auth } = await one.body, lists = [auth, [carried, ...auth], [...auth, ...auth, carried]];
+    const answer = await clients.ask(mine, path, { func, auth: lists[one.keys.indexOf(key)] }, { key });
     if (answer?.status === 200 || answer?.status === 202)
       one.answers.push({ key, hash: answer.json.hash, first: answer.json.first });
     else
