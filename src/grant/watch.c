@@ -1,3 +1,4 @@
+/* Tells those who wait for a lease what has become of it, and the engine that accounts may be idle. */
 #include "grant/watch.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Decides which leases a ledger ends and how, without the database. No lease ends by a clock. */
+/* Decides which leases a ledger ends and how. No lease ends by a clock. */
 #include "pool/settle.h"
 
 #include <stdio.h>

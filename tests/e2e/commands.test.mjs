@@ -83,7 +83,8 @@ for (const [args, words] of [
 test('fairway --version names version, commit and the newest protocol that it knows', TIMEOUT, async () => {
   const { code, out } = await run(['--version']);
   assert.equal(code, 0);
-  assert.match(out, /^fairway \d+\.\d+\.\d+ \(commit [^ ,]+, protocol 30\)\n$/);
+  const [, known] = /PROTOCOL_KNOWN (\d+)/.exec(fs.readFileSync(new URL('../../include/xdr/types.h', import.meta.url), 'utf8'));
+  assert.match(out, new RegExp(`^fairway \\d+\\.\\d+\\.\\d+ \\(commit [^ ,]+, protocol ${known}\\)\\n$`));
 });
 
 const optionsOf = text => [...text.matchAll(/^ {2}(?:--([a-z-]+)|([A-Z_]+))/gm)].map(found => found[1] ?? found[2]);

@@ -14,8 +14,7 @@ const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 's
   'tests/bench/README.md', 'docker/README.md', 'docker/metrics.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md',
   'docker/options.md'];
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
-const options = all(read('cmd/fairway/options.c'), /\{"([A-Z][A-Z0-9_]+)", CONFIG_/g)
-  .concat(all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g));
+const options = all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g);
 const codes = all(read('include/base/err.h'), /"([A-Z][A-Z0-9_]+)"/g);
 const statuses = all(sources + read('include/base/err.h'), /\b((?:tx|op)[A-Z][A-Z_]+)\b/g);
 // Settings of make, of the local network, of tests, of containers: read by scripts, not by fairway
