@@ -21,6 +21,7 @@ const cases = {
   far: { what: '{func, auth}, 100 a second, with an RPC that needs 50 ms', kind: 'calls', rate: 100, everyMs: 1000 * LEDGER_S, rpcMs: 50 },
   most_lives: { what: 'lease, signature, submission; 128 connections', kind: 'lives_submitted' },
   most_calls: { what: '{func, auth}; 128 connections', kind: 'calls' },
+  far_most: { what: '{func, auth}; 128 connections, with an RPC that needs 50 ms', kind: 'calls', rpcMs: 50 },
 };
 
 /** What a simulation answers: one entry is read and written. */
