@@ -300,6 +300,11 @@ static void begin(
     hand_over(call, 0);
 }
 
+bool call_is_of(const struct rpc *rpc, const char *method)
+{
+    return rpc->shared != rpc && rpc->call != NULL && strcmp(rpc->call->method, method) == 0;
+}
+
 void call_free(struct rpc_call *call)
 {
     if (call == NULL)

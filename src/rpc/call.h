@@ -77,6 +77,9 @@ MUST_CHECK enum err call_with(struct rpc *rpc, const char *method, json_t *param
 MUST_CHECK enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **result,
     struct call_error *error, struct detail *detail);
 
+/* Whether rpc is one of rpc_asking, and the call that it has begun is of this method. */
+bool call_is_of(const struct rpc *rpc, const char *method);
+
 /* Seconds until an address may be asked for a simulation again; 0: now. */
 int call_retry_after_s(const struct rpc *rpc);
 /* Whose transfer the loop does not have. NULL is fine. */

@@ -28,26 +28,27 @@ static bool parse_range(const char *message, uint32_t *oldest, uint32_t *latest)
 }
 
 /* Maps a refusal that is about the range to ERR_LEDGER_AHEAD or ERR_LEDGER_GAP. */
-static enum err out_of_range(struct rpc *rpc, uint32_t start, const struct call_error *error,
-    struct rpc_ledgers *out, struct detail *detail)
+static enum err out_of_range(
+    uint32_t start, uint32_t oldest, uint32_t latest, struct rpc_ledgers *out, struct detail *detail)
 {
-    uint32_t oldest = 0, latest = 0;
-    if (!parse_range(error->message, &oldest, &latest)) {
-        struct rpc_health health;
-        enum err e = rpc_health(rpc->shared, &health, NULL); /* blocks; few servers need it */
-        if (e == ERR_CANCELLED)
-            return e;
-        if (e != ERR_OK || !health.healthy ||
-            (start >= health.oldest_ledger && start <= health.latest_ledger))
-            return ERR_RPC_REFUSED;
-        oldest = health.oldest_ledger;
-        latest = health.latest_ledger;
-    }
     out->oldest_ledger = oldest;
     out->latest_ledger = latest;
     /* A start within the range means that nodes of a load balancer differ; the caller retries. */
     return detail_set(detail, start < oldest ? ERR_LEDGER_GAP : ERR_LEDGER_AHEAD,
         "ledger %" PRIu32 " is outside %" PRIu32 " to %" PRIu32, start, oldest, latest);
+}
+
+/* The same when the message does not tell the range: few servers need it. What the detail says of the refusal
+ * stays. */
+static enum err ask_range(struct rpc *rpc, uint32_t start, struct rpc_ledgers *out, struct detail *detail)
+{
+    struct rpc_health health;
+    enum err e = rpc_health(rpc, &health, NULL);
+    if (e == ERR_CANCELLED || e == ERR_NOT_YET)
+        return e;
+    if (e != ERR_OK || !health.healthy || (start >= health.oldest_ledger && start <= health.latest_ledger))
+        return ERR_RPC_REFUSED;
+    return out_of_range(start, health.oldest_ledger, health.latest_ledger, out, detail);
 }
 
 /* Where the metadata of the ledger at this place in the list was, its place among what was lifted is. */
@@ -104,16 +105,20 @@ enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct call_error error;
+    uint32_t oldest, latest;
     AUTO_JSON json_t *result = NULL;
     CLEANUP(lift_free) struct lift lifted = {.member = "metadataXdr"};
     INVARIANT(limit <= LIFT_MAX);
+    *out = (struct rpc_ledgers){0};
+    if (call_is_of(rpc, "getHealth"))
+        return ask_range(rpc, start, out, detail);
     json_t *params = json_pack("{s:I, s:{s:I}, s:s}", "startLedger", (json_int_t)start, "pagination", "limit",
         (json_int_t)limit, "xdrFormat", "base64");
-    *out = (struct rpc_ledgers){0};
     enum err e = call_with(rpc, "getLedgers", params,
         &(struct call_options){.error = &error, .lifted = &lifted}, &result, detail);
     if (e == ERR_RPC_REFUSED && (error.code == CALL_INVALID_REQUEST || error.code == CALL_INVALID_PARAMS))
-        return out_of_range(rpc, start, &error, out, detail);
+        return parse_range(error.message, &oldest, &latest) ? out_of_range(start, oldest, latest, out, detail)
+                                                            : ask_range(rpc, start, out, detail);
     if (e == ERR_OK)
         e = read_ledgers(result, &lifted, start, limit, out, detail);
     if (e != ERR_OK) {
