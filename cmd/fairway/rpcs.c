@@ -39,8 +39,9 @@ static void *check_rpc(void *context)
             "%.50s of RPC_URL serves the network \"%.50s\", but NETWORK_PASSPHRASE is \"%.50s\"", origin,
             network.passphrase, probe->check->passphrase);
     }
-    if (probe->e == ERR_OK)
-        protocol_note(rpc_node_protocol(rpc), "the node behind RPC_URL");
+    uint32_t protocol;
+    if (probe->e == ERR_OK && rpc_node_protocol(rpc, &protocol) == ERR_OK)
+        protocol_note(protocol, "the node behind RPC_URL");
     rpc_network_free(&network);
     rpc_free(rpc);
     return NULL;

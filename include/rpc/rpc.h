@@ -91,9 +91,9 @@ struct rpc_network {
 MUST_CHECK enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail);
 void rpc_network_free(struct rpc_network *network);
 
-/* Returns the newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known.
- * Blocks. */
-uint32_t rpc_node_protocol(struct rpc *rpc);
+/* The newest protocol that the node behind the RPC understands, of getVersionInfo; 0: not known. ERR_OK, or
+ * ERR_NOT_YET as rpc_asking. */
+MUST_CHECK enum err rpc_node_protocol(struct rpc *rpc, uint32_t *protocol);
 
 /* One ledger of getLedgers. */
 struct rpc_ledger {

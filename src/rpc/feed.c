@@ -1,18 +1,19 @@
 /* One RPC as the source of ledgers and reads. Compares nothing. */
 #include "rpc/feed.h"
 
+#include "call.h"
+
 static enum err ledgers(
     void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     return rpc_ledgers(source, start, limit, out, detail);
 }
 
+/* Two calls. When they do not block, *out has the first one's answer until the second one's comes. */
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
 {
-    enum err e = rpc_network(source, out, detail);
-    if (e == ERR_OK)
-        out->node_protocol = rpc_node_protocol(source);
-    return e;
+    enum err e = call_is_of(source, "getVersionInfo") ? ERR_OK : rpc_network(source, out, detail);
+    return e == ERR_OK ? rpc_node_protocol(source, &out->node_protocol) : e;
 }
 
 /* ERR_XDR_UNKNOWN_ARM stops ingestion until fairway is upgraded. Only a ledger shows that, because its hash

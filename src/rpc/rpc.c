@@ -207,17 +207,19 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
 
 /* protocolVersion is that of the last ledger. The node's own is the first number of its version, as in
  * "stellar-core 28.0.1 (dedd7ce)". */
-uint32_t rpc_node_protocol(struct rpc *rpc)
+enum err rpc_node_protocol(struct rpc *rpc, uint32_t *protocol)
 {
     const char *version;
-    uint32_t protocol;
     char dot;
     AUTO_JSON json_t *result = NULL;
-    if (call(rpc->shared, "getVersionInfo", NULL, &result, NULL, NULL) != ERR_OK ||
-        field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK ||
-        sscanf(version, "stellar-core %4" SCNu32 "%c", &protocol, &dot) != 2 || dot != '.')
-        return 0;
-    return protocol;
+    *protocol = 0;
+    const enum err e = call(rpc, "getVersionInfo", NULL, &result, NULL, NULL);
+    if (e == ERR_NOT_YET)
+        return e;
+    if (e != ERR_OK || field_text(result, "captiveCoreVersion", &version, NULL) != ERR_OK ||
+        sscanf(version, "stellar-core %4" SCNu32 "%c", protocol, &dot) != 2 || dot != '.')
+        *protocol = 0;
+    return ERR_OK;
 }
 
 void rpc_network_free(struct rpc_network *network)

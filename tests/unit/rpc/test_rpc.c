@@ -97,12 +97,15 @@ FAKE_TEST(the_protocol_of_the_node_is_the_first_number_of_its_version)
         {"stellar-core 26.0.1-3021.dedd7ce.jammy", 26}, {"stellar-core 28", 0}, {"stellar-core v28.0", 0},
         {"stellar-core 99999999999.0", 0}, {"localnet", 0}, {"", 0}};
     struct fake_rpc *fake = *state;
+    uint32_t protocol;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_FREE char *body = mem_format(
             FAKE_RESULT("{\"captiveCoreVersion\":\"%s\",\"protocolVersion\":27}"), cases[i].version);
         fake_says(fake, body);
-        assert_int_equal(rpc_node_protocol(fake->rpc), cases[i].protocol);
+        assert_int_equal(rpc_node_protocol(fake->rpc, &protocol), ERR_OK);
+        assert_int_equal(protocol, cases[i].protocol);
     }
     fake_says(fake, FAKE_RESULT("{\"protocolVersion\":28}"));
-    assert_int_equal(rpc_node_protocol(fake->rpc), 0);
+    assert_int_equal(rpc_node_protocol(fake->rpc, &protocol), ERR_OK);
+    assert_int_equal(protocol, 0);
 }
