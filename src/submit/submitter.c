@@ -220,6 +220,9 @@ static enum err claim(struct submitter *submitter, struct detail *detail)
             send_or_raise(submitter, &due[i]);
         if (count > 0 && until == INT64_MAX)
             until = due[0].tip;
+        /* what no address takes is due at once: it would be claimed again, and again before the rest */
+        if (sender_waiting(submitter->sender) == SIZE_MAX)
+            break;
     }
     if (e == ERR_OK && until != INT64_MAX)
         submitter->claimed_ledger = until;
