@@ -21,10 +21,10 @@
 #define LOOK_MS 10
 #define IDLE_MS 60000
 
-/* What the others leave to a class. */
+/* What a class has at most, with those after it: those before it find room. */
 static const unsigned open_max[RPC_CLASSES] = {[RPC_LEDGERS] = OPEN_MAX,
-    [RPC_SENDS] = OPEN_MAX * 3 / 4,
-    [RPC_READS] = OPEN_MAX / 2,
+    [RPC_SENDS] = OPEN_MAX * 7 / 8,
+    [RPC_READS] = OPEN_MAX * 5 / 8,
     [RPC_SIMULATIONS] = OPEN_MAX / 2};
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -195,25 +195,31 @@ static void drop_late(struct fair_queue *queue, int64_t now_ms)
     }
 }
 
+static bool has_room(const struct address *address, enum rpc_class class)
+{
+    unsigned open = 0;
+    bool has = true;
+    for (size_t i = RPC_CLASSES; i-- > 0;) {
+        open += address->open[i];
+        has &= i > class || open < open_max[i];
+    }
+    return has;
+}
+
 /* Begins what has room. Returns whether more waits. */
 static bool begin_waiting(struct address *address, bool looks)
 {
-    unsigned open = 0;
     bool waits = false;
-    for (size_t i = 0; i < RPC_CLASSES; i++)
-        open += address->open[i];
     for (size_t i = 0; i < RPC_CLASSES; i++) {
         struct fair_queue *queue = &address->waiting[i];
         if (looks)
             drop_late(queue, clock_ms());
-        while (queue->count > 0 && open < OPEN_MAX && address->open[i] < open_max[i]) {
+        while (queue->count > 0 && has_room(address, (enum rpc_class)i)) {
             struct loop_transfer *transfer = (struct loop_transfer *)fair_queue_take(queue);
-            if (is_cancelled(transfer)) {
+            if (is_cancelled(transfer))
                 drop(transfer, ERR_CANCELLED);
-            } else {
+            else
                 begin(transfer);
-                open++;
-            }
         }
         waits |= queue->count > 0;
     }

@@ -307,6 +307,31 @@ TEST(simulations_get_half_of_an_address_and_ledgers_all_of_it)
     close(listener);
 }
 
+/* Also both together: simulations, and reads of signers. */
+TEST(what_clients_ask_for_never_has_all_of_an_address)
+{
+    int listener;
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
+    struct address *address = address_of(url);
+    struct loop_transfer *reads AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
+                                *simulations AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
+                                *sends AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer), ledger;
+    for (size_t i = 0; i < ALL; i++) {
+        hand_over(&reads[i], address, RPC_READS, NULL, FAKE_TIMEOUT_MS);
+        hand_over(&simulations[i], address, RPC_SIMULATIONS, NULL, FAKE_TIMEOUT_MS);
+    }
+    clock_sleep_ms(200);
+    for (size_t i = 0; i < ALL; i++)
+        hand_over(&sends[i], address, RPC_SENDS, NULL, FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    hand_over(&ledger, address, RPC_LEDGERS, NULL, FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    cancel_all(3 * ALL + 1);
+    assert_true(begun_of(sends, ALL) > 0);
+    assert_int_equal(begun_of(&ledger, 1), 1);
+    close(listener);
+}
+
 /* One that floods it has half of the queue, and no more turns than another. */
 TEST(clients_take_turns)
 {
