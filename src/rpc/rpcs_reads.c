@@ -172,8 +172,10 @@ static void ask_and_take(struct reading *reading)
     for (size_t i = 0; i < reading->rpcs->count; i++) {
         struct rpcs_source *source = &reading->rpcs->sources[i];
         struct rpcs_answer *answer = &reading->answers[i];
-        if (!reading->asked[i] && !(reading->asked[i] = rpcs_ask(source, reading->question)))
-            (void)rpcs_take(source, reading->question->id, answer); /* to an earlier question: dropped */
+        if (!reading->asked[i] && !(reading->asked[i] = rpcs_ask(source, reading->question))) {
+            (void)rpcs_take(source, reading->question->id, answer);  /* to an earlier question: dropped, */
+            reading->asked[i] = rpcs_ask(source, reading->question); /* and it may be free now */
+        }
         if (reading->asked[i] && !reading->answered[i])
             reading->answered[i] = rpcs_take(source, reading->question->id, answer);
         if (!reading->asked[i] && rpcs_waits_ms(reading->rpcs, i) < 0) {

@@ -20,6 +20,7 @@ struct fake {
     struct public_key frozen;
     struct rpc_transaction transaction;
     bool hangs;
+    unsigned looks; /* so many more find no answer to a read of accounts */
 };
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
@@ -37,8 +38,10 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
 {
     struct fake *fake = source;
     (void)keys, (void)detail;
-    if (fake->hangs)
+    if (fake->hangs || fake->looks > 0) {
+        fake->looks -= fake->looks > 0;
         return ERR_NOT_YET;
+    }
     *ledger = fake->latest;
     for (size_t i = 0; i < count; i++)
         out[i] = fake->account;
@@ -226,6 +229,21 @@ TEST_WITH(one_that_hangs_is_waited_for_once, set_up, tear_down)
     fakes[0].hangs = false;
     fakes[0].account.sequence = 5;
     assert_int_equal(read_account(), ERR_OK);
+}
+
+/* Also when its answer to the earlier question comes between two looks of one round. */
+TEST_WITH(one_that_becomes_free_is_asked, set_up, tear_down)
+{
+    for (unsigned looks = 1; looks < 8; looks++) {
+        restart(2);
+        rpcs->ledger_ms = 100;
+        fakes[0].hangs = true;
+        assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
+        rpcs->ledger_ms = LEDGER_MS;
+        fakes[0].hangs = false;
+        fakes[0].looks = looks;
+        assert_int_equal(read_account(), ERR_OK);
+    }
 }
 
 TEST_WITH(an_error_of_all_is_returned_with_its_rpc, set_up, tear_down)
