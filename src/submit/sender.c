@@ -35,7 +35,7 @@ struct sender {
     bool failing[RPC_ADDRESSES_MAX]; /* the reader's: the last call failed */
     pthread_mutex_t mutex;           /* guards the rest */
     struct part *arrived, **arrived_end;
-    size_t waiting[RPC_ADDRESSES_MAX]; /* parts that the loop has */
+    size_t waiting[RPC_ADDRESSES_MAX]; /* parts that the loop has and that are not new */
 };
 
 /* Logs when an address begins to fail, and when it works again. */
@@ -97,7 +97,7 @@ static void part_arrived(void *context)
     struct part *part = context;
     struct sender *sender = part->sending->sender;
     pthread_mutex_lock(&sender->mutex);
-    sender->waiting[part->to]--;
+    sender->waiting[part->to] -= !part->sending->item.is_new;
     part->next = NULL;
     *sender->arrived_end = part;
     sender->arrived_end = &part->next;
@@ -114,7 +114,7 @@ void sender_send(struct sender *sender, const struct sender_item *item, struct b
     sending->open = count;
     pthread_mutex_lock(&sender->mutex);
     for (size_t i = 0; i < count; i++)
-        sender->waiting[i]++;
+        sender->waiting[i] += !item->is_new;
     pthread_mutex_unlock(&sender->mutex);
     for (size_t i = 0; i < count; i++) {
         struct part *part = &sending->parts[i];

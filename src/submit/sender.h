@@ -26,8 +26,8 @@ struct sender *sender_start(const char *rpc_url, void (*arrived)(void *context),
 void sender_send(struct sender *sender, const struct sender_item *item, struct bytes envelope);
 /* The reader: takes an item that all addresses have answered, or failed to. False: there is none. */
 bool sender_take(struct sender *sender, struct sender_item *out);
-/* The reader: how many wait or are being sent at the address that works and has the fewest; SIZE_MAX: the
- * last call of each has failed, and another replica may do better. */
+/* The reader: how many that are not new wait or are being sent at the address that works and has the fewest;
+ * SIZE_MAX: the last call of each has failed, and another replica may do better. */
 size_t sender_waiting(struct sender *sender);
 /* Drops what waits, cancels what is being sent, and frees the sender. */
 void sender_stop(struct sender *sender);

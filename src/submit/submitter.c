@@ -24,8 +24,8 @@
 #define CLAIM_ALL_MS 10000
 /* A replica whose addresses all fail leaves what is due to the others, for so long more. */
 #define CLAIM_FAILING_MS 1000
-/* Nothing more is claimed while so many of the last claims wait to be sent or raised: what clients submit now
- * would wait behind them, in the sender's queues and the engine's. */
+/* Nothing more is claimed while so many of the last claims are to be sent or raised: what clients submit now
+ * would wait behind them, in the queues of the addresses and the engine's. */
 #define WAITING_MAX 32
 
 struct submitter {
