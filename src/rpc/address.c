@@ -49,7 +49,8 @@ struct address *address_first(void)
 static void note_refusal(struct address *address, int64_t begun_ms, int64_t retry_after_s)
 {
     if (begun_ms >= address->refuses_until_ms) {
-        const unsigned doubled_ms = address->refused_ms == 0 ? REFUSED_MIN_MS : 2 * address->refused_ms;
+        const bool again = address->refused_ms != 0 && begun_ms - address->refuses_until_ms < REFUSED_MAX_MS;
+        const unsigned doubled_ms = again ? 2 * address->refused_ms : REFUSED_MIN_MS;
         address->refused_ms = doubled_ms < REFUSED_MAX_MS ? doubled_ms : REFUSED_MAX_MS;
     }
     const int64_t said_s = retry_after_s < REFUSED_SAID_MAX_S ? retry_after_s : REFUSED_SAID_MAX_S;

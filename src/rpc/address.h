@@ -40,7 +40,8 @@ enum address_outcome {
     ADDRESS_REFUSES /* HTTP status 429 or 503, or no answer in time */
 };
 /* One that fails is asked last for some seconds. One that refuses is asked for no simulation either, for as
- * long as it says, or else for a second, doubling to half a minute. retry_after_s: 0: it does not say. */
+ * long as it says, or else for a second, doubling to half a minute while it goes on. retry_after_s: 0: it
+ * does not say. */
 void address_note(
     struct address *address, enum address_outcome outcome, int64_t begun_ms, int64_t retry_after_s);
 

@@ -54,3 +54,16 @@ TEST(without_a_word_it_rests_for_a_second_doubling_to_thirty)
     address_note(address, ADDRESS_REFUSES, clock_ms(), 0);
     assert_in_range(address_refuses_ms(address), 500, 1000);
 }
+
+/* What it refused long ago does not count, also when nobody has had a simulation from it since. */
+TEST(a_refusal_after_a_long_time_is_the_first_one)
+{
+    struct address *address = one();
+    for (int i = 0; i < 6; i++) {
+        address->refuses_until_ms = clock_ms();
+        address_note(address, ADDRESS_REFUSES, clock_ms(), 0);
+    }
+    address->refuses_until_ms = clock_ms() - 60000;
+    address_note(address, ADDRESS_REFUSES, clock_ms(), 0);
+    assert_in_range(address_refuses_ms(address), 500, 1000);
+}
