@@ -22,6 +22,8 @@
 
 /* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
+/* In its log of events when it is not the nonce: a contract asks an address twice in one frame. */
+#define FRAME_AUTHORIZED "frame is already authorized"
 
 /* Appends a value of this type. */
 static enum err read_part(
@@ -216,7 +218,7 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
     if (!simulation.succeeds) {
         call->members = simulation.report;
         simulation.report = NULL;
-        if (strstr(simulation.error, NONCE_EXISTS) != NULL)
+        if (strstr(simulation.error, NONCE_EXISTS) != NULL && strstr(call->members, FRAME_AUTHORIZED) == NULL)
             return detail_set(detail, ERR_AUTHORIZATION_USED,
                 "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
                 "what it executed before the user signs another one.");

@@ -326,6 +326,16 @@ TEST(an_authorization_that_the_network_has_consumed_is_refused_as_used)
     assert_string_equal(response_text(&in_another_call, "hash"), response_text(&first, "hash"));
 }
 
+TEST(a_contract_that_asks_twice_in_one_frame_has_consumed_no_nonce)
+{
+    AUTO_RESPONSE response = {0};
+    simulation_says(FAKE_RESULT(
+        "{\"error\":\"HostError: Error(Auth, ExistingValue)\\n\\nEvent log (newest first):\\n   0: "
+        "[Diagnostic Event] data:[\\\"frame is already authorized\\\", GA]\",\"latestLedger\":1000}"));
+    post_signed_call(&response, NULL);
+    assert_refused(&response, 400, "SIMULATION_FAILED");
+}
+
 TEST(the_earlier_max_ledger_of_client_and_entries_counts)
 {
     static const struct {
