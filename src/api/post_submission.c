@@ -27,6 +27,14 @@ static void watched(struct watch_ticket *ticket)
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     const struct bump *bump = &call->ticket.bump;
     struct json_write object = {0};
+    if (ticket->error == ERR_TRANSACTION_NOT_FOUND && !bumps && call->ticket.grant.is_of_another) {
+        struct detail detail = {0};
+        call_refuse(call,
+            detail_set(&detail, ERR_AUTHORIZATION_LEASED,
+                "A transaction of yours had this authorization, and its status is no longer kept: see hash."),
+            &detail);
+        return;
+    }
     if (ticket->error != ERR_OK) {
         call_refuse(call, ticket->error, NULL);
         return;

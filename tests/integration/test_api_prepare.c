@@ -63,14 +63,16 @@ static void simulation_finds(uint32_t read_write, const char *fee, const char *m
     simulation_says(body);
 }
 
+static const char *endpoint = "/v1/transactions";
+
 static void post_json(struct response *response, json_t *object, const char *key)
 {
     AUTO_FREE char *head = mem_format("Content-Type: application/json\r\n%s%s%s",
         key == NULL ? "" : "Idempotency-Key: ", key == NULL ? "" : key, key == NULL ? "" : "\r\n");
     AUTO_FREE char *body = json_dumps(object, JSON_COMPACT);
     json_decref(object);
-    service_request(&service, response, "POST", "/v1/transactions", head,
-        (struct bytes){(const uint8_t *)body, strlen(body)});
+    service_request(
+        &service, response, "POST", endpoint, head, (struct bytes){(const uint8_t *)body, strlen(body)});
 }
 
 /* auth: one entry, or NULL: none. */
@@ -324,6 +326,21 @@ TEST(an_authorization_that_the_network_has_consumed_is_refused_as_used)
     post_call(&in_another_call, &auth, NULL);
     assert_refused(&in_another_call, 409, "AUTHORIZATION_LEASED");
     assert_string_equal(response_text(&in_another_call, "hash"), response_text(&first, "hash"));
+}
+
+/* Claims may be kept for longer than history. */
+TEST(a_call_whose_lease_is_no_longer_kept_is_leased_and_not_unknown)
+{
+    AUTO_RESPONSE first = {0}, again = {0};
+    simulation_finds(1, "1000", "");
+    post_signed_call(&first, NULL);
+    assert_int_equal(first.status, 201);
+    test_db_exec(&service.db, "SET session_replication_role = replica; TRUNCATE fairway.leases");
+    endpoint = "/v1/submissions";
+    post_signed_call(&again, NULL);
+    endpoint = "/v1/transactions";
+    assert_refused(&again, 409, "AUTHORIZATION_LEASED");
+    assert_string_equal(response_text(&again, "hash"), response_text(&first, "hash"));
 }
 
 TEST(a_contract_that_asks_twice_in_one_frame_has_consumed_no_nonce)
