@@ -164,20 +164,25 @@ bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grant
     return key->first == grants[i];
 }
 
-/* The first grant with the same idempotency key is decided: this one gets the same. */
+/* The first grant with the same idempotency key is decided: this one gets the same, unless it is for another
+ * body and the key took no lease: then it may. */
 static void follow(struct grant *grant, const struct grant *first)
 {
+    const bool took = first->state == GRANT_DONE && !first->is_of_another;
+    if (!took && !hash_equal(&grant->request->digest, &first->request->digest)) {
+        grant->open = OPEN_KEY_LOCKED;
+        return;
+    }
     grant->is_of_another = first->is_of_another;
-    if (first->state == GRANT_DONE)
+    if (first->state == GRANT_DONE) {
         decide(grant, &first->lease, &first->request->digest);
-    else if (hash_equal(&grant->request->digest, &first->request->digest)) {
-        grant->state = GRANT_REFUSED;
-        grant->error = first->error;
-        grant->detail = first->detail;
-        grant->limit = first->limit;
-        grant->lease.hash = first->lease.hash;
-    } else
-        grant->open = OPEN_KEY_LOCKED; /* the first took no lease: this one may */
+        return;
+    }
+    grant->state = GRANT_REFUSED;
+    grant->error = first->error;
+    grant->detail = first->detail;
+    grant->limit = first->limit;
+    grant->lease.hash = first->lease.hash;
 }
 
 /* Whom a grant waits for precedes it, and has been decided as far as it will be. */

@@ -358,6 +358,21 @@ TEST(a_retry_under_a_key_that_got_another_requests_hash_gets_it_again)
     asked_wipe_all(twins, 2);
 }
 
+TEST(a_key_that_got_another_requests_hash_is_free_for_another_body)
+{
+    struct test_pool *pool = *state;
+    const struct asked first = granted(pool, "f", "A", "a");
+    struct asked both[2];
+    ask_call(pool, &both[0], "f", "A", "b");
+    ask_call(pool, &both[1], "f", "B", "b");
+    test_pool_decide(pool, both, 2);
+    assert_of_another(&both[0], &first);
+    assert_int_equal(both[1].grant.open, OPEN_KEY_LOCKED);
+    test_pool_decide(pool, &both[1], 1);
+    assert_new(&both[1]);
+    asked_wipe_all(both, 2);
+}
+
 TEST(DL9_another_call_with_a_claim_in_common_is_refused_with_the_hash)
 {
     struct test_pool *pool = *state;
