@@ -37,7 +37,8 @@ BEGIN
         INSERT INTO fairway.lease_claims (client, claim, lease_hash, call, account, expires_ledger)
             SELECT clients[n.place], n.claim, hashes[n.place], calls[n.place], accounts[n.place],
                 least(n.ledger, (SELECT c.sequence FROM fairway.cursor c) + 3110400) -- maxEntryTTL: an entry may name any later one
-            FROM unnest(claim_places, claims, claim_ledgers) n (place, claim, ledger) WHERE n.place > 0 ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+            FROM unnest(claim_places, claims, claim_ledgers) n (place, claim, ledger) WHERE n.place > 0
+            ORDER BY 1, 2, n.place, n.ledger DESC ON CONFLICT DO NOTHING;
         claimed := ARRAY(SELECT n.place FROM unnest(claim_places, claims) n (place, claim) WHERE n.place > 0 AND NOT EXISTS (
             SELECT FROM fairway.lease_claims c WHERE c.client = clients[n.place] AND c.claim = n.claim AND c.lease_hash = hashes[n.place]));
     END IF;

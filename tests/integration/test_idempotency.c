@@ -442,6 +442,19 @@ TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
     asked_wipe_all(both, 2);
 }
 
+/* Two entries with one nonce, of which the network may use either. */
+TEST(a_claim_is_kept_for_as_long_as_any_entry_with_its_nonce_counts)
+{
+    struct test_pool *pool = *state;
+    struct asked asked;
+    ask_call(pool, &asked, "f", "AA", "");
+    asked.request.authorization.entries[1].expires_ledger = 3000;
+    test_pool_decide(pool, &asked, 1);
+    assert_new(&asked);
+    assert_int_equal(test_db_number(&pool->test, "SELECT expires_ledger FROM fairway.lease_claims"), 3000);
+    asked_wipe(&asked);
+}
+
 TEST(clients_do_not_share_claims)
 {
     struct test_pool *pool = *state;
