@@ -110,10 +110,11 @@ void provisioning_pending_free(struct provisioning_list *provisioning)
     *provisioning = (struct provisioning_list){0};
 }
 
+/* Each ledger reads them. OFFSET 0: without it, the order would choose the index of all that ever were. */
 static const char sql_pending[] =
     "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source, cardinality(p.accounts)::int8,"
     " p.source IS DISTINCT FROM (SELECT n.distribution_account FROM fairway.network n), p.envelope"
-    " FROM fairway.provisioning p WHERE p.state = 'pending' ORDER BY p.id";
+    " FROM (SELECT * FROM fairway.provisioning i WHERE i.state = 'pending' OFFSET 0) p ORDER BY p.id";
 
 struct db_statement provisioning_statement(void)
 {

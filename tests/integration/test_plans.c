@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "limits/usage.h"
+#include "pool/provisioning.h"
 #include "pool/fee_bump.h"
 #include "pool/pool_counts.h"
 
@@ -151,6 +152,26 @@ TEST(DX10_the_lease_of_a_claim_is_found_in_a_few_pages)
     db_free(db);
     print_message("a claim among 20,000: %" PRId64 " pages\n", pages);
     assert_in_range(pages, 1, 20); /* with those of planning */
+}
+
+TEST(DX10_pending_provisioning_transactions_are_found_among_all_in_a_few_pages)
+{
+    struct test_pool *pool = *state;
+    test_db_exec(&pool->test,
+        "ALTER TABLE fairway.provisioning SET (autovacuum_enabled = off);"
+        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time, state,"
+        " result_code, ledger) SELECT 'creation', ARRAY[a.public_key], sha256(i::text::bytea), '', "
+        "a.public_key, 1, 1,"
+        " 'succeeded', 'txSUCCESS', 5 FROM (SELECT * FROM fairway.channel_accounts LIMIT 1) a,"
+        " generate_series(1, 20000) i");
+    struct db *db = test_db_open(&pool->test);
+    assert_int_equal(db_begin(db, NULL), ERR_OK);
+    const int64_t before = touched(db);
+    assert_int_equal(db_query(db, provisioning_statement(), NULL, NULL), ERR_OK);
+    const int64_t pages = touched(db) - before;
+    db_free(db);
+    print_message("none pending of 20,000: %" PRId64 " pages\n", pages);
+    assert_in_range(pages, 1, 40); /* with those of planning */
 }
 
 /* 20,000 fee bumps, all of leases that were granted at once; one of them is the first account's, with three
