@@ -37,7 +37,7 @@ struct address *address_first(void);
 enum address_outcome {
     ADDRESS_WORKS,
     ADDRESS_FAILS,
-    ADDRESS_REFUSES /* HTTP status 429 or 503, or no answer in time */
+    ADDRESS_REFUSES /* HTTP status 429 or 503, or no answer in time to what is no simulation */
 };
 /* One that fails is asked last for some seconds. One that refuses is asked for no simulation either, for as
  * long as it says, or else for a second, doubling to half a minute while it goes on. retry_after_s: 0: it

@@ -178,17 +178,18 @@ static void count(const struct rpc_call *call, enum err e, bool answered)
 
 static bool refuses(const struct loop_transfer *transfer)
 {
-    return transfer->status == 429 || transfer->status == 503 || transfer->timed_out;
+    return transfer->status == 429 || transfer->status == 503;
 }
 
 static bool fails_over(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
-    if (call->limits->class == RPC_SIMULATIONS && refuses(&call->transfer) && !call->transfer.timed_out)
+    if (call->limits->class == RPC_SIMULATIONS && refuses(&call->transfer))
         return false;
     return e == ERR_RPC_UNAVAILABLE || (e == ERR_RPC_REFUSED && error->status != 200);
 }
 
-/* That an address takes simulations again, only a simulation shows. An internal error is an answer; a refusal
+/* That an address takes simulations again, only a simulation shows; that it hangs, only another call: one
+ * client's simulation may take long by itself. An internal error is an answer; a refusal
  * with an HTTP error, a quota's for example, is none. */
 static void note(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
@@ -196,12 +197,14 @@ static void note(const struct rpc_call *call, enum err e, const struct call_erro
     if (transfer->begun_ms == 0 || e == ERR_CANCELLED)
         return;
     const bool answers = e == ERR_OK || (error->code != 0 && error->status == 200);
-    if (answers && !refuses(transfer) && call->limits->class != RPC_SIMULATIONS)
+    const bool simulates = call->limits->class == RPC_SIMULATIONS;
+    const bool refused = refuses(transfer) || (transfer->timed_out && !simulates);
+    if (answers && !refused && !simulates)
         return;
     address_note(transfer->address,
-        refuses(transfer) ? ADDRESS_REFUSES
-        : answers         ? ADDRESS_WORKS
-                          : ADDRESS_FAILS,
+        refused   ? ADDRESS_REFUSES
+        : answers ? ADDRESS_WORKS
+                  : ADDRESS_FAILS,
         transfer->begun_ms, transfer->retry_after_s);
 }
 
