@@ -104,6 +104,8 @@ void client_loads_failed(
     pthread_mutex_lock(&loads->mutex);
     *until_us = *until_us > now_us ? *until_us : now_us;
     *until_us += rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate : SECOND_US / CLIENT_LOAD_FAILED_MAX;
+    if (*until_us > now_us + CLIENT_LOAD_FAILED_S * SECOND_US) /* many that failed at once */
+        *until_us = now_us + CLIENT_LOAD_FAILED_S * SECOND_US;
     pthread_mutex_unlock(&loads->mutex);
 }
 

@@ -166,6 +166,11 @@ TEST_WITH(a_failed_simulation_counts_ten_times_or_five_are_free_each_second, set
     }
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_REQUESTS_PER_SECOND);
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, SECOND_US / 5), LIMIT_NONE);
+    for (unsigned i = 0; i < 500; i++)
+        client_loads_failed(&loads, load, &none, 0);
+    assert_int_equal(
+        client_loads_may_simulate(&loads, load, &none, 9 * SECOND_US), LIMIT_REQUESTS_PER_SECOND);
+    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 10 * SECOND_US), LIMIT_NONE);
     client_loads_end(&loads, load);
     assert_true(begins("c", none, 0, 0)); /* it does not get b's record */
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_NONE);
