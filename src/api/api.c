@@ -91,6 +91,8 @@ void api_drain(struct api *api)
         rpc_settle(api->rpc); /* the answers have gone to the workers */
     }
     workers_stop(api->workers); /* the watch may still submit to them, and gets ERR_SHUTTING_DOWN */
+    if (api->rpc != NULL)
+        rpc_settle(api->rpc); /* what a worker handed over at the end */
 }
 
 void api_free(struct api *api)
