@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,22 @@ static inline unsigned fake_requests(struct fake_rpc *fake)
     unsigned requests = fake->requests;
     pthread_mutex_unlock(&fake->lock);
     return requests;
+}
+
+/* How often calls that do not block have been done. */
+static atomic_uint fake_told;
+
+static inline void fake_tell(void *unused)
+{
+    (void)unused;
+    atomic_fetch_add(&fake_told, 1);
+}
+
+static inline void fake_await_told(unsigned count)
+{
+    for (const int64_t end_ms = clock_ms() + FAKE_TIMEOUT_MS; atomic_load(&fake_told) < count;
+         clock_sleep_ms(5))
+        assert_true(clock_left_ms(end_ms) > 0);
 }
 
 #define FAKE_RESULT(json) "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":" json "}"

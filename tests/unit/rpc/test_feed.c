@@ -1,8 +1,6 @@
 /* Rules of rpc/feed.h: how reads of entries fail. */
 #include "fake_rpc.h"
 
-#include <stdatomic.h>
-
 #include "base/text.h"
 #include "rpc/feed.h"
 #include "stellar/account.h"
@@ -23,50 +21,36 @@ static char *answer(struct bytes key, const uint32_t words[], size_t count)
         key_text, xdr_text);
 }
 
-static atomic_uint told;
-
-static void tell(void *unused)
-{
-    (void)unused;
-    atomic_fetch_add(&told, 1);
-}
-
-static void await_told(unsigned count)
-{
-    for (const int64_t end_ms = clock_ms() + FAKE_TIMEOUT_MS; atomic_load(&told) < count; clock_sleep_ms(5))
-        assert_true(clock_left_ms(end_ms) > 0);
-}
-
 /* Otherwise an RPC that hangs delays what the others are asked. */
 FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_the_version_of_the_node)
 {
     struct fake_rpc *fake = *state;
-    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = tell});
+    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
     const struct feed feed = feed_of_rpc(asking);
     struct rpc_network network CLEANUP(rpc_network_free) = {0};
     struct detail detail = {0};
-    atomic_store(&told, 0);
+    atomic_store(&fake_told, 0);
     fake_set_reply(fake, 0,
         (struct fake_reply){.method = "getNetwork",
             .body = FAKE_RESULT("{\"passphrase\":\"a network\",\"protocolVersion\":27}")});
     fake_set_reply(fake, 1,
         (struct fake_reply){.body = FAKE_RESULT("{\"captiveCoreVersion\":\"stellar-core 28.0.1\"}")});
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_NOT_YET);
-    await_told(1);
+    fake_await_told(1);
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_NOT_YET);
-    await_told(2);
+    fake_await_told(2);
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_OK);
     assert_string_equal(network.passphrase, "a network");
     assert_int_equal(network.node_protocol, 28);
     rpc_network_free(&network);
     fake_set_reply(fake, 1, (struct fake_reply){.manner = FAKE_SILENT});
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_NOT_YET);
-    await_told(3);
+    fake_await_told(3);
     const int64_t begun_ms = clock_ms();
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_NOT_YET);
     assert_in_range(clock_ms() - begun_ms, 0, FAKE_TIMEOUT_MS / 2);
     rpc_cancel(fake->rpc);
-    await_told(4);
+    fake_await_told(4);
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_OK); /* without the version */
     assert_int_equal(network.node_protocol, 0);
     rpc_free(asking);

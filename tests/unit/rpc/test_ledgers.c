@@ -1,8 +1,6 @@
 /* Rules of rpc_ledgers: well-formed ledgers, ERR_LEDGER_AHEAD and ERR_LEDGER_GAP. */
 #include "fake_rpc.h"
 
-#include <stdatomic.h>
-
 #define HASH_A "434d0000000000000000000000000000000000000000000000000000000000aa"
 #define HASH_B "434d0000000000000000000000000000000000000000000000000000000000bb"
 
@@ -96,45 +94,31 @@ FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not)
     }
 }
 
-static atomic_uint told;
-
-static void tell(void *unused)
-{
-    (void)unused;
-    atomic_fetch_add(&told, 1);
-}
-
-static void await_told(unsigned count)
-{
-    for (const int64_t end_ms = clock_ms() + FAKE_TIMEOUT_MS; atomic_load(&told) < count; clock_sleep_ms(5))
-        assert_true(clock_left_ms(end_ms) > 0);
-}
-
 /* Otherwise an RPC that refuses, and then hangs, delays the ledgers of the others. */
 FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_getHealth)
 {
     struct fake_rpc *fake = *state;
-    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = tell});
-    atomic_store(&told, 0);
+    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
+    atomic_store(&fake_told, 0);
     fake_set_reply(fake, 0,
         (struct fake_reply){.method = "getLedgers", .body = FAKE_ERROR(-32600, "start ledger out of range")});
     fake_set_reply(fake, 1,
         (struct fake_reply){
             .body = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":200,\"oldestLedger\":100}")});
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_NOT_YET);
-    await_told(1);
+    fake_await_told(1);
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_NOT_YET);
-    await_told(2);
+    fake_await_told(2);
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_LEDGER_AHEAD);
     assert_int_equal(ledgers.latest_ledger, 200);
     fake_set_reply(fake, 1, (struct fake_reply){.manner = FAKE_SILENT});
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_NOT_YET);
-    await_told(3);
+    fake_await_told(3);
     const int64_t begun_ms = clock_ms();
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_NOT_YET);
     assert_in_range(clock_ms() - begun_ms, 0, FAKE_TIMEOUT_MS / 2);
     rpc_cancel(fake->rpc);
-    await_told(4);
+    fake_await_told(4);
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_CANCELLED);
     rpc_free(asking);
 }
