@@ -6,7 +6,7 @@
 #define FAIRWAY_BASE_DEADLINES_H
 
 /* ---- a client's connection and request */
-#define HTTP_HEAD_S 5             /* a request's head, from its first byte */
+#define HTTP_HEAD_S 5             /* a request's head, from its first line */
 #define HTTP_IDLE_S 30            /* a body; a reply; the next request */
 #define HTTP_HEAD_GRACE_MS 250    /* a head, before its connection may be closed to make room for others */
 #define HTTP_BODY_GRACE_MS 1000   /* the same for a body */

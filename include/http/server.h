@@ -19,7 +19,7 @@ struct http_server_settings {
         max_connections; /* 0: HTTP_MAX_CONNECTIONS; more wait in the listen backlog. A descriptor each */
     int idle_timeout_s;  /* 0: 30; for each of: idling, sending a body, taking a reply. Sending or reading
                             slowly does not prolong it. The time of the handler is not limited. */
-    int head_timeout_s;  /* 0: 5, or idle_timeout_s if that is less; from accept, or from the first byte */
+    int head_timeout_s;  /* 0: 5, or idle_timeout_s if that is less; from accept, or its first line */
 };
 
 /*

@@ -2,11 +2,8 @@
  * socket is read or written here but those that linger. */
 #include "connections.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -86,32 +83,6 @@ static bool is_dispensable(uint64_t state, int64_t now_ms)
     return now_ms - since_ms_of(state) >= grace_ms[phase_of(state)];
 }
 
-/* The library reports a head only when its first line is complete. The kernel counts the bytes before that.
- */
-static bool bytes_received(int fd, uint64_t *bytes)
-{
-    struct tcp_info info = {0};
-    socklen_t len = sizeof info;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-        len < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received)
-        return false;
-    *bytes = info.tcpi_bytes_received;
-    return true;
-}
-
-static void detect_head(struct connection *connection, int64_t now_ms)
-{
-    uint64_t state = atomic_load(&connection->state), bytes;
-    if (phase_of(state) != CONNECTION_IDLE || !bytes_received(connection->fd, &bytes))
-        return;
-    if (connection->idle_state != state) {
-        connection->idle_state = state;
-        connection->idle_bytes = bytes;
-    } else if (bytes != connection->idle_bytes) {
-        atomic_compare_exchange_strong(&connection->state, &state, state_of(CONNECTION_HEAD, now_ms));
-    }
-}
-
 /* ---- the list */
 
 struct connections *connections_new(unsigned label, unsigned max, const struct connection_limits *limits)
@@ -160,27 +131,12 @@ static void remove_record(struct connections *connections, struct connection *co
     *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
 }
 
-/* Under lock. The library does not say when it closes a socket because it has no memory for the connection.
- * It has done so when the descriptor is that of another socket now. */
-static void remove_dropped(struct connections *connections, int fd)
-{
-    for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
-        next = c->next;
-        if (c->fd != fd || c->started)
-            continue;
-        remove_record(connections, c);
-        (void)count_open(connections, -1);
-        free(c);
-    }
-}
-
 struct connection *connections_add(struct connections *connections, int fd)
 {
     struct connection *connection = NEW(struct connection);
     connection->fd = fd;
     atomic_store(&connection->state, state_of(CONNECTION_HEAD, clock_ms()));
     pthread_mutex_lock(&connections->lock);
-    remove_dropped(connections, fd);
     connection->next = connections->newest;
     *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
     connections->newest = connection;
@@ -294,8 +250,6 @@ void connections_check(struct connections *connections)
             end(connections, c, state);
         else if (phase != CONNECTION_HANDLER)
             repeat_end_event(c);
-        if (phase == CONNECTION_IDLE)
-            detect_head(c, now);
     }
     pthread_mutex_unlock(&connections->lock);
 }

@@ -15,8 +15,8 @@
 #include "linger.h"
 
 enum connection_phase {
-    CONNECTION_HEAD, /* accepted, or the first byte of a further request has come; its head is incomplete */
-    CONNECTION_IDLE, /* the last request has its reply and no byte of another one has come */
+    CONNECTION_HEAD, /* accepted, or a further request's first line has come; the head is incomplete */
+    CONNECTION_IDLE, /* the last request has its reply, and no first line of another one has come */
     CONNECTION_BODY, /* the head is complete, the body is not */
     CONNECTION_HANDLER, /* the request is complete and has no reply yet: never ended by the listener */
     CONNECTION_REPLY,   /* the reply is being sent */
@@ -30,12 +30,10 @@ struct connection {
     bool linger;  /* the reply comes before the whole request has been read: see linger.h */
     /* Phase and when it began, in one word: it is not ended when that has changed meanwhile. */
     _Atomic uint64_t state;
-    /* The listener thread's: the idle phase that it saw last, and what the client had sent by then. */
-    uint64_t idle_state, idle_bytes;
 };
 
 struct connection_limits {
-    int head_ms;  /* for a head, from accept or from its first byte */
+    int head_ms;  /* for a head, from accept or from the end of its first line */
     int phase_ms; /* for idling, the rest of a request, and taking a reply, each */
 };
 

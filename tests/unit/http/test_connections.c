@@ -57,25 +57,3 @@ TEST(another_owner_of_the_descriptor_is_left_alone)
     close(pair[1]);
     connections_free(connections);
 }
-
-TEST(the_next_connection_with_the_descriptor_takes_the_place)
-{
-    int pair[2];
-    struct connections *connections = connections_new(METRIC_API, 2, &limits);
-    open_pair(-1, pair);
-    for (int i = 0; i < 5; i++) {
-        assert_non_null(connections_add(connections, pair[0]));
-        assert_false(connections_full(connections));
-    }
-    struct connection *connection = connections_start(connections, pair[0]);
-    check_for_long(connections);
-    assert_false(is_open(pair)); /* it was started: it has been ended because it sent no head */
-    connections_remove(connections, connection);
-    close(pair[0]);
-    close(pair[1]);
-    open_pair(-1, pair);
-    assert_non_null(connections_add(connections, pair[0]));
-    close(pair[0]);
-    close(pair[1]);
-    connections_free(connections);
-}
