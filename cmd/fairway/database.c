@@ -4,8 +4,6 @@
 #include <sysexits.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "commands.h"
 #include "db/migrate.h"
 #include "db/server.h"
@@ -58,25 +56,10 @@ static enum err check_schema(void *db, struct detail *detail)
     return migrate_check(db, detail);
 }
 
-static enum err check_standby(void *db, struct detail *detail)
-{
-    bool configured = true;
-    enum err e = server_has_synchronous_standby(db, &configured, detail);
-    if (e == ERR_OK && !configured)
-        log_warn("DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
-                 "lose leases",
-            "synchronous_standby_names=empty");
-    return e;
-}
-
 enum err database_open_pool(
     const struct config *config, int64_t deadline_ms, struct db **out, struct detail *detail)
 {
     enum err e =
         database_open(config, &(struct db_settings){.name = "fairway start"}, deadline_ms, out, detail);
-    if (e == ERR_OK)
-        e = retry_until(check_schema, *out, deadline_ms, detail);
-    if (e == ERR_OK && text_equal(config_text(config, "DATABASE_FAILOVER"), "synchronous"))
-        e = retry_until(check_standby, *out, deadline_ms, detail);
-    return e;
+    return e == ERR_OK ? retry_until(check_schema, *out, deadline_ms, detail) : e;
 }

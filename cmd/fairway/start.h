@@ -39,8 +39,7 @@ typedef enum err (*database_fn)(const struct config *config, struct db *db, stru
  * START_TIMEOUT, checks the schema, and calls run. Returns the exit code; failed: the log's message. */
 int database_run(const struct config *config, const char *name, database_fn run, const char *failed);
 
-/* database_open for a command that works on the pool: checks the schema, and warns when DATABASE_FAILOVER is
- * synchronous but no standby is configured. Retries all of it. */
+/* database_open for a command that works on the pool, and the check of the schema, which is retried too. */
 MUST_CHECK enum err database_open_pool(
     const struct config *config, int64_t deadline_ms, struct db **out, struct detail *detail);
 

@@ -202,9 +202,7 @@ static void log_notes(struct ledger_tx *tx, enum err e)
     }
 }
 
-/* A leader logs a missing standby with its first ledger, even when the start of this process has logged it
- * (cmd/fairway/database.c): the standby may have been removed between the two. After that, it logs
- * changes. */
+/* With its first ledger a leader logs a missing standby, and after that each change. */
 static void log_standby(struct lead *lead, bool missing)
 {
     if (lead->synchronous && missing != lead->standby_missing)
