@@ -21,7 +21,7 @@ struct arguments {
 #define ARGUMENTS_SIZE 640
 void arguments_write(const struct arguments *arguments, char out[static ARGUMENTS_SIZE]);
 
-/* False unless line is what arguments_write gives for values in their ranges. */
+/* False unless line is what arguments_write gives. The ranges of values are those of fairway's options. */
 bool arguments_read(const char *line, struct arguments *out);
 
 #endif

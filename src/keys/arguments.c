@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 
-#define FD_MAX 1023
 #define UNSET "any"
 
 /* For printf and scanf. */
@@ -39,17 +38,6 @@ void arguments_write(const struct arguments *arguments, char out[static ARGUMENT
         distribution);
 }
 
-static bool in_range(const struct arguments *arguments)
-{
-    const struct keyd_settings *settings = &arguments->settings;
-    bool good = arguments->socket_fd >= 3 && arguments->socket_fd <= FD_MAX;
-    for (size_t i = 0; i < KEYD_SECRETS; i++)
-        good &= arguments->secrets.fd[i] >= -1 && arguments->secrets.fd[i] <= FD_MAX;
-    return good && settings->budget.signatures_per_second >= KEYD_SIGNATURES_PER_SECOND_MIN &&
-           settings->budget.fee_stroops_per_hour >= 0 && settings->limits.max_resource_fee_stroops >= 0 &&
-           settings->max_lease_fee_stroops >= 0 && settings->max_bump_fee_stroops >= 0;
-}
-
 /* What is read is written again, so each value has one form, and nothing precedes or follows them. */
 bool arguments_read(const char *line, struct arguments *out)
 {
@@ -68,7 +56,7 @@ bool arguments_read(const char *line, struct arguments *out)
         out->mode++;
     out->json_log = json_log == 1;
     settings->has_distribution = !text_equal(distribution, UNSET);
-    if (out->mode == KEYD_MODES || !in_range(out) ||
+    if (out->mode == KEYD_MODES ||
         hex_decode(network, strlen(network), settings->network.bytes, sizeof settings->network.bytes) !=
             ERR_OK ||
         (settings->has_distribution && address_decode(distribution, &settings->distribution) != ERR_OK))
