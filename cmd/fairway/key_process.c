@@ -26,27 +26,12 @@ static char *keyd_path(const struct config *config)
     return mem_format("%s/fairway-keyd", self);
 }
 
-static enum err check_secrets(const struct keyd_secrets *secrets, struct detail *detail)
-{
-    if (secrets->fd[SECRET_MASTER_KEY] < 0 && secrets->fd[SECRET_PASSPHRASE] < 0)
-        return detail_set(detail, ERR_CONFIG,
-            "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), or"
-            " set CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
-    if (secrets->fd[SECRET_DISTRIBUTION] < 0)
-        return detail_set(detail, ERR_CONFIG,
-            "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret"
-            " seed (S...)");
-    return ERR_OK;
-}
-
 enum err key_process_start(
     const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail)
 {
     AUTO_FREE char *program = keyd_path(config);
     struct keyd_secrets secrets;
     enum err e = secrets_open(&secrets, detail);
-    if (e == ERR_OK)
-        e = check_secrets(&secrets, detail);
     if (e == ERR_OK && mode == KEYD_IMPORT)
         e = secrets_take_input(&secrets.fd[SECRET_SEEDS], detail);
     return e != ERR_OK ? e : keyd_start(program, mode, &out->limits, &secrets, &out->keyd, detail);

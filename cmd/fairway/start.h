@@ -46,7 +46,7 @@ MUST_CHECK enum err database_open_pool(
 /* ---- key_process.c */
 
 /* Starts fairway-keyd with out->limits. Call it before this process opens a socket. ERR_CONFIG: a secret is
- * missing. */
+ * missing or malformed. */
 MUST_CHECK enum err key_process_start(
     const struct config *config, enum keyd_mode mode, struct pool_access *out, struct detail *detail);
 /* Has it load its keys, and binds the database to the network and the distribution account. Retries until

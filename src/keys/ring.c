@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "base/invariant.h"
 #include "base/log.h"
 
 enum err ring_open(struct ring *ring, const struct network_id *network, struct detail *detail)
@@ -103,8 +104,7 @@ enum err ring_load(
         ring->current = file_key;
     else if (ring->current == NULL) {
         struct master_key_row row = {.derived = true};
-        if (secrets->passphrase_len == 0)
-            return detail_set(detail, ERR_CONFIG, "no master key: set MASTER_KEY_FILE (see fairway keygen)");
+        INVARIANT(secrets->passphrase_len > 0); /* server.c asks for one of both */
         randombytes_buf(row.salt, sizeof row.salt);
         if (derive(secrets, &row, &fresh) != ERR_OK)
             return detail_set(

@@ -116,12 +116,18 @@ static int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *s
     return code;
 }
 
-static enum err check_distribution(
+static enum err check_secrets(
     const struct keyd_settings *settings, const struct ring *ring, struct detail *detail)
 {
-    if (!ring->secrets->has_distribution)
-        return detail_set(
-            detail, ERR_CONFIG, "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY");
+    const struct ring_secrets *secrets = ring->secrets;
+    if (!secrets->has_file_key && secrets->passphrase_len == 0)
+        return detail_set(detail, ERR_CONFIG,
+            "no master key: set MASTER_KEY_FILE to the path of a key file (fairway keygen FILE makes one), or"
+            " set CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE");
+    if (!secrets->has_distribution)
+        return detail_set(detail, ERR_CONFIG,
+            "no distribution account: set DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE to a file with its secret"
+            " seed (S...)");
     if (settings->has_distribution && !public_key_equal(&settings->distribution, &ring->distribution))
         return detail_set(detail, ERR_CONFIG,
             "DISTRIBUTION_ACCOUNT_PRIVATE_KEY does not belong to DISTRIBUTION_ACCOUNT_PUBLIC_KEY");
@@ -140,7 +146,7 @@ static enum err prepare(const struct arguments *arguments, struct ring *ring, st
         return detail_set(detail, ERR_CONFIG, "libsodium does not initialize");
     if ((e = ring_open(ring, &arguments->settings.network, detail)) != ERR_OK ||
         (e = ring_read(ring, secrets, detail)) != ERR_OK ||
-        (e = check_distribution(&arguments->settings, ring, detail)) != ERR_OK)
+        (e = check_secrets(&arguments->settings, ring, detail)) != ERR_OK)
         return e;
     return sandbox_enter(arguments->socket_fd, detail);
 }
