@@ -2,7 +2,6 @@
 #ifndef FAIRWAY_COMMANDS_H
 #define FAIRWAY_COMMANDS_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/config.h"

@@ -3,7 +3,6 @@
 #define FAIRWAY_SERVE_H
 
 #include "api/api.h"
-#include "auth/auth.h"
 #include "base/config.h"
 #include "http/server.h"
 

@@ -5,7 +5,6 @@
 #ifndef FAIRWAY_BASE_CLOCK_H
 #define FAIRWAY_BASE_CLOCK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 

@@ -10,7 +10,6 @@
 
 #include "ingest/ingest.h"
 #include "keys/keyd.h"
-#include "pool/pool_counts.h"
 
 struct provision_settings {
     const char *database_url;

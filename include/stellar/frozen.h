@@ -6,7 +6,6 @@
 #define FAIRWAY_STELLAR_FROZEN_H
 
 #include "stellar/ids.h"
-#include "xdr/xdr.h"
 
 enum {
     LEDGER_ENTRY_CONFIG_SETTING = 8, /* LedgerEntryType */

@@ -7,7 +7,6 @@
 #define FAIRWAY_API_CLIENT_LOADS_H
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "limits/limits.h"

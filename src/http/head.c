@@ -1,7 +1,6 @@
 /* Checks the framing of a request. What two readers could understand differently is refused. */
 #include "head.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 

@@ -4,7 +4,6 @@
 
 #include <microhttpd.h>
 
-#include "base/bytes.h"
 #include "base/err.h"
 
 struct head {

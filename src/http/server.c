@@ -9,11 +9,9 @@
 #include "address.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "request.h"
-#include "route.h"
 
 enum {
     THREADS_DEFAULT = 2,

@@ -2,7 +2,6 @@
 #include "pool/accounts.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/mem.h"
