@@ -16,7 +16,7 @@
 
 static void print_account(const struct account_shown *account)
 {
-    printf("%s %-11s", account->public_key, account_status_name(account->status));
+    printf("%s %-11s", account->public_key, account->state);
     if (account->sequence >= 0)
         printf(" sequence %" PRId64 " as of ledger %" PRId64, account->sequence, account->sequence_ledger);
     else

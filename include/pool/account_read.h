@@ -36,8 +36,8 @@ MUST_CHECK enum err account_read_states(struct db *db, const struct public_key a
 /* An account as it is shown to clients and operators. */
 struct account_shown {
     char public_key[ADDRESS_SIZE];
-    enum account_status status;
-    char reason[120];                  /* of a quarantine, cut to fit; else '' */
+    char state[12];   /* "idle", "leased", "creating", "retiring", "quarantined", "retired" */
+    char reason[120]; /* of a quarantine, cut to fit; else '' */
     int64_t sequence, sequence_ledger; /* -1: unknown */
     bool lease_shown;                  /* else what follows is 0 */
     struct hash lease_hash;
@@ -46,8 +46,8 @@ struct account_shown {
 #define ACCOUNT_PAGE_MAX 1000
 
 /* Reads at most limit accounts whose public_key is greater than after ('': from the first), in the order of
- * public_key. status NULL: all but retired ones. Shows only the leases of client; NULL: all leases. */
-MUST_CHECK enum err account_read_page(struct db *db, const enum account_status *status, const char *client,
-    const char *after, size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
+ * public_key, of this state; NULL: of all but retired ones. Shows only the leases of client; NULL: all. */
+MUST_CHECK enum err account_read_page(struct db *db, const char *state, const char *client, const char *after,
+    size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
 
 #endif

@@ -20,24 +20,6 @@ enum account_state {
 const char *account_state_name(enum account_state state);
 MUST_CHECK enum err account_state_parse(const char *name, enum account_state *out);
 
-/* What clients and operators see: the state, but an active account is idle or leased. */
-enum account_status {
-    ACCOUNT_STATUS_IDLE,
-    ACCOUNT_STATUS_LEASED,
-    ACCOUNT_STATUS_CREATING,
-    ACCOUNT_STATUS_RETIRING,
-    ACCOUNT_STATUS_QUARANTINED,
-    ACCOUNT_STATUS_RETIRED,
-    ACCOUNT_STATUSES
-};
-/* For texts that list them all. */
-#define ACCOUNT_STATUS_NAMES "idle, leased, creating, retiring, quarantined or retired"
-
-enum account_status account_status_of(enum account_state state, bool leased);
-enum account_state account_status_state(enum account_status status);
-const char *account_status_name(enum account_status status);
-MUST_CHECK enum err account_status_parse(const char *name, enum account_status *out);
-
 /* An account's row, as far as ledgers change it. */
 struct account_row {
     enum account_state state;

@@ -3,13 +3,13 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "db_endpoint.h"
 #include "pool/account_read.h"
 
 struct page_query {
     struct db_query query; /* first */
-    bool all;              /* no state was given: all accounts but retired ones */
-    enum account_status status;
+    const char *state;     /* NULL: all accounts but retired ones */
     char after[ADDRESS_SIZE];
     size_t limit;
 };
@@ -18,7 +18,7 @@ static void write_account(struct json_write *out, const struct account_shown *ac
 {
     json_write_open(out, NULL, '{');
     json_write_text(out, "publicKey", account->public_key);
-    json_write_text(out, "state", account_status_name(account->status));
+    json_write_text(out, "state", account->state);
     if (account->reason[0] != '\0')
         json_write_text(out, "reason", account->reason);
     if (account->sequence_ledger >= 0) {
@@ -54,8 +54,8 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     const struct page_query *page = (struct page_query *)query;
     struct account_shown *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_shown);
     size_t count;
-    enum err e = account_read_page(db, page->all ? NULL : &page->status, api_client(query->http), page->after,
-        page->limit + 1, accounts, &count, detail);
+    enum err e = account_read_page(
+        db, page->state, api_client(query->http), page->after, page->limit + 1, accounts, &count, detail);
     if (e == ERR_OK)
         reply->text = page_text(accounts, count, page->limit);
     return e;
@@ -64,6 +64,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 static enum err read_request(struct db_query *query, struct detail *detail)
 {
     struct page_query *page = (struct page_query *)query;
+    static const char *const states[] = {"idle", "leased", "creating", "retiring", "quarantined", "retired"};
     const char *after = http_query(query->http, "after"), *state = http_query(query->http, "state");
     struct public_key key;
     enum err e = api_read_limit(query->http, ACCOUNT_PAGE_MAX, &page->limit, detail);
@@ -73,9 +74,12 @@ static enum err read_request(struct db_query *query, struct detail *detail)
         return detail_set(detail, ERR_INVALID_REQUEST,
             "after must be an account's address (G...), such as next of the page before.");
     snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
-    page->all = state == NULL;
-    if (state != NULL && account_status_parse(state, &page->status) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_REQUEST, "state must be " ACCOUNT_STATUS_NAMES ".");
+    for (size_t i = 0; state != NULL && i < ARRAY_LEN(states); i++)
+        if (text_equal(state, states[i]))
+            page->state = states[i];
+    if (state != NULL && page->state == NULL)
+        return detail_set(detail, ERR_INVALID_REQUEST,
+            "state must be idle, leased, creating, retiring, quarantined or retired.");
     return ERR_OK;
 }
 

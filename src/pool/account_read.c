@@ -75,25 +75,24 @@ enum err account_read_states(struct db *db, const struct public_key accounts[], 
     return e;
 }
 
+/* An active account is idle or leased. */
+#define SHOWN_STATE                                                                                          \
+    "CASE WHEN a.state <> 'active' THEN a.state WHEN a.lease_hash IS NULL THEN 'idle' ELSE 'leased' END"
+
 /* In the column's own collation, so that the index of the primary key returns the page; in another one, each
  * page would sort all accounts that are left. */
 static const char sql_page[] =
-    "SELECT a.public_key, a.state, coalesce(a.quarantine_reason, ''), coalesce(a.sequence, -1),"
+    "SELECT a.public_key, " SHOWN_STATE ", coalesce(a.quarantine_reason, ''), coalesce(a.sequence, -1),"
     " coalesce(a.sequence_ledger, -1), a.lease_hash, a.lease_max_time,"
-    " coalesce(a.lease_client = coalesce($5, a.lease_client), false) FROM fairway.channel_accounts a"
-    " WHERE a.public_key > $3 AND CASE WHEN $1::text IS NULL THEN a.state <> 'retired'"
-    "   ELSE a.state = $1 AND (a.state <> 'active' OR (a.lease_hash IS NOT NULL) = $2) END"
-    " ORDER BY a.public_key LIMIT $4";
+    " coalesce(a.lease_client = coalesce($4, a.lease_client), false) FROM fairway.channel_accounts a"
+    " WHERE a.public_key > $2 AND CASE WHEN $1::text IS NULL THEN a.state <> 'retired' ELSE " SHOWN_STATE
+    "   = $1 END ORDER BY a.public_key LIMIT $3";
 
-static enum err read_shown(
-    const struct db_rows *rows, size_t row, struct account_shown *out, struct detail *detail)
+static void read_shown(const struct db_rows *rows, size_t row, struct account_shown *out)
 {
-    enum account_state state;
     *out = (struct account_shown){.lease_shown = db_bool(rows, row, 7)};
-    if (account_state_parse(db_text(rows, row, 1), &state) != ERR_OK)
-        return detail_set(detail, ERR_INTERNAL, "account %s has an unknown state", db_text(rows, row, 0));
-    out->status = account_status_of(state, !db_is_null(rows, row, 5));
     snprintf(out->public_key, sizeof out->public_key, "%s", db_text(rows, row, 0));
+    snprintf(out->state, sizeof out->state, "%s", db_text(rows, row, 1));
     snprintf(out->reason, sizeof out->reason, "%s", db_text(rows, row, 2));
     out->sequence = db_i64(rows, row, 3);
     out->sequence_ledger = db_i64(rows, row, 4);
@@ -101,20 +100,16 @@ static enum err read_shown(
         db_copy(rows, row, 5, out->lease_hash.bytes, sizeof out->lease_hash.bytes);
         out->lease_max_time_s = db_i64(rows, row, 6);
     }
-    return ERR_OK;
 }
 
-enum err account_read_page(struct db *db, const enum account_status *status, const char *client,
-    const char *after, size_t limit, struct account_shown out[], size_t *count, struct detail *detail)
+enum err account_read_page(struct db *db, const char *state, const char *client, const char *after,
+    size_t limit, struct account_shown out[], size_t *count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    const char *state = status != NULL ? account_state_name(account_status_state(*status)) : NULL;
-    const bool leased = status != NULL && *status == ACCOUNT_STATUS_LEASED;
     enum err e = db_query(db,
-        DB_SQL(sql_page, DB_TEXT(state), DB_BOOL(leased), DB_TEXT(after), DB_I64((int64_t)limit),
-            DB_TEXT(client)),
-        &rows, detail);
+        DB_SQL(sql_page, DB_TEXT(state), DB_TEXT(after), DB_I64((int64_t)limit), DB_TEXT(client)), &rows,
+        detail);
     for (*count = 0; e == ERR_OK && *count < db_count_at_most(rows, limit); (*count)++)
-        e = read_shown(rows, *count, &out[*count], detail);
+        read_shown(rows, *count, &out[*count]);
     return e;
 }

@@ -30,48 +30,6 @@ enum err account_state_parse(const char *name, enum account_state *out)
     return ERR_MALFORMED;
 }
 
-static const struct {
-    enum account_state state;
-    const char *name; /* NULL: the state's */
-} statuses[ACCOUNT_STATUSES] = {
-    [ACCOUNT_STATUS_IDLE] = {ACCOUNT_ACTIVE, "idle"},
-    [ACCOUNT_STATUS_LEASED] = {ACCOUNT_ACTIVE, "leased"},
-    [ACCOUNT_STATUS_CREATING] = {ACCOUNT_CREATING, NULL},
-    [ACCOUNT_STATUS_RETIRING] = {ACCOUNT_RETIRING, NULL},
-    [ACCOUNT_STATUS_QUARANTINED] = {ACCOUNT_QUARANTINED, NULL},
-    [ACCOUNT_STATUS_RETIRED] = {ACCOUNT_RETIRED, NULL},
-};
-
-enum account_status account_status_of(enum account_state state, bool leased)
-{
-    if (state == ACCOUNT_ACTIVE)
-        return leased ? ACCOUNT_STATUS_LEASED : ACCOUNT_STATUS_IDLE;
-    enum account_status status = ACCOUNT_STATUS_CREATING;
-    while (statuses[status].state != state)
-        status++;
-    return status;
-}
-
-enum account_state account_status_state(enum account_status status)
-{
-    return statuses[status].state;
-}
-
-const char *account_status_name(enum account_status status)
-{
-    return statuses[status].name != NULL ? statuses[status].name : names[statuses[status].state];
-}
-
-enum err account_status_parse(const char *name, enum account_status *out)
-{
-    for (enum account_status status = 0; status < ACCOUNT_STATUSES; status++)
-        if (strcmp(name, account_status_name(status)) == 0) {
-            *out = status;
-            return ERR_OK;
-        }
-    return ERR_MALFORMED;
-}
-
 static void quarantine(struct account_row *row, const char *reason)
 {
     if (row->state == ACCOUNT_QUARANTINED)

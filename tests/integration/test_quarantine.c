@@ -89,9 +89,8 @@ TEST(a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released)
     }
     struct account_shown page[ACCOUNTS];
     size_t count;
-    assert_int_equal(account_read_page(pool.db, &(enum account_status){ACCOUNT_STATUS_QUARANTINED}, NULL, "",
-                         ACCOUNTS, page, &count, NULL),
-        ERR_OK);
+    assert_int_equal(
+        account_read_page(pool.db, "quarantined", NULL, "", ACCOUNTS, page, &count, NULL), ERR_OK);
     assert_int_equal(count, ARRAY_LEN(reasons));
     for (size_t i = 0; i < count; i++)
         for (size_t slot = 0; slot < ARRAY_LEN(reasons); slot++) {

@@ -170,19 +170,6 @@ TEST(DR10_while_grants_are_on_hold_unknown_transactions_creations_and_merges_qua
     assert_int_equal(created.state, ACCOUNT_ACTIVE);
 }
 
-TEST(every_status_has_one_name_and_one_state)
-{
-    enum account_status parsed;
-    for (enum account_status s = 0; s < ACCOUNT_STATUSES; s++) {
-        assert_int_equal(account_status_parse(account_status_name(s), &parsed), ERR_OK);
-        assert_int_equal(parsed, s);
-        assert_int_equal(account_status_of(account_status_state(s), s == ACCOUNT_STATUS_LEASED), s);
-        assert_non_null(strstr(ACCOUNT_STATUS_NAMES, account_status_name(s)));
-    }
-    assert_int_equal(account_status_parse("active", &parsed), ERR_MALFORMED);
-    assert_int_equal(account_status_of(ACCOUNT_RETIRING, true), ACCOUNT_STATUS_RETIRING);
-}
-
 TEST(every_state_has_one_name)
 {
     enum account_state parsed;
