@@ -15,9 +15,9 @@
 #include "linger.h"
 
 enum connection_phase {
-    CONNECTION_HEAD, /* accepted, or a further request's first line has come; the head is incomplete */
-    CONNECTION_IDLE, /* the last request has its reply, and no first line of another one has come */
-    CONNECTION_BODY, /* the head is complete, the body is not */
+    CONNECTION_HEAD,    /* accepted, or a further request's first line has come; the head is incomplete */
+    CONNECTION_IDLE,    /* the last request has its reply, and no first line of another one has come */
+    CONNECTION_BODY,    /* the head is complete, the body is not */
     CONNECTION_HANDLER, /* the request is complete and has no reply yet: never ended by the listener */
     CONNECTION_REPLY,   /* the reply is being sent */
     CONNECTION_ENDED    /* shut down by the listener; no request that still arrives is served */

@@ -1,7 +1,6 @@
 /* Writes what was decided: ends of leases and states of accounts, both in one statement. */
 #include "settle_read.h"
 
-
 #include "base/mem.h"
 #include "pool/accounts.h"
 #include "stellar/result.h"

@@ -1,7 +1,6 @@
 /* The codes of results and what they say of sequence numbers. What ends a lease, pool/settle.c decides. */
 #include "stellar/result.h"
 
-
 /* TransactionResultCode, with the names of the protocol. */
 #define RESULT_TABLE(X)                                                                                      \
     X(1, FEE_BUMP_INNER_SUCCESS)                                                                             \
