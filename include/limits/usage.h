@@ -37,7 +37,7 @@ void usage_add(
 
 /* Reads what the clients have; its text is NULL when none of them has limits. */
 struct db_statement usage_statement(struct usage *usage);
-MUST_CHECK enum err usage_read(struct usage *usage, const struct db_rows *rows, struct detail *detail);
+void usage_read(struct usage *usage, const struct db_rows *rows);
 /* What usage_read has found for one row: its open leases, and the accounts of the pool. */
 void usage_found(struct usage_row *row, int64_t open_leases, int64_t pool_accounts);
 
@@ -45,10 +45,9 @@ void usage_found(struct usage_row *row, int64_t open_leases, int64_t pool_accoun
 enum limit usage_refuses(const struct usage *usage, size_t i);
 void usage_take(struct usage *usage, size_t i);
 
-/* For fairway.record_leases: how many open leases the client of item i may have, and how many of them that
- * call its contract; 0: as many as it likes. */
-int64_t usage_open_max(const struct usage *usage, size_t i);
-int64_t usage_contract_max(const struct usage *usage, size_t i);
+/* For fairway.record_leases: how many open leases the client of an item may have, by of_client, or how many
+ * that call its contract, by of_contract; 0: as many as it likes. */
+int64_t usage_most(const struct usage_row *row);
 /* The limit on the open leases of item i's client, else that on those for its contract; LIMIT_NONE: neither.
  */
 enum limit usage_limit(const struct usage *usage, size_t i);

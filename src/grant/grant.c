@@ -191,8 +191,8 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
             signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
         result->items[result->count] = (struct grant_record_item){.request = grant->request,
             .lease = &grant->lease,
-            .open_max = usage_open_max(claim->usage, drafts[i].place),
-            .contract_max = usage_contract_max(claim->usage, drafts[i].place)};
+            .open_max = usage_most(claim->usage->of_client[drafts[i].place]),
+            .contract_max = usage_most(claim->usage->of_contract[drafts[i].place])};
         result->drafts[result->count++] = &drafts[i];
         lease_claims_place(claim->claims, drafts[i].place, result->count);
     }

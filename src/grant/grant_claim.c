@@ -124,10 +124,10 @@ static enum err read_results(
     read_members(results[MEMBERS], claim);
     if ((e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
         return e;
-    if (results[CLAIMS] != NULL && (e = lease_claims_read(claim->claims, results[CLAIMS], detail)) != ERR_OK)
-        return e;
-    if (results[USAGE] != NULL && (e = usage_read(claim->usage, results[USAGE], detail)) != ERR_OK)
-        return e;
+    if (results[CLAIMS] != NULL)
+        lease_claims_read(claim->claims, results[CLAIMS]);
+    if (results[USAGE] != NULL)
+        usage_read(claim->usage, results[USAGE]);
     if (results[BIDS] != NULL)
         lease_bids_read(claim->bids, results[BIDS]);
     return results[CLAIM] == NULL ? ERR_OK : read_accounts(results[CLAIM], claim, detail);

@@ -93,12 +93,10 @@ void idempotency_statements(
 static enum err read_lease(
     const struct db_rows *rows, size_t row, struct idempotency_key *out, struct detail *detail)
 {
-    struct bytes hash = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 7);
-    if (hash.len != sizeof out->lease.hash.bytes || digest.len != sizeof out->digest.bytes ||
-        address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK)
+    if (address_decode(db_text(rows, row, 2), &out->lease.account) != ERR_OK)
         return detail_set(detail, ERR_INTERNAL, "malformed lease of an idempotency key");
-    memcpy(out->lease.hash.bytes, hash.data, hash.len);
-    memcpy(out->digest.bytes, digest.data, digest.len);
+    db_copy(rows, row, 1, out->lease.hash.bytes, sizeof out->lease.hash.bytes);
+    db_copy(rows, row, 7, out->digest.bytes, sizeof out->digest.bytes);
     out->lease.sequence = db_i64(rows, row, 3);
     out->lease.sequence_ledger = db_i64(rows, row, 4);
     out->lease.max_time_s = (uint64_t)db_i64(rows, row, 5);

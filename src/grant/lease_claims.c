@@ -52,18 +52,14 @@ struct db_statement lease_claims_statement(const struct lease_claims *claims)
                              : (struct db_statement){0};
 }
 
-enum err lease_claims_read(struct lease_claims *claims, const struct db_rows *rows, struct detail *detail)
+void lease_claims_read(struct lease_claims *claims, const struct db_rows *rows)
 {
     for (size_t row = 0; row < db_count_at_most(rows, claims->count); row++) {
         struct lease_claim *claim = &claims->items[db_ordinal(rows, row, 0, claims->count)];
-        const struct bytes lease = db_bytea(rows, row, 1), digest = db_bytea(rows, row, 2);
-        if (lease.len != sizeof claim->lease.bytes || digest.len != sizeof claim->digest.bytes)
-            return detail_set(detail, ERR_INTERNAL, "malformed claim");
-        memcpy(claim->lease.bytes, lease.data, lease.len);
-        memcpy(claim->digest.bytes, digest.data, digest.len);
+        db_copy(rows, row, 1, claim->lease.bytes, sizeof claim->lease.bytes);
+        db_copy(rows, row, 2, claim->digest.bytes, sizeof claim->digest.bytes);
         claim->found = claims->any_found = true;
     }
-    return ERR_OK;
 }
 
 /* Whether the lease of this claim is for the same call: it has all that was simulated or, of a request that

@@ -34,8 +34,7 @@ void lease_claims_init(struct lease_claims *claims, struct grant *const grants[]
 void lease_claims_free(struct lease_claims *claims);
 /* For a pipeline; its text is NULL when no grant has a claim. */
 struct db_statement lease_claims_statement(const struct lease_claims *claims);
-MUST_CHECK enum err lease_claims_read(
-    struct lease_claims *claims, const struct db_rows *rows, struct detail *detail);
+void lease_claims_read(struct lease_claims *claims, const struct db_rows *rows);
 
 /*
  * When a lease has what grant i claims, decides it and returns true: for the same call, a request that

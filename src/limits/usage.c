@@ -66,14 +66,11 @@ void usage_found(struct usage_row *row, int64_t open_leases, int64_t pool_accoun
     row->left = row->open_max - open_leases;
 }
 
-enum err usage_read(struct usage *usage, const struct db_rows *rows, struct detail *detail)
+void usage_read(struct usage *usage, const struct db_rows *rows)
 {
-    if (db_count(rows) != usage->count)
-        return detail_set(detail, ERR_INTERNAL, "not every client of the batch was counted");
     for (size_t row = 0; row < usage->count; row++)
         usage_found(
             &usage->rows[db_ordinal(rows, row, 0, usage->count)], db_i64(rows, row, 1), db_i64(rows, row, 2));
-    return ERR_OK;
 }
 
 enum limit usage_refuses(const struct usage *usage, size_t i)
@@ -92,14 +89,9 @@ void usage_take(struct usage *usage, size_t i)
         usage->of_contract[i]->left--;
 }
 
-int64_t usage_open_max(const struct usage *usage, size_t i)
+int64_t usage_most(const struct usage_row *row)
 {
-    return usage->of_client[i] == NULL ? 0 : usage->of_client[i]->open_max;
-}
-
-int64_t usage_contract_max(const struct usage *usage, size_t i)
-{
-    return usage->of_contract[i] == NULL ? 0 : usage->of_contract[i]->open_max;
+    return row == NULL ? 0 : row->open_max;
 }
 
 enum limit usage_limit(const struct usage *usage, size_t i)

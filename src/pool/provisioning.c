@@ -14,19 +14,6 @@
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
 
-static enum err malformed(struct detail *detail)
-{
-    return detail_set(detail, ERR_INTERNAL, "a row of fairway.provisioning is malformed");
-}
-
-static enum err read_kind(
-    const struct db_rows *rows, size_t row, int column, enum provisioning_kind *out, struct detail *detail)
-{
-    const char *name = db_text(rows, row, column);
-    *out = text_equal(name, kinds[PROVISIONING_MERGE]) ? PROVISIONING_MERGE : PROVISIONING_CREATION;
-    return text_equal(name, kinds[*out]) ? ERR_OK : malformed(detail);
-}
-
 static const char sql_includes[] = "SELECT EXISTS (SELECT FROM fairway.provisioning p"
                                    " WHERE p.state = 'pending' AND $1 = ANY (p.accounts))";
 
@@ -129,15 +116,16 @@ enum err provisioning_read_pending(
     for (size_t row = 0; e == ERR_OK && row < out->count; row++) {
         struct provisioning_pending *item = &out->items[row];
         *item = (struct provisioning_pending){.id = db_i64(rows, row, 0),
+            .kind = text_equal(db_text(rows, row, 1), kinds[PROVISIONING_MERGE]) ? PROVISIONING_MERGE
+                                                                                 : PROVISIONING_CREATION,
             .sequence = db_i64(rows, row, 3),
             .max_time_s = db_i64(rows, row, 4),
             .accounts = (size_t)db_i64(rows, row, 6),
             .bumped = db_bool(rows, row, 7)};
         db_copy(rows, row, 2, item->hash.bytes, sizeof item->hash.bytes);
         buf_add_bytes(&item->envelope, db_bytea(rows, row, 8));
-        if ((e = read_kind(rows, row, 1, &item->kind, detail)) == ERR_OK &&
-            address_decode(db_text(rows, row, 5), &item->source) != ERR_OK)
-            e = malformed(detail);
+        if (address_decode(db_text(rows, row, 5), &item->source) != ERR_OK)
+            e = detail_set(detail, ERR_INTERNAL, "a row of fairway.provisioning is malformed");
     }
     return e;
 }

@@ -21,22 +21,6 @@ static const char sql_lock[] =
     "  WHERE c.expires_ledger = $2 AND a.lease_hash = c.lease_hash)) l"
     " WHERE l.state <> 'retired'";
 
-static enum err read_lease(
-    const struct db_rows *rows, size_t row, struct settle_account *account, struct detail *detail)
-{
-    const struct bytes hash = db_bytea(rows, row, 4);
-    account->leased = hash.data != NULL;
-    if (!account->leased)
-        return ERR_OK;
-    if (hash.len != sizeof account->lease.hash.bytes)
-        return detail_set(detail, ERR_INTERNAL, "account %s has a malformed lease", account->address);
-    memcpy(account->lease.hash.bytes, hash.data, hash.len);
-    account->lease.sequence = db_i64(rows, row, 5);
-    account->lease.max_time_s = db_i64(rows, row, 6);
-    account->lease.max_ledger = db_i64(rows, row, 7);
-    return ERR_OK;
-}
-
 static enum err read_account(
     const struct db_rows *rows, size_t row, struct settle_account *account, struct detail *detail)
 {
@@ -48,7 +32,14 @@ static enum err read_account(
         account->row.sequence = db_i64(rows, row, 2);
         account->row.sequence_ledger = db_i64(rows, row, 3);
     }
-    return read_lease(rows, row, account, detail);
+    account->leased = !db_is_null(rows, row, 4);
+    if (account->leased) {
+        db_copy(rows, row, 4, account->lease.hash.bytes, sizeof account->lease.hash.bytes);
+        account->lease.sequence = db_i64(rows, row, 5);
+        account->lease.max_time_s = db_i64(rows, row, 6);
+        account->lease.max_ledger = db_i64(rows, row, 7);
+    }
+    return ERR_OK;
 }
 
 /* Rows and evidence are in the same order, so one pass over both finds the evidence of each row. */
