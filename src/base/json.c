@@ -35,28 +35,6 @@ bool json_is_within(struct bytes text, unsigned depth_max, size_t values_max, st
     return true;
 }
 
-/* Without the part of the body that jansson's own text quotes. */
-static const char *why_refused(const json_error_t *error)
-{
-    switch (json_error_code(error)) {
-    case json_error_premature_end_of_input:
-        return "it ends early";
-    case json_error_end_of_input_expected:
-        return "something follows its end";
-    case json_error_duplicate_key:
-        return "a member occurs twice";
-    case json_error_null_character:
-    case json_error_null_byte_in_key:
-        return "a string contains a NUL";
-    case json_error_invalid_utf8:
-        return "a string is not UTF-8";
-    case json_error_numeric_overflow:
-        return "a number is too large";
-    default:
-        return "a syntax error";
-    }
-}
-
 enum err json_read_object(struct bytes text, json_t **out, struct detail *detail)
 {
     json_error_t error;
@@ -72,9 +50,11 @@ enum err json_read_object(struct bytes text, json_t **out, struct detail *detail
         return detail_set(detail, ERR_INVALID_JSON, "The body %s.", why.text);
     json_t *value =
         json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (value == NULL)
-        return detail_set(detail, ERR_INVALID_JSON, "The body is not JSON: %s at byte %d.",
-            why_refused(&error), error.position);
+    if (value == NULL) { /* without the part of the body that jansson quotes */
+        const char *quote = strstr(error.text, " near ");
+        return detail_set(detail, ERR_INVALID_JSON, "The body is not JSON: %.*s at byte %d.",
+            quote != NULL ? (int)(quote - error.text) : JSON_ERROR_TEXT_LENGTH, error.text, error.position);
+    }
     if (!json_is_object(value)) {
         json_decref(value);
         return detail_set(detail, ERR_INVALID_JSON, "The body is JSON, but not an object.");
@@ -83,34 +63,21 @@ enum err json_read_object(struct bytes text, json_t **out, struct detail *detail
     return ERR_OK;
 }
 
-/* "transactionXdr and maxFee" */
-static void list_names(char *out, size_t size, const char *const *names, size_t count)
-{
-    size_t len = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < count && len < size; i++)
-        len += (size_t)snprintf(out + len, size - len, "%s%s",
-            i == 0           ? ""
-            : i + 1 == count ? " and "
-                             : ", ",
-            names[i]);
-}
-
 enum err json_read_only(const json_t *object, const char *const *names, size_t count, struct detail *detail)
 {
     const char *key;
     json_t *value;
-    char known[100];
+    char known[100] = "";
+    for (size_t i = 0, len = 0; i < count && len < sizeof known; i++)
+        len += (size_t)snprintf(known + len, sizeof known - len, "%s%s", i > 0 ? ", " : "", names[i]);
     json_object_foreach((json_t *)object, key, value)
     {
         size_t i = 0;
         while (i < count && strcmp(names[i], key) != 0)
             i++;
-        if (i < count)
-            continue;
-        list_names(known, sizeof known, names, count);
-        return detail_set(detail, ERR_INVALID_REQUEST,
-            "The body has an unknown member \"%.64s\"; the known members are %s.", key, known);
+        if (i == count)
+            return detail_set(detail, ERR_INVALID_REQUEST,
+                "The body has an unknown member \"%.64s\"; the known ones are: %s.", key, known);
     }
     return ERR_OK;
 }
