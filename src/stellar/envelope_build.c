@@ -79,22 +79,14 @@ void envelope_build_with_resources(const struct envelope *client, struct bytes d
     buf_add_u32(out, 0); /* signatures */
 }
 
-/* The bytes that preconditions_add appends. */
-static size_t preconditions_size(const struct preconditions *client)
-{
-    const size_t time_bounds = 16, head = 4;
-    bool ledger_bounds = client->min_ledger != 0 || client->max_ledger != 0;
-    if (!ledger_bounds && client->extra_signer_count == 0)
-        return head + time_bounds;
-    return head + 4 + time_bounds + 4 + (ledger_bounds ? 8 : 0) + 4 + 8 + 4 +
-           (client->extra_signer_count == 0 ? 4 : client->extra_signers.len);
-}
-
 size_t envelope_built_size(const struct envelope *client, size_t signature_count)
 {
-    const size_t type = 4, source = 36, fee = 4, sequence = 8, decorated = 4 + 4 + 64;
-    return type + source + fee + sequence + preconditions_size(&client->preconditions) + client->tail.len +
-           4 + signature_count * decorated;
+    const size_t type = 4, count = 4, decorated = 4 + 4 + 64;
+    struct buf transaction = {0};
+    transaction_build(client, &(struct transaction_head){0}, &transaction);
+    const size_t len = transaction.len;
+    buf_free(&transaction);
+    return type + len + count + signature_count * decorated;
 }
 
 /* signatures<20> */
