@@ -19,8 +19,7 @@
 static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock(hashtext('" MIGRATE_LOCK_TEXT "'))";
 
 /* Checked first because CREATE SCHEMA IF NOT EXISTS needs the privilege even when the schema exists. */
-static const char sql_present[] =
-    "SELECT to_regclass('fairway.migrations') IS NOT NULL, to_regclass('fairway.functions') IS NOT NULL";
+static const char sql_present[] = "SELECT to_regclass('fairway.migrations') IS NOT NULL";
 
 /* For the rest of the transaction: bodies of functions are checked when they run, because a file may name
  * what a later one makes. */
@@ -145,19 +144,12 @@ static enum err apply_migrations(struct db *db, struct work *work, const struct 
     return e;
 }
 
-static enum err tables_present(struct db *db, bool *migrations, bool *functions, struct detail *detail)
+static enum err tables_present(struct db *db, bool *present, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     enum err e = db_query(db, DB_SQL0(sql_present), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    *migrations = db_bool(rows, 0, 0);
-    *functions = db_bool(rows, 0, 1);
-    if (*migrations && !*functions)
-        return detail_set(detail, ERR_REFUSED,
-            "this database was made by a build before the first release and cannot be updated: use a new "
-            "database");
-    return ERR_OK;
+    *present = e == ERR_OK && db_bool(rows, 0, 0);
+    return e;
 }
 
 static enum err apply_all(struct db *db, struct work *work)
@@ -166,17 +158,16 @@ static enum err apply_all(struct db *db, struct work *work)
     AUTO_FREE char *limit_ms = mem_format("%d", MIGRATE_FILE_MS);
     AUTO_ROWS locked = NULL;
     AUTO_ROWS missing = NULL;
-    bool migrations = false, functions = false;
+    bool present = false;
     enum err e = db_query(db, DB_SQL0(sql_lock), &locked, work->detail);
     if (e != ERR_OK)
         return e;
     work->locked = db_bool(locked, 0, 0);
     if (!work->locked)
         return ERR_OK;
-    if ((e = tables_present(db, &migrations, &functions, work->detail)) != ERR_OK ||
+    if ((e = tables_present(db, &present, work->detail)) != ERR_OK ||
         (e = db_query(db, DB_SQL(sql_settings, DB_TEXT(limit_ms)), NULL, work->detail)) != ERR_OK ||
-        (!migrations &&
-            (e = session_run_script(db, script_tables, MIGRATE_FILE_MS, work->detail)) != ERR_OK) ||
+        (!present && (e = session_run_script(db, script_tables, MIGRATE_FILE_MS, work->detail)) != ERR_OK) ||
         (e = query_files(db, sql_migrations, schema->migrations, schema->migration_count, &missing,
              work->detail)) != ERR_OK)
         return e;
@@ -250,8 +241,8 @@ enum err migrate_check_schema(struct db *db, const struct embedded_schema *schem
 {
     AUTO_ROWS migrations = NULL;
     AUTO_ROWS functions = NULL;
-    bool present = false, with_functions = false;
-    enum err e = tables_present(db, &present, &with_functions, detail);
+    bool present = false;
+    enum err e = tables_present(db, &present, detail);
     if (e != ERR_OK)
         return e;
     if (!present)
