@@ -106,10 +106,8 @@ static enum err start_pool(const struct config *config, struct service *service,
         .rpc_url = access->rpc_url,
         .engine = service->engine,
         .limits = &service->access.limits.limits});
-    enum err e = watch_start(access->database_url, service->engine, &service->watch, detail);
-    if (e == ERR_OK)
-        watch_on_ledger(service->watch, submitter_ledger, service->submitter);
-    return e;
+    return watch_start(
+        access->database_url, service->engine, submitter_ledger, service->submitter, &service->watch, detail);
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)

@@ -51,12 +51,11 @@ struct watch_ticket {
  * with ERR_OK when it has changed, or at its deadline; with ERR_SHUTTING_DOWN when the watch drains. */
 uint64_t watch_ends(struct watch *watch);
 
-/* Does not connect yet: the database may be unavailable. engine (NULL: none) must outlive the watch. */
-MUST_CHECK enum err watch_start(
-    const char *database_url, struct engine *engine, struct watch **out, struct detail *detail);
-/* From now on, calls this whenever a ledger may have been committed, from a thread of the watch. It returns
+/* Does not connect yet: the database may be unavailable. engine (NULL: none) must outlive the watch. ledger
+ * (NULL: none) is called whenever a ledger may have been committed, from a thread of the watch; it returns
  * soon. */
-void watch_on_ledger(struct watch *watch, void (*ledger)(void *context), void *context);
+MUST_CHECK enum err watch_start(const char *database_url, struct engine *engine,
+    void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:
  * the ticket was not taken and done is not called. Never blocks.

@@ -25,15 +25,15 @@
 struct watch {
     pthread_t lookup_thread;
     struct engine *engine;         /* told of each notification; NULL: none */
+    void (*ledger)(void *context); /* the same */
+    void *ledger_context;
     struct db *db;                 /* the lookup thread's */
     int wake_fd;                   /* ends the lookup thread's wait */
     pthread_mutex_t mutex;         /* guards what follows */
     struct watch_ticket **tickets; /* those that wait, ordered by number */
     size_t count, room;
     uint64_t submitted;
-    uint64_t ends;                 /* of watch_ends */
-    void (*ledger)(void *context); /* told of each notification too; NULL: nobody */
-    void *ledger_context;
+    uint64_t ends; /* of watch_ends */
     bool draining, stopping;
 };
 
@@ -244,14 +244,10 @@ static void look_up(struct watch *watch, bool all, bool *failing)
 
 static void tell(struct watch *watch)
 {
-    pthread_mutex_lock(&watch->mutex);
-    void (*ledger)(void *context) = watch->ledger;
-    void *context = watch->ledger_context;
-    pthread_mutex_unlock(&watch->mutex);
     if (watch->engine != NULL)
         engine_released(watch->engine);
-    if (ledger != NULL)
-        ledger(context);
+    if (watch->ledger != NULL)
+        watch->ledger(watch->ledger_context);
 }
 
 /* Waits for a notification, a new ticket or LOOKUP_EVERY_MS. Returns true when leases may have ended. */
@@ -302,8 +298,8 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-enum err watch_start(
-    const char *database_url, struct engine *engine, struct watch **out, struct detail *detail)
+enum err watch_start(const char *database_url, struct engine *engine, void (*ledger)(void *context),
+    void *context, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -313,19 +309,13 @@ enum err watch_start(
     }
     pthread_mutex_init(&watch->mutex, NULL);
     watch->engine = engine;
+    watch->ledger = ledger;
+    watch->ledger_context = context;
     watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
     thread_start(&watch->lookup_thread, "watch", look_up_leases, watch);
     ticker_add(end_waits, watch);
     *out = watch;
     return ERR_OK;
-}
-
-void watch_on_ledger(struct watch *watch, void (*ledger)(void *context), void *context)
-{
-    pthread_mutex_lock(&watch->mutex);
-    watch->ledger = ledger;
-    watch->ledger_context = context;
-    pthread_mutex_unlock(&watch->mutex);
 }
 
 static void wake_lookup(struct watch *watch)

@@ -14,7 +14,8 @@ void test_engine_start(struct test_engine *engine, const char *database_url, uns
         .grant = engine->pool.settings,
         .keyd = engine->pool.keyd};
     engine->engine = engine_start(&settings);
-    if (watch_start(engine->pool.test.serve_url, engine->engine, &engine->watch, &detail) != ERR_OK)
+    if (watch_start(engine->pool.test.serve_url, engine->engine, NULL, NULL, &engine->watch, &detail) !=
+        ERR_OK)
         fail_msg("%s", detail.text);
 }
 
