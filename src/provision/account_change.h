@@ -14,11 +14,6 @@ struct account_probe {
     bool opens; /* the sealed seed opens under a master key that the key process has */
 };
 
-/* Asks the RPC, then the key process; no transaction is open meanwhile. ERR_REFUSED: not an account of this
- * pool. */
-MUST_CHECK enum err account_probe_take(const struct account_admin *admin, const struct public_key *account,
-    struct account_probe *out, struct detail *detail);
-
 enum account_change {
     CHANGE_RELEASE,
     CHANGE_RETIRE_IF_FOUND, /* as CHANGE_RETIRE, but if the network lacks the account, ERR_NOT_FOUND */
