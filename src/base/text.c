@@ -120,29 +120,20 @@ enum err base64_decode(const char *text, size_t text_len, struct buf *out)
 
 char *base64_url_encode(struct bytes bytes)
 {
-    char *text = base64_encode(bytes);
-    for (char *at = text; *at != '\0'; at++)
-        if (*at == '+')
-            *at = '-';
-        else if (*at == '/')
-            *at = '_';
-    text[strcspn(text, "=")] = '\0';
-    return text;
+    const size_t size = sodium_base64_ENCODED_LEN(bytes.len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    return sodium_bin2base64(
+        mem_new(size, 1), size, bytes.data, bytes.len, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
 enum err base64_url_decode(const char *text, size_t text_len, struct buf *out)
 {
-    const size_t padded_len = (text_len + 3) / 4 * 4;
-    if (text_len % 4 == 1)
-        return ERR_MALFORMED; /* six bits are no byte */
-    AUTO_FREE char *padded = NEW_ARRAY(padded_len + 1, char);
-    memset(padded, '=', padded_len);
-    for (size_t i = 0; i < text_len; i++) {
-        if (text[i] == '+' || text[i] == '/' || text[i] == '=')
-            return ERR_MALFORMED;
-        padded[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
-    }
-    return base64_decode(padded, padded_len, out);
+    size_t len;
+    buf_reserve(out, text_len + 1);
+    if (sodium_base642bin(out->data + out->len, text_len, text, text_len, NULL, &len, NULL,
+            sodium_base64_VARIANT_URLSAFE_NO_PADDING) != 0)
+        return ERR_MALFORMED;
+    out->len += len;
+    return ERR_OK;
 }
 
 /* ---- numbers and text */
