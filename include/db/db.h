@@ -176,8 +176,7 @@ typedef enum err (*db_work)(struct db *db, void *context);
 MUST_CHECK enum err db_transaction(struct db *db, db_work work, void *context, struct detail *detail);
 
 /* Listens to the one channel of this connection, outside a transaction. Each later session listens too, even
- * if this call fails. A name with other characters than lower-case letters and '_' is a bug and ends the
- * process. */
+ * if this call fails. channel: lower-case letters and '_'. */
 MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail *detail);
 /* Waits up to timeout_ms for a notification, and consumes all that have come. *notified is also true for the
  * first wait on a new connection, because a notification may have been missed. The wait also ends when

@@ -16,24 +16,19 @@ static const struct {
 #undef X
 };
 
-static enum err known(enum err e)
-{
-    return (size_t)e < ARRAY_LEN(registry) ? e : ERR_INTERNAL;
-}
-
 const char *err_code(enum err e)
 {
-    return registry[known(e)].code;
+    return registry[e].code;
 }
 
 int err_status(enum err e)
 {
-    return registry[known(e)].status;
+    return registry[e].status;
 }
 
 const char *err_text(enum err e)
 {
-    return registry[known(e)].text;
+    return registry[e].text;
 }
 
 void detail_write(struct detail *detail, const char *format, ...)

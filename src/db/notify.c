@@ -1,20 +1,15 @@
 /* LISTEN, and waiting for notifications. What one means, its caller knows. */
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
-#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/invariant.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "connection.h"
 #include "pipeline.h"
 
 enum err db_listen(struct db *db, const char *channel, struct detail *detail)
 {
-    if (channel[strspn(channel, "abcdefghijklmnopqrstuvwxyz_")] != '\0')
-        log_fatal(EX_SOFTWARE, "no name of a channel", "channel=%s", channel);
     enum err e = db_connect(db, detail);
     INVARIANT(db->listen == NULL);
     db->listen = mem_format("LISTEN %s", channel);

@@ -106,20 +106,22 @@ enum err db_run_commit(struct db *db, const struct db_statement statements[], si
     return e;
 }
 
-enum err db_commit(struct db *db, struct detail *detail)
+static enum err commit(struct db *db, const struct db_statement *last, size_t count, struct detail *detail)
 {
-    enum err e = db_run_commit(db, NULL, 0, NULL, detail);
+    enum err e = db_run_commit(db, last, count, NULL, detail);
     if (e != ERR_OK)
         db_rollback(db);
     return e;
 }
 
+enum err db_commit(struct db *db, struct detail *detail)
+{
+    return commit(db, NULL, 0, detail);
+}
+
 enum err db_commit_durably(struct db *db, struct detail *detail)
 {
-    enum err e = db_run_commit(db, &DB_SQL0(sql_durable), 1, NULL, detail);
-    if (e != ERR_OK)
-        db_rollback(db);
-    return e;
+    return commit(db, &DB_SQL0(sql_durable), 1, detail);
 }
 
 enum err db_execute(
