@@ -23,8 +23,8 @@ struct token {
 /*
  * ERR_UNAUTHORIZED, with the reason: not three parts in canonical base64url (no padding, unused bits zero);
  * header or claims are not one JSON object, or have a member twice; the header has another alg than EdDSA and
- * Ed25519, or a member besides alg, typ and kid (crit, for example); a claim is missing or of another type,
- * or a time is not a whole number. Other claims are ignored. The caller wipes the token in either case.
+ * Ed25519, or crit; a claim is missing or of another type. Other members and claims are ignored. The caller
+ * wipes the token in either case.
  */
 MUST_CHECK enum err token_decode(const char *text, struct token *out, struct detail *why);
 void token_wipe(struct token *token);
