@@ -142,6 +142,16 @@ static enum err open_session(struct db *db, struct detail *detail)
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "PostgreSQL %d is too old: 13 or later is needed",
             version / 10000);
     }
+    const char *encoding = PQparameterStatus(db->conn, "server_encoding");
+    if (encoding == NULL || strcmp(encoding, "UTF8") != 0) {
+        e = detail_set(detail, ERR_CONFIG,
+            "the database's encoding is %.20s: make one with ENCODING 'UTF8' TEMPLATE template0. Another "
+            "cannot "
+            "store every text that clients send",
+            encoding == NULL ? "not known" : encoding);
+        db_disconnect(db);
+        return e;
+    }
     PQsetNoticeReceiver(db->conn, receive_notice, db);
     if (PQsetnonblocking(db->conn, 1) != 0)
         return connection_lost(db, NULL, detail);

@@ -266,6 +266,20 @@ TEST(a_session_that_became_read_only_is_closed)
     }
 }
 
+/* Every command connects first. A client's reference in another script could not be stored, or would be cut
+ * apart. */
+TEST(a_database_that_does_not_store_UTF8_is_refused)
+{
+    test_db_exec(&database, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'");
+    AUTO_FREE char *url =
+        mem_format("%.*s/latin", (int)(strrchr(database.url, '/') - database.url), database.url);
+    struct db *db = db_new(&(struct db_settings){.url = url, .name = "latin"});
+    assert_int_equal(db_connect(db, &detail), ERR_CONFIG);
+    assert_non_null(strstr(detail.text, "encoding is LATIN1: make one with ENCODING 'UTF8'"));
+    db_free(db);
+    test_db_exec(&database, "DROP DATABASE latin");
+}
+
 TEST(no_detail_contains_the_password)
 {
     static const char *const urls[] = {
