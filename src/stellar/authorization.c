@@ -172,7 +172,7 @@ void authorization_address(struct bytes address, char out[static AUTHORIZATION_A
     struct public_key account;
     bool is_account;
     out[0] = '\0';
-    if (soroban_address_account(address, &is_account, &account, NULL) != ERR_OK)
+    if (soroban_address_account(address, &is_account, &account) != ERR_OK)
         return;
     if (is_account)
         address_encode(&account, out);

@@ -29,7 +29,8 @@ enum err named_add(struct named_accounts *named, const struct public_key *accoun
     if (at < named->count && public_key_equal(&named->keys[at], account))
         return ERR_OK;
     if (named->count == POLICY_NAMED_MAX)
-        return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION,
+        return detail_set(detail,
+            ERR_INVALID_SOROBAN_TRANSACTION, /* ours: fixed memory. A ledger takes fewer */
             "The transaction names more than %d accounts that authorize it.", POLICY_NAMED_MAX);
     memmove(&named->keys[at + 1], &named->keys[at], (named->count - at) * sizeof named->keys[0]);
     named->keys[at] = *account;

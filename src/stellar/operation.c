@@ -3,14 +3,6 @@
 
 #include "stellar/account.h"
 
-/* tests/unit/stellar/test_policy_property compares it with the schema. */
-enum operation_family operation_family(uint32_t kind)
-{
-    return kind < INVOKE_HOST_FUNCTION ? OPERATION_CLASSIC
-           : kind <= RESTORE_FOOTPRINT ? OPERATION_SOROBAN
-                                       : OPERATION_UNKNOWN;
-}
-
 enum err operation_head_read(struct xdr_reader *in, struct operation *out)
 {
     enum err e = xdr_bool(in, &out->has_source);

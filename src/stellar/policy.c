@@ -36,7 +36,8 @@ static enum err check_classic(struct check *check, const struct operation *opera
 {
     struct xdr_reader in = xdr_reader(operation->span);
     if (check->envelope->soroban)
-        return detail_set(check->detail, ERR_INVALID_SOROBAN_TRANSACTION,
+        return detail_set(check->detail,
+            ERR_INVALID_SOROBAN_TRANSACTION, /* stellar-core: commonValidPreSeqNum */
             "The transaction has SorobanTransactionData, but operations[%" PRIu32
             "] is not a Soroban operation.",
             operation->index);
@@ -45,26 +46,14 @@ static enum err check_classic(struct check *check, const struct operation *opera
     return xdr_each(&in, XDR_Operation, XDR_Signer, found_signer, check);
 }
 
-static enum err check_family(struct check *check, const struct operation *operation)
-{
-    switch (operation_family(operation->kind)) {
-    case OPERATION_CLASSIC:
-        return check_classic(check, operation);
-    case OPERATION_SOROBAN:
-        return soroban_check(check->envelope, operation, check->limits, check->named, check->detail);
-    case OPERATION_UNKNOWN:
-    default:
-        return detail_set(check->detail, ERR_INVALID_OPERATION_STRUCTURE,
-            "operations[%" PRIu32 "] is of the unknown kind %" PRIu32 ".", operation->index, operation->kind);
-    }
-}
-
 static enum err check_operation(const struct operation *operation, void *context)
 {
     struct check *check = context;
     enum err e = operation->has_source ? ERR_OK : soroban_check_credentials(operation, check->detail);
     if (e == ERR_OK)
-        e = check_family(check, operation);
+        e = operation->kind < INVOKE_HOST_FUNCTION
+                ? check_classic(check, operation)
+                : soroban_check(check->envelope, operation, check->limits, check->named, check->detail);
     if (e != ERR_OK || !operation->has_source)
         return e;
     return named_add(check->named, &operation->source, check->detail);
@@ -77,7 +66,7 @@ static enum err check_size(const struct envelope *envelope, struct detail *detai
     const size_t size = envelope_built_size(envelope, 2);
     if (size <= max)
         return ERR_OK;
-    return detail_set(detail, ERR_INVALID_TRANSACTION,
+    return detail_set(detail, ERR_INVALID_TRANSACTION, /* policy.h: the two limits */
         "The transaction takes %zu bytes with two signatures; the network takes at most %zu.", size, max);
 }
 
@@ -89,7 +78,8 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
     named->count = 0;
     /* More than 100 do not decode. */
     if (envelope->operation_count == 0)
-        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
+        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, /* txMISSING_OPERATION */
+            "The transaction has no operation.");
     if ((e = operation_each(envelope->operations, check_operation, &check)) != ERR_OK ||
         (e = preconditions_check(&envelope->preconditions, named, detail)) != ERR_OK ||
         (e = check_size(envelope, detail)) != ERR_OK)
@@ -163,11 +153,11 @@ enum err policy_refuse_account(const struct envelope *envelope, const struct pol
     char address[ADDRESS_SIZE];
     address_encode(account, address);
     if (operation_each(envelope->operations, find_use, &use) == ERR_FORBIDDEN_SIGNER)
-        return detail_set(detail, ERR_FORBIDDEN_SIGNER,
+        return detail_set(detail, ERR_FORBIDDEN_SIGNER, /* ours: promise 1, and a second wall before keys */
             "operations[%" PRIu32 "] needs, or gives, the authority of %s account (%s). Use another account.",
             use.operation, role, address);
-    return detail_set(detail, ERR_FORBIDDEN_SIGNER, "The extra signer %s is %s account. Use another account.",
-        address, role);
+    return detail_set(detail, ERR_FORBIDDEN_SIGNER, /* the same */
+        "The extra signer %s is %s account. Use another account.", address, role);
 }
 
 enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,
@@ -176,20 +166,21 @@ enum err policy_check_lease(const struct envelope *transaction, const struct pub
     struct named_accounts named;
     enum err e;
     if (transaction->source_muxed || !public_key_equal(&transaction->source, signer))
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: what a lease is */
             "The transaction's source is not the channel account that signs.");
     if ((e = policy_check(transaction, limits, &named, detail)) != ERR_OK)
         return e;
     if (named_has(&named, signer))
-        return detail_set(detail, ERR_FORBIDDEN_SIGNER,
+        return detail_set(detail,
+            ERR_FORBIDDEN_SIGNER, /* ours: an account of the pool signs as the source alone */
             "The transaction would use the authority of the channel account that signs.");
     if (transaction->fee_stroops > max_fee_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* ours: keyd's own limit */
             "The fee of %" PRIu32 " stroops exceeds the maximum of %" PRId64 ".", transaction->fee_stroops,
             max_fee_stroops);
     uint64_t max_time_s = transaction->preconditions.max_time_s;
     if (max_time_s == 0 || (max_time_s > now_s && max_time_s - now_s > LEASE_SECONDS_MAX))
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: every lease ends */
             "The max time of a lease must be set and at most %d seconds away.", LEASE_SECONDS_MAX);
     return ERR_OK;
 }

@@ -9,10 +9,10 @@ enum err policy_fee_check_resource(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail)
 {
     if (envelope->resource_fee_stroops < 0)
-        return detail_set(
-            detail, ERR_INVALID_SOROBAN_TRANSACTION, "The transaction's resource fee is negative.");
+        return detail_set(detail, ERR_INVALID_SOROBAN_TRANSACTION, /* stellar-core: XDRProvidesValidFee */
+            "The transaction's resource fee is negative.");
     if (envelope->resource_fee_stroops > limits->max_resource_fee_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* ours: MAX_RESOURCE_FEE */
             "The transaction's resource fee of %" PRId64 " stroops exceeds the maximum of %" PRId64 ".",
             envelope->resource_fee_stroops, limits->max_resource_fee_stroops);
     return ERR_OK;
@@ -25,7 +25,7 @@ enum err policy_check_simulated_fee(
     if (__builtin_mul_overflow(simulated_stroops, (int64_t)RESOURCE_FEE_FACTOR_MAX, &max) ||
         envelope->resource_fee_stroops <= max)
         return ERR_OK;
-    return detail_set(detail, ERR_RESOURCES_OUTDATED,
+    return detail_set(detail, ERR_RESOURCES_OUTDATED, /* ours: declared resources are charged, used or not */
         "The transaction's resource fee of %" PRId64 " stroops is more than %d times the %" PRId64
         " that its simulation needs now. Prepare it again: simulate it, and use the new resource data.",
         envelope->resource_fee_stroops, RESOURCE_FEE_FACTOR_MAX, simulated_stroops);
@@ -41,7 +41,7 @@ enum err policy_fee(const struct envelope *envelope, const struct policy_limits 
     uint64_t fee = (uint64_t)limits->base_fee_stroops * envelope->operation_count +
                    (uint64_t)envelope->resource_fee_stroops;
     if (fee > UINT32_MAX)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* XDR: Transaction.fee */
             "The transaction's fee of %" PRIu64 " stroops exceeds the maximum of %" PRIu32 ".", fee,
             UINT32_MAX);
     *fee_stroops = (uint32_t)fee;
@@ -87,7 +87,7 @@ enum err policy_fee_check_bump(
     if (!least_bump_fee(envelope, fee_stroops, limits->bump_base_fee_stroops, &least))
         least = INT64_MAX;
     if (least > cap)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* ours: MAX_FEE, before an account is taken */
             "A fee bump for this transaction costs at least %" PRId64
             " stroops, which exceeds the maximum of %" PRId64 ": use fewer operations.",
             least, cap);
@@ -103,20 +103,21 @@ enum err policy_bump_fee(const struct envelope *inner, const struct policy_limit
     if (e != ERR_OK)
         return e;
     if (inner->operation_count == 0)
-        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, "The transaction has no operation.");
+        return detail_set(detail, ERR_INVALID_OPERATION_STRUCTURE, /* txMISSING_OPERATION */
+            "The transaction has no operation.");
     if (!least_bump_fee(inner, inner->fee_stroops, bump_base_fee_stroops, &least) || least > cap_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* ours: MAX_FEE */
             "The least fee of a fee bump for this transaction exceeds the maximum of %" PRId64 " stroops.",
             cap_stroops);
     if (max_fee_stroops == 0)
         max_fee_stroops = least;
     if (max_fee_stroops < least)
-        return detail_set(detail, ERR_FEE_BELOW_MINIMUM,
+        return detail_set(detail, ERR_FEE_BELOW_MINIMUM, /* CAP-15; ours: FEE_BUMP_BASE_FEE */
             "maxFee is %" PRId64 " stroops, but a fee bump for this transaction costs at least %" PRId64
             ". Leave maxFee out to pay the least.",
             max_fee_stroops, least);
     if (max_fee_stroops > cap_stroops)
-        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM,
+        return detail_set(detail, ERR_FEE_EXCEEDS_MAXIMUM, /* ours: MAX_FEE */
             "maxFee is %" PRId64 " stroops, which exceeds the maximum of %" PRId64 ".", max_fee_stroops,
             cap_stroops);
     *fee_stroops = max_fee_stroops;

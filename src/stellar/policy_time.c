@@ -31,11 +31,11 @@ static enum err check_ledgers(
 {
     uint64_t max_ledger = preconditions->max_ledger, min_ledger = preconditions->min_ledger;
     if (max_ledger != 0 && max_ledger <= (uint64_t)tip + LEASE_LEDGERS_MIN)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: LEASE_LEDGERS_MIN */
             "The transaction's maxLedger %" PRIu64 " is too near: the last ledger was %" PRIu32 ".",
             max_ledger, tip);
     if (min_ledger > tip && min_ledger - tip > left_s * LEDGERS_PER_SECOND_MAX)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: LEDGERS_PER_SECOND_MAX */
             "The transaction's minLedger %" PRIu64
             " will not close before its max time: the last ledger was %" PRIu32 ".",
             min_ledger, tip);
@@ -46,7 +46,8 @@ enum err policy_check_expiry(uint32_t expires_ledger, uint32_t tip, struct detai
 {
     if (expires_ledger >= (uint64_t)tip + LEASE_LEDGERS_MIN)
         return ERR_OK;
-    return detail_set(detail, ERR_AUTHORIZATION_EXPIRES,
+    return detail_set(detail,
+        ERR_AUTHORIZATION_EXPIRES, /* ours: LEASE_LEDGERS_MIN, of CAP-46-11's last one */
         "An authorization entry expires with ledger %" PRIu32 ", and the last ledger was %" PRIu32
         ". Have it signed again, for a later signatureExpirationLedger.",
         expires_ledger, tip);
@@ -57,17 +58,17 @@ enum err policy_max_time(const struct preconditions *preconditions, uint64_t now
 {
     uint64_t chosen_s = chosen(preconditions, now_s, timeout_s);
     if (chosen_s < now_s)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21: txTOO_LATE */
             "The transaction's max time %" PRIu64 " is in the past: the time is %" PRIu64
             ". Set the max time at least %d s ahead, or to 0.",
             chosen_s, now_s, LEASE_SECONDS_MIN);
     if (chosen_s - now_s < LEASE_SECONDS_MIN)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: LEASE_SECONDS_MIN */
             "The transaction's max time %" PRIu64 " is less than %d s ahead: the time is %" PRIu64
             ". Set the max time further ahead, or to 0.",
             chosen_s, LEASE_SECONDS_MIN, now_s);
     if (chosen_s < preconditions->min_time_s)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21: no close time is in both */
             "The transaction's min time %" PRIu64 " is after %" PRIu64
             ", the latest max time that the lease can have.",
             preconditions->min_time_s, chosen_s);

@@ -19,18 +19,15 @@ static enum err check_sequence_conditions(const struct preconditions *given, str
                                                               : NULL;
     if (field == NULL)
         return ERR_OK;
-    return detail_set(detail, ERR_INVALID_TRANSACTION,
+    return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: CAP-21 means another account's */
         "The precondition %s is not supported, because fairway replaces the source account. Remove it.",
         field);
 }
 
 static enum err check_bounds(const struct preconditions *given, struct detail *detail)
 {
-    if (given->max_time_s != 0 && given->min_time_s > given->max_time_s)
-        return detail_set(
-            detail, ERR_INVALID_TRANSACTION, "The transaction's min time is after its max time.");
     if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21 */
             "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
     return ERR_OK;
 }
@@ -45,19 +42,19 @@ static enum err check_extra_signer(struct bytes xdr, struct named_accounts *name
         return e;
     switch (signer.kind) {
     case SIGNER_ED25519_SIGNED_PAYLOAD:
-        if (signer.payload.len == 0) /* txMALFORMED */
-            return detail_set(detail, ERR_INVALID_TRANSACTION, "The payload of an extra signer is empty.");
+        if (signer.payload.len == 0)
+            return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-40: txMALFORMED */
+                "The payload of an extra signer is empty.");
         break;
     case SIGNER_PRE_AUTH_TX:
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: CAP-21 takes it, nobody can sign */
             "An extra signer is a pre-authorized transaction, but no transaction contains its own hash. "
             "Remove it.");
     case SIGNER_ED25519:
     case SIGNER_HASH_X:
         break;
-    default:
-        return detail_set(detail, ERR_INVALID_TRANSACTION,
-            "An extra signer is of the unknown kind %" PRIu32 ".", signer.kind);
+    default: /* no other decodes */
+        break;
     }
     return signer_key_account(&signer, &key) ? named_add(named, &key, detail) : ERR_OK;
 }
@@ -74,8 +71,9 @@ static enum err check_extra_signers(
     for (uint32_t i = 0; e == ERR_OK && i < count; i++)
         if ((e = xdr_take(&in, XDR_SignerKey, &signers[i])) == ERR_OK)
             e = check_extra_signer(signers[i], named, detail);
-    if (e == ERR_OK && count == 2 && bytes_equal(signers[0], signers[1])) /* txMALFORMED */
-        e = detail_set(detail, ERR_INVALID_TRANSACTION, "The transaction's two extra signers are the same.");
+    if (e == ERR_OK && count == 2 && bytes_equal(signers[0], signers[1]))
+        e = detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21: txMALFORMED */
+            "The transaction's two extra signers are the same.");
     return e;
 }
 

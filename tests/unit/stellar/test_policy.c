@@ -8,16 +8,6 @@
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 
-TEST(three_kinds_are_soroban)
-{
-    for (uint32_t kind = 0; kind < 24; kind++)
-        assert_int_equal(operation_family(kind), OPERATION_CLASSIC);
-    for (uint32_t kind = 24; kind < 27; kind++)
-        assert_int_equal(operation_family(kind), OPERATION_SOROBAN);
-    assert_int_equal(operation_family(27), OPERATION_UNKNOWN);
-    assert_int_equal(operation_family(UINT32_MAX), OPERATION_UNKNOWN);
-}
-
 /* A call of a contract without one is another error: its user has not signed an entry. */
 TEST(an_operation_without_a_source_is_refused_as_such)
 {

@@ -124,7 +124,7 @@ static void add_preconditions(struct world *world, bool v0)
         return;
     if (kind == 2)
         buf_add_u32(out, 1);
-    buf_add_u64(out, generate_once_in(generator, 40) ? 3000 : 0);
+    buf_add_u64(out, 0);
     buf_add_u64(out, 2000);
     if (kind == 1)
         return;
@@ -233,7 +233,7 @@ static bool add_tail(struct world *world)
     const uint32_t first = generate_once_in(generator, 3)
                                ? INVOKE_HOST_FUNCTION + generate_below(generator, 3)
                                : any_kind(generator);
-    bool soroban = operation_family(first) == OPERATION_SOROBAN;
+    bool soroban = first >= INVOKE_HOST_FUNCTION;
     uint32_t count = generate_once_in(generator, 100) ? 0 : 1 + generate_below(generator, 3);
     if (soroban && !generate_once_in(generator, 20))
         count = 1;
@@ -309,11 +309,9 @@ static struct rule rules[] = {
     {ERR_INVALID_SOROBAN_TRANSACTION, "must not have read-only entries", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "resource fee is negative", 0},
     {ERR_INVALID_SOROBAN_TRANSACTION, "more than 256 accounts", 0},
-    {ERR_INVALID_SOROBAN_TRANSACTION, ", a muxed contract", 0},
     {ERR_INVALID_TRANSACTION, "minSeqNum", 0},
     {ERR_INVALID_TRANSACTION, "minSeqAge", 0},
     {ERR_INVALID_TRANSACTION, "minSeqLedgerGap", 0},
-    {ERR_INVALID_TRANSACTION, "min time is after", 0},
     {ERR_INVALID_TRANSACTION, "admit no ledger", 0},
     {ERR_INVALID_TRANSACTION, "payload of an extra signer is empty", 0},
     {ERR_INVALID_TRANSACTION, "no transaction contains its own hash", 0},
@@ -466,18 +464,6 @@ TEST(DA5_every_role_of_the_schema_is_authority_or_harmless)
     assert_int_equal(authority, ARRAY_LEN(authority_roles));
 }
 
-/* When the schema gains an arm that no rule names, these fail. */
-TEST(DA6_the_rules_name_every_kind_of_operation_of_the_schema)
-{
-    const struct xdr_type_info *bodies = &xdr_types[XDR_OperationBody];
-    uint32_t known = 0;
-    for (uint32_t kind = 0; kind < 1000; kind++)
-        known += operation_family(kind) != OPERATION_UNKNOWN;
-    assert_int_equal(known, bodies->arm_count);
-    for (uint32_t i = 0; i < bodies->arm_count; i++)
-        assert_int_not_equal(operation_family((uint32_t)bodies->arms[i].value), OPERATION_UNKNOWN);
-}
-
 /* The arms of a type are 0 to count - 1. */
 static void assert_arms(enum xdr_type type, uint32_t count)
 {
@@ -488,10 +474,17 @@ static void assert_arms(enum xdr_type type, uint32_t count)
         assert_int_equal(info->arms[i].value, i);
 }
 
-TEST(DA6_the_rules_name_every_kind_of_credentials_host_function_and_address)
+/* When the schema gains an arm that no rule names, this fails. Of credentials 0 is the operation's source; 1
+ * and 2 (CAP-71-02) have an address, 3 (CAP-71-01) an address and delegates. A contract id comes from an
+ * address (0), whose authority is needed, or from an asset (1). */
+TEST(DA6_the_rules_name_every_kind_of_operation_credentials_host_function_and_address)
 {
-    for (size_t i = 0; i < SOROBAN_UNION_COUNT; i++)
-        assert_arms(soroban_unions[i].type, soroban_unions[i].arms);
+    assert_arms(XDR_OperationBody, RESTORE_FOOTPRINT + 1);
+    assert_arms(XDR_SorobanCredentials, 4);
+    assert_arms(XDR_HostFunction, 4);
+    assert_arms(XDR_SorobanAuthorizedFunction, 3);
+    assert_arms(XDR_ContractIdPreimage, 2);
+    assert_arms(XDR_ContractExecutable, 3);
     assert_arms(XDR_ScAddress, MUXED_CONTRACT + 1);
     assert_arms(XDR_SignerKey, 4);
     assert_arms(XDR_Preconditions, 3);

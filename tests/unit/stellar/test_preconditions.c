@@ -29,14 +29,6 @@ TEST(H12_conditions_on_the_clients_sequence_are_refused)
     assert_preconditions((struct sample_v2){0}, ERR_OK, NULL);
 }
 
-TEST(min_time_after_max_time_is_refused)
-{
-    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 11, .max_time_s = 10},
-        ERR_INVALID_TRANSACTION, "min time is after its max time");
-    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10, .max_time_s = 10}, ERR_OK, NULL);
-    assert_preconditions((struct sample_v2){.times = true, .min_time_s = 10}, ERR_OK, NULL);
-}
-
 TEST(ledger_bounds_that_admit_no_ledger_are_refused)
 {
     assert_preconditions((struct sample_v2){.ledgers = true, .min_ledger = 10, .max_ledger = 10},
