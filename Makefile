@@ -323,6 +323,7 @@ lint: install-test
 	@sh tests/lint/layers.sh
 	@$(NODE) tests/lint/names.mjs
 	@$(NODE) tests/lint/rows.mjs
+	@$(NODE) tests/lint/sources.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
 	@$(PARALLEL) BUILD=build/clang CC=clang CFLAGS='-O0 -U_FORTIFY_SOURCE' compile

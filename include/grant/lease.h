@@ -19,9 +19,9 @@ struct lease_request {
     struct envelope envelope; /* its spans point into memory that the owner of the request keeps */
     struct named_accounts named;
     uint32_t timeout_s; /* 0: not given */
-    /* Of a call that authorization entries alone authorize; else zero. The envelope's max ledger is the one
-     * after the last in which all of them count, or an earlier one of the client's. Unless the request is
-     * refused, it has only the entries that the network will consume: what the lease claims. */
+    /* Of a contract call; else zero. Unless the request is refused, it has only the entries that the network
+     * will consume: what the lease claims. If they alone authorize it, the envelope's max ledger is the one
+     * after the last in which all of them count, or an earlier one of the client's. */
     struct authorization authorization;
     char client[CLIENT_SIZE];
     char request_id[REQUEST_ID_SIZE];

@@ -18,8 +18,8 @@ struct authorization_entry {
 };
 
 struct authorization {
-    /* The least signatureExpirationLedger of credentials by address: the last ledger in which all count.
-     * UINT32_MAX without any. */
+    /* The least signatureExpirationLedger of the entries: the last ledger in which all count. UINT32_MAX
+     * without any. */
     uint32_t expires_ledger;
     /* Those that nobody has signed: their signature is void, and they have no delegates. */
     uint32_t unsigned_count;
@@ -34,9 +34,10 @@ struct authorization {
 MUST_CHECK enum err authorization_read(const struct envelope *envelope, struct authorization *out);
 void authorization_free(struct authorization *authorization);
 
-/* Keeps the entries whose nonce is in the read-write footprint of this SorobanTransactionData. The network
- * consumes no other: nothing asks for them. */
-MUST_CHECK enum err authorization_keep_consumed(struct authorization *authorization, struct bytes data);
+/* Keeps the entries whose nonce is in the read-write footprint of this envelope, which has
+ * SorobanTransactionData. The network consumes no other: nothing asks for them. */
+MUST_CHECK enum err authorization_keep_consumed(
+    struct authorization *authorization, const struct envelope *envelope);
 
 /* What is called, and by which of the entries (counts[i]: entry i counts; NULL: all): a SHA-256 that neither
  * their order, nor signatures, nor when they expire changes. */

@@ -33,7 +33,7 @@ struct call {
     struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
     bool has_key;                /* an Idempotency-Key, not just a token */
     bool prepares;               /* it is a contract call that entries alone authorize */
-    struct envelope client;      /* of xdr; with the max ledger that the entries have set */
+    struct envelope client;      /* of xdr */
     struct buf prepared;         /* the transaction with the resource data that was found */
     char *members;               /* of the problem of a refusal: the text of a JSON object; NULL: none */
 };

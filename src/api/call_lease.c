@@ -121,7 +121,7 @@ static void simulated(struct worker_job *job, enum err e, struct db *unused)
 static enum err submit(struct call *call, struct detail *detail)
 {
     const struct api_settings *settings = &call->api->settings;
-    enum err e = prepare_check(call, pool_now_ledger(&call->api->settings), detail);
+    enum err e = prepare_check(call, detail);
     if (e == ERR_OK)
         e = pool_now_check_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban)

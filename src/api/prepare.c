@@ -22,6 +22,8 @@
 
 /* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
+/* How it begins when an entry is missing, is not signed as its account wants, or has expired. */
+#define AUTHORIZATION_FAILS "Error(Auth, "
 /* In its log of events when it is not the nonce: a contract asks an address twice in one frame. */
 #define FRAME_AUTHORIZED "frame is already authorized"
 
@@ -31,12 +33,12 @@ static enum err read_part(
 {
     const size_t start = out->len;
     if (!json_is_string(text))
-        return detail_set(
-            detail, ERR_INVALID_REQUEST, "%s must be base64 of a %s.", name, xdr_type_name(type));
+        return detail_set(detail, ERR_INVALID_REQUEST, /* ours: the API's form */
+            "%s must be base64 of a %s.", name, xdr_type_name(type));
     if (base64_decode(json_string_value(text), json_string_length(text), out) != ERR_OK ||
         xdr_check(type, (struct bytes){out->data + start, out->len - start}) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s is not the canonical base64 of a %s.",
-            name, xdr_type_name(type));
+        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, /* RFC 4506; RFC 4648, 3.5 */
+            "%s is not the canonical base64 of a %s.", name, xdr_type_name(type));
     return ERR_OK;
 }
 
@@ -46,9 +48,11 @@ static enum err read_call(struct call *call, const json_t *body, struct detail *
     struct buf function CLEANUP(buf_free) = {0}, entries CLEANUP(buf_free) = {0};
     size_t i;
     if (json_read_has(body, "transactionXdr"))
-        return detail_set(detail, ERR_INVALID_REQUEST, "Send either transactionXdr, or func and auth.");
+        return detail_set(detail, ERR_INVALID_REQUEST, /* ours: the API's form */
+            "Send either transactionXdr, or func and auth.");
     if (!json_is_array(auth))
-        return detail_set(detail, ERR_INVALID_REQUEST, "auth must be a list of SorobanAuthorizationEntry.");
+        return detail_set(detail, ERR_INVALID_REQUEST, /* the same */
+            "auth must be a list of SorobanAuthorizationEntry.");
     enum err e = read_part(json_object_get(body, "func"), "func", XDR_HostFunction, &function, detail);
     json_array_foreach(auth, i, entry)
     {
@@ -97,43 +101,28 @@ static enum err refuse_unsigned(
         json_write_text(&out, NULL, address);
     }
     json_write_close(&out, ']');
+    free(call->members);
     call->members = json_write_end(&out);
     authorization_address(authorization->unsigned_addresses[0], address);
-    return detail_set(detail, ERR_SIGNATURE_MISSING,
+    return detail_set(detail,
+        ERR_SIGNATURE_MISSING, /* CAP-46-11: an account may take none, so the host judges */
         "The authorization entry of %s has no signature (%u have none). Have it signed.", address,
         authorization->unsigned_count);
 }
 
-/* A call that its entries alone authorize: max ledger, which is exclusive, follows from them. */
-static enum err read_entries(struct call *call, struct detail *detail)
-{
-    struct authorization *authorization = &call->lease->authorization;
-    uint32_t *max_ledger = &call->client.preconditions.max_ledger;
-    enum err e = authorization_read(&call->client, authorization);
-    if (e != ERR_OK)
-        return detail_set(detail, ERR_INVALID_TRANSACTION_XDR, "%s", err_text(e));
-    const uint32_t expires = authorization->expires_ledger;
-    if (expires != UINT32_MAX && (*max_ledger == 0 || *max_ledger > expires + 1))
-        *max_ledger = expires + 1;
-    call->lease->envelope.preconditions.max_ledger = *max_ledger;
-    return ERR_OK;
-}
-
-enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail)
+enum err prepare_check(struct call *call, struct detail *detail)
 {
     static const uint8_t no_resources[32] = {0}; /* SorobanTransactionData without entries */
     struct lease_request *request = call->lease;
-    const struct authorization *authorization = &request->authorization;
     enum err e = ERR_OK;
     call->prepares = policy_invokes_for_entries(&call->client);
-    if (call->prepares && ((e = read_entries(call, detail)) != ERR_OK ||
-                              (e = set_resources(call, BYTES_OF(no_resources), detail)) != ERR_OK))
-        return e;
-    e = policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
-    if (e == ERR_OK && authorization->unsigned_count != 0)
-        return refuse_unsigned(call, authorization, detail);
-    return e != ERR_OK || !call->prepares ? e
-                                          : policy_check_expiry(authorization->expires_ledger, tip, detail);
+    if (policy_invokes(&call->client))
+        e = authorization_read(&call->client, &request->authorization);
+    if (e == ERR_OK && call->prepares)
+        e = set_resources(call, BYTES_OF(no_resources), detail);
+    return e != ERR_OK
+               ? e
+               : policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
 }
 
 /* Rounded up; at most max. */
@@ -170,7 +159,7 @@ static enum err refuse_reading(
         json_write_base64(&out, "returnValue", buf_bytes(&simulation->returned));
         call->members = json_write_end(&out);
     }
-    return detail_set(detail, ERR_NOTHING_TO_SUBMIT,
+    return detail_set(detail, ERR_NOTHING_TO_SUBMIT, /* ours: it costs a fee; the SDK's isReadCall */
         "The call changes nothing, so there is nothing to submit. The value that it returns is in "
         "returnValue.");
 }
@@ -179,16 +168,25 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
 {
     struct lease_request *request = call->lease;
     if (simulation->data.len == 0)
-        return detail_set(
-            detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: transactionData is missing in the response");
+        return detail_set(detail, ERR_RPC_UNAVAILABLE, /* stellar-rpc: a simulation that succeeds has it */
+            "simulateTransaction: transactionData is missing in the response");
     add_margin(
         &simulation->data, simulation->resource_fee_stroops, call->api->settings.resource_margin_percent);
-    if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK ||
-        authorization_keep_consumed(&request->authorization, buf_bytes(&simulation->data)) != ERR_OK)
+    if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
-    if (request->envelope.read_write_count == 0)
-        return refuse_reading(call, simulation, detail);
-    return policy_check(&request->envelope, &call->api->settings.limits, &request->named, detail);
+    return request->envelope.read_write_count == 0 ? refuse_reading(call, simulation, detail) : ERR_OK;
+}
+
+/* What the lease claims. Of a call that entries alone authorize they set max ledger, which is exclusive. */
+static enum err keep_consumed(struct call *call)
+{
+    struct lease_request *request = call->lease;
+    uint32_t *max_ledger = &request->envelope.preconditions.max_ledger;
+    enum err e = authorization_keep_consumed(&request->authorization, &request->envelope);
+    const uint32_t expires = request->authorization.expires_ledger;
+    if (call->prepares && expires != UINT32_MAX && (*max_ledger == 0 || *max_ledger > expires + 1))
+        *max_ledger = expires + 1;
+    return e;
 }
 
 void prepare_simulate(struct call *call, struct rpc *asked)
@@ -204,6 +202,25 @@ void prepare_simulate(struct call *call, struct rpc *asked)
     (void)!rpc_simulate(asked, buf_bytes(&xdr), policy_invokes(envelope), 0, &begun, NULL);
 }
 
+static enum err refuse_failed(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
+{
+    const struct authorization *authorization = &call->lease->authorization;
+    enum err e = ERR_OK;
+    call->members = simulation->report;
+    simulation->report = NULL;
+    if (strstr(simulation->error, NONCE_EXISTS) != NULL && strstr(call->members, FRAME_AUTHORIZED) == NULL)
+        return detail_set(detail, ERR_AUTHORIZATION_USED, /* CAP-46-11: a nonce is consumed once */
+            "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
+            "what it executed before the user signs another one.");
+    if (strstr(simulation->error, AUTHORIZATION_FAILS) != NULL)
+        e = authorization->unsigned_count != 0
+                ? refuse_unsigned(call, authorization, detail)
+                : policy_check_expiry(authorization->expires_ledger, simulation->ledger, detail);
+    return e != ERR_OK ? e
+                       : detail_set(detail, ERR_SIMULATION_FAILED, /* ours: it would fail, and be charged */
+                             "The transaction fails when it is simulated: %s", simulation->error);
+}
+
 enum err prepare_simulated(struct call *call, struct detail *detail)
 {
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
@@ -215,21 +232,19 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
         call->retry_after_s = simulation.retry_after_s;
         return call_no_result(e);
     }
-    if (!simulation.succeeds) {
-        call->members = simulation.report;
-        simulation.report = NULL;
-        if (strstr(simulation.error, NONCE_EXISTS) != NULL && strstr(call->members, FRAME_AUTHORIZED) == NULL)
-            return detail_set(detail, ERR_AUTHORIZATION_USED,
-                "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
-                "what it executed before the user signs another one.");
-        return detail_set(detail, ERR_SIMULATION_FAILED, "The transaction fails when it is simulated: %s",
-            simulation.error);
-    }
+    if (!simulation.succeeds)
+        return refuse_failed(call, &simulation, detail);
     if (simulation.restores)
-        return detail_set(detail, ERR_SIMULATION_FAILED,
+        return detail_set(detail,
+            ERR_SIMULATION_FAILED, /* CAP-66: what is written is restored by the call itself */
             "The transaction needs entries that are archived. Restore them first, with a transaction of its "
             "own (RestoreFootprint).");
-    return call->prepares
-               ? take_resources(call, &simulation, detail)
-               : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
+    e = call->prepares
+            ? take_resources(call, &simulation, detail)
+            : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
+    if (e == ERR_OK)
+        e = keep_consumed(call);
+    return e != ERR_OK || !call->prepares ? e
+                                          : policy_check(&call->lease->envelope, &call->api->settings.limits,
+                                                &call->lease->named, detail);
 }

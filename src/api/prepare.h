@@ -14,24 +14,21 @@
  */
 MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct detail *detail);
 
-/*
- * Checks all that needs no network: policy_check, and the entries of a call that they alone authorize. Errors
- * of policy_check; ERR_SIGNATURE_MISSING (the members have "addresses"); ERR_AUTHORIZATION_EXPIRES. tip: the
- * last ledger that this replica knows; 0: none.
- */
-MUST_CHECK enum err prepare_check(struct call *call, uint32_t tip, struct detail *detail);
+/* Checks all that needs no network, and reads the authorization entries. Errors of policy_check. */
+MUST_CHECK enum err prepare_check(struct call *call, struct detail *detail);
 
 /* Has a Soroban transaction simulated, by call->asked: when that is done, prepare_simulated is called. */
 void prepare_simulate(struct call *call, struct rpc *asked);
 
 /*
- * Reads the simulation, and prepares such a call. Authorization entries must be there and be signed, if the
- * call needs any: they belong to what is leased. Errors: ERR_NOT_YET: as rpc_asking.
- * ERR_SIMULATION_FAILED: it fails, or entries have to be restored first (detail has the server's words, and
- * the members more of them); ERR_AUTHORIZATION_USED: it fails because a nonce is consumed;
- * ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have "returnValue"); policy_check's for what
- * was prepared; ERR_RESOURCES_OUTDATED for what the client has prepared; ERR_RPC_UNAVAILABLE, ERR_OVERLOADED,
- * ERR_SHUTTING_DOWN: the simulation has no result.
+ * Reads the simulation, and prepares such a call. Only what the host asks of entries is asked of them.
+ * Errors: ERR_NOT_YET: as rpc_asking. ERR_SIMULATION_FAILED: it fails, or entries have to be restored first
+ * (detail has the server's words, and the members more of them); because a nonce is consumed:
+ * ERR_AUTHORIZATION_USED; because entries do not authorize it, and one is not signed: ERR_SIGNATURE_MISSING
+ * (the members have "addresses"), or has expired: ERR_AUTHORIZATION_EXPIRES, also when one that counts
+ * expires too soon; ERR_NOTHING_TO_SUBMIT: the call changes nothing (the members have "returnValue");
+ * policy_check's for what was prepared; ERR_RESOURCES_OUTDATED for what the client has prepared;
+ * ERR_RPC_UNAVAILABLE, ERR_OVERLOADED, ERR_SHUTTING_DOWN: the simulation has no result.
  */
 MUST_CHECK enum err prepare_simulated(struct call *call, struct detail *detail);
 

@@ -59,8 +59,6 @@ static enum err found_entry(struct bytes span, void *context)
         (e = xdr_u32(&in, &expires)) != ERR_OK || (e = xdr_take(&in, XDR_ScVal, &signature)) != ERR_OK ||
         (kind == SOROBAN_CREDENTIALS_WITH_DELEGATES && (e = xdr_u32(&in, &delegates)) != ERR_OK))
         return e;
-    if (expires < out->expires_ledger)
-        out->expires_ledger = expires;
     note_signature(out, address, signature, delegates);
     add_entry(out, (struct bytes){address.data, address.len + NONCE_SIZE}, expires,
         (struct bytes){after.at, (size_t)(after.end - after.at)});
@@ -95,6 +93,14 @@ static int compare(const void *a, const void *b)
     return memcmp(x->content.bytes, y->content.bytes, sizeof x->content.bytes);
 }
 
+static void set_expiry(struct authorization *out)
+{
+    out->expires_ledger = UINT32_MAX;
+    for (size_t i = 0; i < out->count; i++)
+        if (out->entries[i].expires_ledger < out->expires_ledger)
+            out->expires_ledger = out->entries[i].expires_ledger;
+}
+
 /* Of copies that differ in when they expire, the network may use the one that is valid for longest. */
 static void sort_entries(struct authorization *out)
 {
@@ -109,11 +115,12 @@ static void sort_entries(struct authorization *out)
             last->expires_ledger = out->entries[i].expires_ledger;
     }
     out->count = kept;
+    set_expiry(out);
 }
 
 enum err authorization_read(const struct envelope *envelope, struct authorization *out)
 {
-    *out = (struct authorization){.expires_ledger = UINT32_MAX};
+    *out = (struct authorization){0};
     enum err e = operation_each(envelope->operations, read_entries, out);
     sort_entries(out);
     return e;
@@ -136,9 +143,11 @@ static bool is_nonce(struct bytes ledger_key, struct bytes key)
            be32_get(at + ledger_key.len - 4) == DURABILITY_TEMPORARY;
 }
 
-enum err authorization_keep_consumed(struct authorization *authorization, struct bytes data)
+enum err authorization_keep_consumed(struct authorization *authorization, const struct envelope *envelope)
 {
-    struct xdr_reader in = xdr_reader(data);
+    const uint8_t *ext = envelope->operations.data + envelope->operations.len,
+                  *end = envelope->tail.data + envelope->tail.len;
+    struct xdr_reader in = xdr_reader((struct bytes){ext + 4, (size_t)(end - ext) - 4});
     struct bytes ledger_key;
     uint32_t count;
     size_t kept = 0;
@@ -154,6 +163,7 @@ enum err authorization_keep_consumed(struct authorization *authorization, struct
         if (authorization->entries[i].consumed)
             authorization->entries[kept++] = authorization->entries[i];
     authorization->count = kept;
+    set_expiry(authorization);
     return e;
 }
 

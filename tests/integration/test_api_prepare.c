@@ -2,6 +2,7 @@
  * what is refused before an account is leased. The RPC is a fake one, which lies. */
 #include "support/fixture.h"
 #include "base/text.h"
+#include "stellar/envelope_build.h"
 #include "unit/rpc/fake_rpc.h"
 
 #define EXPIRES 1100 /* the last ledger is 1000 */
@@ -23,8 +24,9 @@ static void add_function(struct buf *out)
 
 static uint32_t resources[] = {1000, 1000, 1000}; /* instructions, bytes read and written */
 
-/* SorobanTransactionData with so many entries, and these resources. What writes consumes the nonce of
- * post_signed_call. */
+static uint8_t consumed = 9; /* whose nonce is consumed by what writes: that of post_signed_call */
+
+/* SorobanTransactionData with so many entries, and these resources. */
 static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
 {
     buf_add_u32(out, 0);
@@ -34,7 +36,7 @@ static void add_data(struct buf *out, uint32_t read_only, uint32_t read_write)
     if (read_write > 0) {
         be32_put(out->data + written, read_write + 1);
         buf_add_u32(out, 6);
-        add_address(out, CONTRACT, 9);
+        add_address(out, CONTRACT, consumed);
         buf_add_u32(out, 21);
         buf_add_u64(out, 1);
         buf_add_u32(out, 0);
@@ -210,10 +212,17 @@ TEST(only_a_call_that_writes_is_leased_also_one_without_entries)
     assert_int_equal(again.status, 201); /* without a nonce and a key each request is a new call */
 }
 
+/* What the host says when entries do not authorize a call. */
+#define UNAUTHORIZED                                                                                         \
+    "{\"error\":\"HostError: Error(Auth, InvalidAction)\\n\\nEvent log\",\"latestLedger\":1000}"
+
 static void assert_entry_refused(struct buf *auth, const char *code, const char *address)
 {
     AUTO_RESPONSE response = {0};
-    simulation_finds(1, "1000", "");
+    if (strcmp(code, "FORBIDDEN_SIGNER") == 0) /* ours, whatever the host says */
+        simulation_finds(1, "1000", "");
+    else
+        simulation_says(FAKE_RESULT(UNAUTHORIZED));
     post_call(&response, auth, NULL);
     buf_free(auth);
     assert_refused(&response, 400, code);
@@ -223,7 +232,7 @@ static void assert_entry_refused(struct buf *auth, const char *code, const char 
     assert_int_equal(service_leases(&service), 0);
 }
 
-TEST(entries_that_cannot_count_are_refused)
+TEST(entries_that_do_not_authorize_their_call_are_refused)
 {
     struct buf auth = {0};
     char address[ADDRESS_SIZE];
@@ -254,11 +263,68 @@ TEST(entries_that_cannot_count_are_refused)
     be32_put(auth.data + auth.len - 8, 20); /* who has signed */
     add_invocation(&auth);
     assert_entry_refused(&auth, "AUTHORIZATION_EXPIRES", NULL);
-    add_entry(&auth, ACCOUNT, 9, 1002, true); /* the least that leaves two ledgers */
-    AUTO_RESPONSE leased = {0};
-    post_call(&leased, &auth, NULL);
-    buf_free(&auth);
-    assert_int_equal(leased.status, 201);
+    add_entry(&auth, ACCOUNT, 9, EXPIRES, true);
+    assert_entry_refused(&auth, "SIMULATION_FAILED", NULL);
+}
+
+/* Only what the network consumes counts: its nonce, and when it expires. An account may take a void
+ * signature. */
+TEST(of_entries_that_nothing_asks_for_nothing_is_asked)
+{
+    static const struct {
+        uint8_t n;
+        uint32_t expires;
+        bool is_signed;
+        int status;
+        uint32_t max_ledger;
+    } cases[] = {{9, 1002, true, 201, 1003}, /* the least that leaves two ledgers */
+        {11, 1001, true, 400, 0}, {12, EXPIRES, false, 201, EXPIRES + 1}, {0, 1001, false, 201, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_RESPONSE response = {0};
+        CLEANUP(buf_free) struct buf auth = {0}, xdr = {0};
+        struct envelope envelope;
+        consumed = cases[i].n;
+        simulation_finds(1, "1000", "");
+        consumed = 9;
+        add_entry(&auth, CONTRACT, cases[i].n == 0 ? 13 : cases[i].n, cases[i].expires, cases[i].is_signed);
+        post_call(&response, &auth, NULL);
+        if (cases[i].status == 400) {
+            assert_refused(&response, 400, "AUTHORIZATION_EXPIRES");
+            continue;
+        }
+        leased_envelope(&response, &xdr, &envelope);
+        assert_int_equal(envelope.preconditions.max_ledger, cases[i].max_ledger);
+    }
+}
+
+/* With the resource data that its client has signed for. */
+TEST(a_transaction_with_a_source_claims_what_a_call_claims)
+{
+    AUTO_RESPONSE call = {0}, transaction = {0}, another = {0};
+    for (int i = 0; i < 3; i++) {
+        CLEANUP(buf_free) struct buf auth = {0}, xdr = {0}, data = {0};
+        CLEANUP(sample_wipe) struct sample sample = SAMPLE;
+        struct envelope envelope;
+        simulation_finds(1, "1000", "");
+        if (i == 0) {
+            post_signed_call(&call, NULL);
+            continue;
+        }
+        add_entry(&auth, CONTRACT, 9, EXPIRES + (uint32_t)i, true);
+        add_invoke(&sample, PLAIN, 3, 1, &auth);
+        sample.resource_fee_stroops = 1000;
+        assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+        consumed = i == 1 ? 9 : 10; /* what its footprint does not have is carried along */
+        add_data(&data, 1, 1);
+        consumed = 9;
+        be64_put(data.data + data.len - 8, 1000);
+        envelope_build_with_resources(&sample.view, buf_bytes(&data), &xdr);
+        assert_int_equal(envelope_decode(buf_bytes(&xdr), &envelope, NULL), ERR_OK);
+        post_json(i == 1 ? &transaction : &another, service_body(buf_bytes(&xdr)), NULL);
+    }
+    assert_refused(&transaction, 409, "AUTHORIZATION_LEASED");
+    assert_string_equal(response_text(&transaction, "hash"), response_text(&call, "hash"));
+    assert_int_equal(another.status, 201);
 }
 
 TEST(a_body_is_a_transaction_or_a_call)
@@ -359,12 +425,14 @@ TEST(the_earlier_max_ledger_of_client_and_entries_counts)
         uint32_t client, expires, expected;
     } cases[] = {
         {1050, EXPIRES, 1050}, {1200, EXPIRES, EXPIRES + 1}, {1050, UINT32_MAX, 1050}, {0, UINT32_MAX, 0}};
-    simulation_finds(1, "1000", "");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_RESPONSE response = {0};
         CLEANUP(buf_free) struct buf auth = {0}, xdr = {0};
         CLEANUP(sample_wipe) struct sample sample = SAMPLE;
         struct envelope envelope;
+        consumed = (uint8_t)(9 + i);
+        simulation_finds(1, "1000", "");
+        consumed = 9;
         add_entry(&auth, CONTRACT, (uint8_t)(9 + i), cases[i].expires, true);
         add_invoke(&sample, NO_SOURCE, 0, 1, &auth);
         set_v2(&sample, (struct sample_v2){.ledgers = true, .max_ledger = cases[i].client});

@@ -41,7 +41,7 @@ TEST(the_least_expiration_of_all_kinds_counts)
         AUTO_BUF auth = {0};
         add_source_account_entry(&auth);
         for (uint32_t kind = 1; kind <= 3; kind++) {
-            add(&auth, kind, ACCOUNT, 9, kind == least ? 70 : 80, true);
+            add(&auth, kind, ACCOUNT, (uint8_t)kind, kind == least ? 70 : 80, true);
             if (kind == 3)
                 buf_add_u32(&auth, 0);
             add_invocation(&auth);
@@ -188,6 +188,7 @@ TEST(what_the_network_will_not_consume_claims_nothing)
     AUTO_AUTHORIZATION authorization = read_entries(&sample, entries, 3);
     assert_int_equal(authorization.count, 3); /* the delegate adds none */
     other_nonce.nonce++;
+    buf_add_u32(&data, 1); /* ext of the transaction, which follows its operations */
     buf_add_u32(&data, 0);
     buf_add_u32(&data, 1);
     add_nonce_key(&data, &A, 21, 0); /* only read */
@@ -197,9 +198,12 @@ TEST(what_the_network_will_not_consume_claims_nothing)
     add_nonce_key(&data, &A, 21, 1); /* persistent */
     add_nonce_key(&data, &B, 21, 0);
     buf_add(&data, zeros, sizeof zeros);
-    assert_int_equal(xdr_check(XDR_SorobanTransactionData, buf_bytes(&data)), ERR_OK);
-    assert_int_equal(authorization_keep_consumed(&authorization, buf_bytes(&data)), ERR_OK);
+    assert_int_equal(xdr_check(XDR_TransactionExt, buf_bytes(&data)), ERR_OK);
+    const struct envelope envelope = {.operations = {data.data, 0}, .tail = buf_bytes(&data)};
+    assert_int_equal(authorization.expires_ledger, A.expires);
+    assert_int_equal(authorization_keep_consumed(&authorization, &envelope), ERR_OK);
     assert_int_equal(authorization.count, 1);
+    assert_int_equal(authorization.expires_ledger, B.expires);
     AUTO_BUF key = {0};
     add_address(&key, B.address, B.n);
     buf_add_u64(&key, B.nonce);
