@@ -113,7 +113,7 @@ static int change_accounts(const struct config *config, change_fn change)
             .feed = rpcs_feed(rpcs),
             .keyd = access.keyd,
             .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
-            .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")};
+            .poll_ms = pool_access_poll_ms(config)};
         code = change_each(config, &admin, change);
         rpcs_stop(rpcs);
     }

@@ -39,7 +39,9 @@ enum err confinement_enter(
         config_knows(config, "CLIENTS_FILE") ? config_text(config, "CLIENTS_FILE") : NULL,
         config_knows(config, "TRUSTED_VALIDATORS")
             ? ingest_validators_file(config_text(config, "TRUSTED_VALIDATORS"))
-            : NULL};
+            : NULL,
+        config_knows(config, "RPC_URL") ? config_text(config, "RPC_HEADERS_FILE") : NULL,
+        config_knows(config, "RPC_URL") ? config_text(config, "RPC_CA_FILE") : NULL};
     char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
     struct confine_report report;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "keys/keyd.h"
 
 enum {
     WITH_DATABASE = /* commands that connect to it */
@@ -42,6 +41,13 @@ static const struct {
     /* Networks differ in passphrase, validators and pace. */
     OPTION(CONFIG_URL, "RPC_URL", NULL,
         "Stellar RPC, http or https; up to 8, with commas between them, are compared", WITH_POOL),
+    OPTION(CONFIG_TEXT, "RPC_HEADERS_FILE", NULL,
+        "secret file of headers for RPCs, read again when it changes: lines as \"2: X-Api-Key: ...\" for "
+        "address 2 of\n"
+        "      RPC_URL, \"*: X-Api-Key: ...\" for all",
+        WITH_POOL),
+    OPTION(CONFIG_TEXT, "RPC_CA_FILE", NULL,
+        "certificates (PEM) of the authorities that RPCs are checked by, instead of the system's", WITH_POOL),
     OPTION(CONFIG_TEXT, "NETWORK_PASSPHRASE", NULL,
         "passphrase of the network; the database and each RPC must be of that network:\n"
         "      \"Public Global Stellar Network ; September 2015\", \"Test SDF Network ; September 2015\" "
@@ -66,9 +72,6 @@ static const struct {
         "distribution account (G...); refused if the private key is another account's", WITH_POOL),
     OPTION(
         CONFIG_TEXT, "KEYD", NULL, "path of fairway-keyd (default: in the directory of fairway)", WITH_POOL),
-    NUMBER("KEYD_MAX_SIGNATURES_PER_SECOND", "20000",
-        "signatures that the key process makes in a second; it refuses more with 503",
-        KEYD_SIGNATURES_PER_SECOND_MIN, 1000000, WITH_POOL),
     NUMBER("KEYD_MAX_FEES_PER_HOUR", "100000000000",
         "limit of what all fee bumps of an hour may cost, in stroops; more get 503; at least MAX_FEE + "
         "MAX_RESOURCE_FEE",
@@ -127,12 +130,7 @@ static const struct {
         "any\n"
         "      free port with PORT=0)",
         0, 65535, FOR_SERVE | FOR_HEALTH | FOR_STATUS),
-    /* What the RPC's provider allows, and what the database's disk holds. */
-    NUMBER("INGEST_POLL_MS", "500",
-        "milliseconds between two requests for the next ledger, while the times of ledgers are not known yet "
-        "and\n"
-        "      when one is late; at most LEDGER_SECONDS",
-        20, 10000, WITH_POOL),
+    /* What the database's disk holds. */
     NUMBER("LEASE_RETENTION_DAYS", "7", "days that settled leases are kept", 1, 90, WITH_INGESTION),
     OPTION(
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
@@ -178,8 +176,6 @@ enum err options_check(const struct config *config, struct detail *detail)
             config_number(config, "KEYD_MAX_FEES_PER_HOUR"), max + resources},
         {"LOW_BALANCE_PAYMENTS", "MIN_BALANCE_PAYMENTS", "at which leases are refused, before the warning",
             config_number(config, "LOW_BALANCE_PAYMENTS"), config_number(config, "MIN_BALANCE_PAYMENTS")},
-        {"LEDGER_SECONDS in ms", "INGEST_POLL_MS", "so leases would end whole ledgers late",
-            config_ms(config, "LEDGER_SECONDS"), config_number(config, "INGEST_POLL_MS")},
     };
     for (size_t i = 0; i < ARRAY_LEN(rules); i++)
         if (rules[i].value < rules[i].least)

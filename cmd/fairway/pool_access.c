@@ -9,10 +9,14 @@
 #include "base/text.h"
 #include "commands.h"
 #include "options.h"
+#include "rpc/rpc.h"
 
 /* Per operation of an inner transaction. It is not charged, and must not be above the rate of the fee bump
  * (CAP-15). */
 #define BASE_FEE_STROOPS 100
+
+#define SIGNATURES_PER_SECOND 20000 /* of the key process: more than any load that was measured */
+#define POLLS_A_LEDGER 12
 
 static void read_limits(const struct config *config, struct pool_access *out)
 {
@@ -25,7 +29,7 @@ static void read_limits(const struct config *config, struct pool_access *out)
             .max_bump_fee_stroops = max_fee},
         .max_lease_fee_stroops = (int64_t)BASE_FEE_STROOPS * OPERATIONS_MAX + max_resource_fee,
         .max_bump_fee_stroops = max_fee,
-        .budget = {.signatures_per_second = (uint32_t)config_number(config, "KEYD_MAX_SIGNATURES_PER_SECOND"),
+        .budget = {.signatures_per_second = SIGNATURES_PER_SECOND,
             .fee_stroops_per_hour = (int64_t)config_number(config, "KEYD_MAX_FEES_PER_HOUR")},
         .network = out->network,
         .has_distribution = config_text(config, "DISTRIBUTION_ACCOUNT_PUBLIC_KEY") != NULL,
@@ -62,7 +66,8 @@ static enum err read_options(const struct config *config, struct pool_access *ou
     if (e != ERR_OK)
         return e;
     read_limits(config, out);
-    return ERR_OK;
+    return rpc_set_files(
+        config_text(config, "RPC_HEADERS_FILE"), config_text(config, "RPC_CA_FILE"), out->rpc_url, detail);
 }
 
 /* Returns ERR_OK without an answer when the command does not need one to start. */
@@ -119,6 +124,11 @@ int pool_access_open(
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, "cannot start");
 }
 
+unsigned pool_access_poll_ms(const struct config *config)
+{
+    return (unsigned)config_ms(config, "LEDGER_SECONDS") / POLLS_A_LEDGER;
+}
+
 /* For ingestion, which repeats it. */
 static enum err check_rpc_again(void *context, struct detail *detail)
 {
@@ -132,7 +142,7 @@ struct ingest_settings pool_access_ingestion(const struct config *config, struct
         .rpc_url = access->rpc_url,
         .trusted_validators = config_text(config, "TRUSTED_VALIDATORS"),
         .network = access->network,
-        .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS"),
+        .poll_ms = pool_access_poll_ms(config),
         .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
         .synchronous_failover = access->synchronous_failover,
         .funds = access->funds,

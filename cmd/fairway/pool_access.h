@@ -54,6 +54,8 @@ MUST_CHECK enum err pool_access_step(
  * either case. */
 int pool_access_open(
     const struct config *config, enum keyd_mode mode, bool needs_rpc, struct pool_access *out);
+/* Between two requests for what is not there yet. */
+unsigned pool_access_poll_ms(const struct config *config);
 /* What ingestion of such a command needs. An RPC that has not been checked is checked there. */
 struct ingest_settings pool_access_ingestion(const struct config *config, struct pool_access *access);
 void pool_access_close(struct pool_access *access);

@@ -42,7 +42,7 @@ static enum err rotate(const struct config *config, const struct pool_access *ac
                           .key_count = access->key_count,
                           .current = current_key(access),
                           .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
-                          .poll_ms = (unsigned)config_number(config, "INGEST_POLL_MS")},
+                          .poll_ms = pool_access_poll_ms(config)},
         result, detail);
 }
 

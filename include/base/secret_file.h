@@ -2,7 +2,9 @@
 #ifndef FAIRWAY_BASE_SECRET_FILE_H
 #define FAIRWAY_BASE_SECRET_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -12,6 +14,9 @@
  * readable by its group: containers mount secrets with mode 0440. *fd may be open after an error too.
  */
 MUST_CHECK enum err secret_file_open(const char *variable, const char *path, int *fd, struct detail *detail);
+
+/* Whether others than its owner can read it. */
+bool secret_file_is_open(const struct stat *status);
 
 /* Reads the whole file, without a final newline, as new text. ERR_CONFIG: as above, or it is longer than max
  * bytes, or has a NUL. */

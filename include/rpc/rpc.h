@@ -26,6 +26,15 @@ struct rpc_settings {
     size_t max_body; /* 0: the limit of each method, at most 64 MiB */
 };
 
+/*
+ * The files of all RPCs of this process; NULL: none. headers has lines "N: Name: value", where N is * or the
+ * number of an address of url; it is read again when it changes. Certificates in authorities (PEM) replace
+ * the system's. To be called once, before any call. ERR_CONFIG: a file cannot be read,
+ * others can read the headers, or a line is wrong; detail says which, and never what it says.
+ */
+MUST_CHECK enum err rpc_set_files(
+    const char *headers, const char *authorities, const char *url, struct detail *detail);
+
 /* Never fails and does not connect. Ignores the proxy variables of the environment and follows no redirects.
  */
 struct rpc *rpc_new(const struct rpc_settings *settings);

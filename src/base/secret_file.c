@@ -3,12 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+
+bool secret_file_is_open(const struct stat *status)
+{
+    mode_t forbidden = S_IRWXO | S_IRWXG;
+    if (status->st_uid == 0)
+        forbidden &= ~(mode_t)S_IRGRP; /* as containers mount secrets */
+    return (status->st_mode & forbidden) != 0;
+}
 
 enum err secret_file_open(const char *variable, const char *path, int *fd, struct detail *detail)
 {
@@ -21,10 +27,7 @@ enum err secret_file_open(const char *variable, const char *path, int *fd, struc
             S_ISDIR(status.st_mode) ? "a directory" : "a device or socket");
     if (S_ISREG(status.st_mode) && status.st_size == 0)
         return detail_set(detail, ERR_CONFIG, "%s: %s is empty", variable, path);
-    mode_t forbidden = S_IRWXO | S_IRWXG;
-    if (status.st_uid == 0)
-        forbidden &= ~(mode_t)S_IRGRP; /* as containers mount secrets */
-    if ((status.st_mode & forbidden) != 0)
+    if (secret_file_is_open(&status))
         return detail_set(
             detail, ERR_CONFIG, "%s: %s is accessible to other users; set its mode to 0400", variable, path);
     return ERR_OK;

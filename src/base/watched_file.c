@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/secret_file.h"
+
 static enum err unreadable(const struct watched_file *file, const char *why, struct detail *detail)
 {
     return detail_set(detail, ERR_CONFIG, "%s: cannot read %s: %s", file->option, file->path, why);
@@ -22,6 +24,8 @@ static enum err read_open_file(struct watched_file *file, int fd, struct buf *ou
     if ((file->read.st_mode & S_IWOTH) != 0)
         return detail_set(detail, ERR_CONFIG,
             "%s: every user of this host may change %s; set its mode to 0644", file->option, file->path);
+    if (file->is_secret && secret_file_is_open(&file->read))
+        return unreadable(file, "it is accessible to other users; set its mode to 0400", detail);
     buf_reserve(out, WATCHED_FILE_MAX + 1);
     while (out->len <= WATCHED_FILE_MAX &&
            (got = read(fd, out->data + out->len, WATCHED_FILE_MAX + 1 - out->len)) > 0)

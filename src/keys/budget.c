@@ -42,8 +42,7 @@ enum err budget_take(
 {
     fill_both(budget, now_us);
     if (signatures > budget->signatures.left)
-        return detail_set(detail, ERR_KEYD_BUDGET,
-            "no more signatures are allowed for now: KEYD_MAX_SIGNATURES_PER_SECOND=%.0f",
+        return detail_set(detail, ERR_KEYD_BUDGET, "no more signatures are allowed for now: %.0f a second",
             budget->signatures.capacity);
     if ((double)fee_stroops > budget->fees.left)
         return detail_set(detail, ERR_KEYD_BUDGET,

@@ -240,6 +240,7 @@ static void hand_over(struct rpc_call *call, unsigned after_ms)
         .class = call->limits->class,
         .json = call->json,
         .request_id = call->ask.request_id,
+        .number = number_of(call),
         .max_body = rpc->max_body != 0 && rpc->max_body < most ? rpc->max_body : most,
         .not_before_ms = now_ms + after_ms,
         .timeout_ms = rpc->timeout_ms,

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "files.h"
 
 /* Of an address. Half of them, at an RPC that takes 50 ms, are 1,280 simulations a second. */
 #define OPEN_MAX 128
@@ -20,6 +21,7 @@
 /* While transfers wait for their time, or for others to end. */
 #define LOOK_MS 10
 #define IDLE_MS 60000
+#define AUTHORITIES_S 60L /* then RPC_CA_FILE is read again by the next connection */
 
 /* What a class has at most, with those after it: those before it find room. */
 static const unsigned open_max[RPC_CLASSES] = {[RPC_LEDGERS] = OPEN_MAX,
@@ -29,8 +31,7 @@ static const unsigned open_max[RPC_CLASSES] = {[RPC_LEDGERS] = OPEN_MAX,
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct loop_transfer *handed, **handed_end = &handed; /* with the mutex */
-static CURLM *multi; /* made before the thread is, which alone uses it, but for wake-ups */
-static struct curl_slist *headers;
+static CURLM *multi;                 /* made before the thread is, which alone uses it, but for wake-ups */
 static struct loop_transfer *opened; /* the thread's: those that have begun */
 
 /* ---- one transfer */
@@ -64,11 +65,11 @@ static void set_options(struct loop_transfer *transfer)
     SET(CURLOPT_URL, transfer->address->url);
     SET(CURLOPT_POST, 1L);
     SET(CURLOPT_POSTFIELDS, transfer->json);
-    SET(CURLOPT_HTTPHEADER, headers);
-    if (transfer->request_id != NULL) {
-        snprintf(transfer->header, sizeof transfer->header, "X-Request-Id: %s", transfer->request_id);
-        transfer->with_id = (struct curl_slist){transfer->header, headers};
-        SET(CURLOPT_HTTPHEADER, &transfer->with_id);
+    SET(CURLOPT_HTTPHEADER, transfer->headers);
+    if (files_authorities() != NULL) {
+        SET(CURLOPT_CAINFO, files_authorities());
+        SET(CURLOPT_CAPATH, NULL);
+        SET(CURLOPT_CA_CACHE_TIMEOUT, AUTHORITIES_S);
     }
     SET(CURLOPT_USERAGENT, "fairway");
     SET(CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms);
@@ -115,6 +116,16 @@ static enum err explain(struct loop_transfer *transfer, CURLcode outcome)
     }
 }
 
+static struct curl_slist *headers_of(const struct loop_transfer *transfer)
+{
+    char id[sizeof "X-Request-Id: " + 64];
+    struct curl_slist *list = files_append(NULL, "Content-Type: application/json");
+    snprintf(id, sizeof id, "X-Request-Id: %s", transfer->request_id != NULL ? transfer->request_id : "");
+    if (transfer->request_id != NULL)
+        list = files_append(list, id);
+    return files_add_headers(list, transfer->number);
+}
+
 static void begin(struct loop_transfer *transfer)
 {
     transfer->begun_ms = clock_ms();
@@ -123,6 +134,7 @@ static void begin(struct loop_transfer *transfer)
     transfer->easy = curl_easy_init();
     if (transfer->easy == NULL)
         log_fatal(EX_OSERR, "libcurl is out of memory", NULL);
+    transfer->headers = headers_of(transfer);
     set_options(transfer);
     if (curl_multi_add_handle(multi, transfer->easy) != CURLM_OK)
         log_fatal(EX_SOFTWARE, "libcurl does not accept the request", NULL);
@@ -148,6 +160,7 @@ static void end(struct loop_transfer *transfer, enum err e)
     transfer->address->open[transfer->class]--;
     curl_multi_remove_handle(multi, transfer->easy);
     curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
     transfer->took_us = clock_us() - transfer->begun_us;
     transfer->e = e;
     transfer->done(transfer);
@@ -282,8 +295,7 @@ static void start(void)
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         log_fatal(EX_SOFTWARE, "libcurl does not initialize", NULL);
     multi = curl_multi_init();
-    headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (multi == NULL || headers == NULL)
+    if (multi == NULL)
         log_fatal(EX_OSERR, "libcurl is out of memory", NULL);
     /* each transfer has a connection of its own: a large ledger does not delay what else is asked */
     curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);

@@ -25,6 +25,7 @@ struct loop_transfer {
     enum rpc_class class;
     const char *json;             /* what is posted */
     const char *request_id;       /* NULL: no X-Request-Id. Longer than 64 bytes, it is cut */
+    unsigned number;              /* of the address in RPC_URL, for its headers; 0: not there */
     size_t max_body;              /* of the answer */
     int64_t not_before_ms;        /* clock_ms() before which it does not begin; 0: at once */
     int timeout_ms;               /* from when it begins */
@@ -48,8 +49,8 @@ struct loop_transfer {
     struct loop_transfer *next;
     CURL *easy;
     int64_t begun_us;
-    char header[sizeof "X-Request-Id: " + 64], message[CURL_ERROR_SIZE];
-    struct curl_slist with_id; /* the header of the request's id, and after it the others */
+    char message[CURL_ERROR_SIZE];
+    struct curl_slist *headers;
 };
 
 /* Hands a transfer over. Never blocks. */

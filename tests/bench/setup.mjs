@@ -147,9 +147,9 @@ export class Service {
     Object.assign(service, { cluster, url, pool, everyMs, held: 0 });
     service.#state();
     const env = { DATABASE_URL: inRole('fairway'), NETWORK_PASSPHRASE: passphrase, LEASE_RETENTION_DAYS: '30', ...more,
-      ...(network ? { RPC_URL: await network(url) } : { RPC_URL: await rpc(), INGEST_POLL_MS: '5000' }) };
+      RPC_URL: await (network ? network(url) : rpc()) };
     service.process = cluster.start(`${build}/fairway`, ['serve'], { ...env,
-      ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', KEYD_MAX_SIGNATURES_PER_SECOND: '1000000', ...keys });
+      ...(authenticated ? { CLIENT_AUTH_PUBLIC_KEYS: client.publicKey() } : { AUTH: 'none' }), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1', LOG_LEVEL: 'warn', KEYD_MAX_FEES_PER_HOUR: '1000000000000000', ...keys });
     service.api = await until(() => /listening on (http:\S+?)"?$/m.exec(service.process.text)?.[1] ??
       (service.process.exitCode !== null && (() => { throw new Error(service.process.text); })()), 30_000,
     `serve: ${service.process.text}`);

@@ -42,7 +42,7 @@ function sending(service, network, since) {
 /** Runs these cases on a service whose RPC needs rpcMs for each answer. */
 async function run(cluster, rpcMs, names, results) {
   let network;
-  const service = await Service.start(cluster, `submit_${rpcMs}`, POOL, { everyMs: 150, env: { INGEST_POLL_MS: '5000' },
+  const service = await Service.start(cluster, `submit_${rpcMs}`, POOL, { everyMs: 150,
     network: async url => (network = await start(cluster, url, 0, 0, 0, { BENCH_RESOURCES: resources(), BENCH_RPC_MS: String(rpcMs) })).url });
   service.rpcPid = network.pid;
   for (const name of names) {

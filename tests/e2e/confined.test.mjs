@@ -5,12 +5,12 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import fs from 'node:fs';
-import https from 'node:https';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { fairway, payThrough, startWorld, until } from './harness.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 
 const run = promisify(execFile);
 const TIMEOUT = { timeout: 600_000 };
@@ -52,7 +52,7 @@ async function makeCertificates(folder, names) {
   await openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.crt', '-days', '2', '-subj', '/CN=tests of fairway');
   for (const name of names) {
     await openssl('req', ...key, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-    fs.writeFileSync(path.join(folder, `${name}.ext`), `subjectAltName=DNS:${name}.fairway.test`);
+    fs.writeFileSync(path.join(folder, `${name}.ext`), `subjectAltName=DNS:${name}.fairway.test,IP:127.0.0.1`);
     await openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile',
       `${name}.ext`, '-out', `${name}.crt`);
   }
@@ -73,20 +73,14 @@ async function turnOnTls(certificates) {
 }
 
 /** An https server in front of the network's RPC. */
-async function startTlsRpc(certificates) {
-  const read = file => fs.readFileSync(path.join(certificates, file));
-  const server = https.createServer({ key: read('rpc.key'), cert: read('rpc.crt') }, async (request, response) => {
-    const body = Buffer.concat(await Array.fromAsync(request));
-    const answer = await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(Buffer.from(await answer.arrayBuffer()));
-  });
-  await new Promise(listening => server.listen(0, '127.0.0.1', listening));
-  return server;
+function startTlsRpc(certificates, handle = (_, forward) => forward()) {
+  const [key, cert] = ['rpc.key', 'rpc.crt'].map(file => fs.readFileSync(path.join(certificates, file)));
+  return proxyRpc(world.localnet.url, handle, { key, cert });
 }
 
 /** Replaces a file as DHCP clients replace /etc/resolv.conf: by another file. */
 function replace(file, text) {
-  fs.writeFileSync(`${file}.new`, text);
+  fs.writeFileSync(`${file}.new`, text, { mode: 0o600 });
   fs.renameSync(`${file}.new`, file);
 }
 
@@ -159,6 +153,45 @@ test('it holds no capability, so a privileged port is refused with the reason', 
   assert.match(out, /cannot listen on 127\.0\.0\.1:7: Permission denied \(fairway holds no capability: see net\.ipv4\.ip_unprivileged_port_start\)/);
 });
 
+test('RPCs that want keys in headers, one of them with a certificate of its own authority: both files are read, and keys change', TIMEOUT, async t => {
+  const folder = at('house'), file = path.join(folder, 'headers'), keys = ['key 1', 'key 2'], asked = [0, 0];
+  await makeCertificates(folder, ['rpc']);
+  const handle = i => async (call, forward, headers) => {
+    const fits = headers['x-api-key'] === keys[i] && headers['x-house'] === 'ours';
+    asked[i] += fits;
+    return fits ? forward() : 401;
+  };
+  const rpcs = [await proxyRpc(world.localnet.url, handle(0)), await startTlsRpc(folder, handle(1))];
+  t.after(() => rpcs.forEach(rpc => rpc.close()));
+  const env = { RPC_URL: rpcs.map(({ url }) => url).join(), RPC_HEADERS_FILE: file, RPC_CA_FILE: path.join(folder, 'ca.crt') };
+  for (const [text, mode, words] of [['1: a: b', 0o644, /is accessible to other users/], ['\n3: a: s3cret', 0o600, /line 2 is not/],
+    ['*: s3cret', 0o600, /line 1 is not/], ['*: a: ', 0o600, /line 1 is not/]]) {
+    fs.writeFileSync(file, text);
+    fs.chmodSync(file, mode);
+    const { code, out } = await world.start(['serve'], env).ended;
+    assert.equal(code, 78, out);
+    assert.match(out, new RegExp(`RPC_HEADERS_FILE.*${words.source}`));
+    assert.doesNotMatch(out, /s3cret/);
+  }
+  const write = () => replace(file, `# of providers\n1: X-Api-Key: ${keys[0]}\n\n2: x-api-key:${keys[1]}\r\n*: X-House: ours\n`);
+  const bothAnswer = async what => {
+    const before = [...asked];
+    await until(() => asked.every((count, i) => count > before[i] + 2), 30_000, `both RPCs are asked with their keys ${what}:\n${service.log.slice(-2000)}`);
+  };
+  write();
+  const service = await world.serve(env);
+  assertConfined(service);
+  await bothAnswer('at the start');
+  keys.forEach((_, i) => (keys[i] += ', changed'));
+  write();
+  await bothAnswer('after they have changed');
+  await pays(service);
+  assert.doesNotMatch(service.log, /key [12]/);
+  await service.kill();
+  const { out } = await world.start(['check'], { ...env, RPC_CA_FILE: '' }).ended;
+  assert.match(out, /ACT +rpc 2 .*certificate/);
+});
+
 // A copy of /etc in a mount namespace of its own, with another resolver and another trust store; and port 53.
 test('it reconnects with TLS, by names, after the resolver has changed', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async t => {
   const apart = ['unshare', '-m', '--propagation', 'private'];
@@ -171,7 +204,7 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
   const tls = await startTlsRpc(certificates);
   const dns = [await startDns(`${network}.1`), await startDns(`${network}.2`)];
   t.after(async () => {
-    tls.close().closeAllConnections();
+    tls.close();
     for (const server of dns)
       await server.close();
   });
@@ -185,7 +218,7 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
     `sslrootcert=${certificates}/ca.crt\nsslcert=${certificates}/client.crt\nsslkey=${certificates}/client.key\npassfile=${at('passwords')}\n`);
 
   const service = await world.serve(
-    { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: at('services'), RPC_URL: `https://rpc.fairway.test:${tls.address().port}` },
+    { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: at('services'), RPC_URL: tls.url.replace('127.0.0.1', 'rpc.fairway.test') },
     [...apart, 'sh', '-c', `mount --bind ${at('etc')} /etc && exec "$@"`, 'sh']);
   assertConfined(service);
   assert.ok(dns[0].asked() > 0 && dns[1].asked() === 0);
@@ -195,7 +228,7 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
 
   replace(at('etc', 'resolv.conf'), `nameserver ${dns[1].address}\noptions timeout:1 attempts:2\n`);
   await dns[0].close();
-  tls.closeAllConnections();
+  tls.hangUp();
   await paysAfterARestart(service);
   assert.ok(dns[1].asked() > 0);
   await service.kill();

@@ -34,7 +34,7 @@ function arm(allocations, calls) {
 
 const left = () => new BigInt64Array(new Uint8Array(fs.readFileSync(control)).buffer);
 
-const victim = () => world.serve({ LD_PRELOAD: library, FAIRWAY_FAIL: control, INGEST_POLL_MS: '1000' });
+const victim = () => world.serve({ LD_PRELOAD: library, FAIRWAY_FAIL: control, LEDGER_SECONDS: '12' });
 
 const transaction = () => payment(world, user, user).toXDR();
 const post = (service, body, headers) => service.request('POST', '/v1/transactions', body, headers);

@@ -33,7 +33,6 @@ for (const [name, env, expected] of [
   ['a maximum that allows no fee bump', { MAX_FEE: '200' }, /MAX_FEE=200 is below 2 x FEE_BUMP_BASE_FEE=20000/],
   ['a fee bump above its maximum', { FEE_BUMP_BASE_FEE: '1000001' }, /MAX_FEE=2000000 is below 2 x FEE_BUMP_BASE_FEE=2000002/],
   ['a warning below the floor', { LOW_BALANCE_PAYMENTS: '99' }, /LOW_BALANCE_PAYMENTS=99.*MIN_BALANCE_PAYMENTS=100/],
-  ['a poll longer than a ledger', { INGEST_POLL_MS: '1001' }, /LEDGER_SECONDS in ms=1000 is below INGEST_POLL_MS=1001/],
   ['another distribution account', { DISTRIBUTION_ACCOUNT_PUBLIC_KEY: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' }, /DISTRIBUTION_ACCOUNT/],
 ])
   test(`configuration: ${name} is refused with a message, exit 78`, async () => {

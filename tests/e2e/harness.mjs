@@ -92,7 +92,7 @@ class World {
     this.network = new rpc.Server(localnet.url, { allowHttp: true });
     this.client = Keypair.random();
     this.env = { PATH: process.env.PATH, RPC_URL: localnet.url, CLIENT_AUTH_PUBLIC_KEYS: this.client.publicKey(), PORT: '0', ADMIN_PORT: '0', LISTEN: '127.0.0.1',
-      LEDGER_SECONDS: '1', INGEST_POLL_MS: '100' };
+      LEDGER_SECONDS: '1' };
   }
 
   async prepare(accounts) {

@@ -59,7 +59,6 @@ function onNetwork(key) {
 
 before(async () => {
   world = await startWorld({ accounts: 0, ledgerMs: 300 });
-  world.env.INGEST_POLL_MS = '50';
   giver = await world.newAccount();
   users = [await world.newAccount(), await world.newAccount()];
 });

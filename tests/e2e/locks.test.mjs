@@ -47,7 +47,7 @@ before(async () => {
   const url = new URL(superuser);
   Object.assign(url, { username: 'hostile', password: 'x', pathname: '/hostile' });
   superuser = superuser.replace(/postgres$/, 'hostile');
-  Object.assign(world.env, { DATABASE_URL: url.href, INGEST_POLL_MS: '50' });
+  Object.assign(world.env, { DATABASE_URL: url.href });
   await world.fairway('migrate');
   await psql(superuser, note);
   await psql(superuser, 'ALTER FUNCTION public.note() OWNER TO hostile');

@@ -24,7 +24,7 @@ before(async () => {
     told.add(call.method);
     return lies[call.method](answer, call);
   });
-  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '4', RPC_URL: node.url });
+  Object.assign(world.env, { START_TIMEOUT: '4', RPC_URL: node.url });
   service = await world.serve();
   users = await Promise.all([world.newAccount(), world.newAccount()]);
 });

@@ -10,7 +10,7 @@ let world, service, users;
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
-  Object.assign(world.env, { INGEST_POLL_MS: '50', USER: 'alice' });
+  Object.assign(world.env, { USER: 'alice' });
   delete world.env.SUDO_USER;
   service = await world.serve();
   users = await Promise.all([world.newAccount(), world.newAccount()]);

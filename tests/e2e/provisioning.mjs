@@ -45,7 +45,6 @@ export async function startProvisioning(options = {}) {
   const world = await startWorld({ accounts: 0, ledgerMs: 300, ...options });
   const proxy = await startProxy(world.localnet.url);
   world.env.RPC_URL = proxy.url;
-  world.env.INGEST_POLL_MS = '50';
 
   const start = (args, env) => world.start(args, env);
   const ensure = (count, env) => start(['ensure-accounts', String(count)], env).ended;

@@ -15,7 +15,7 @@ let consumed, signers, merged, missing, frozen, broken, healthy; // one account 
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
-  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '20' });
+  Object.assign(world.env, { START_TIMEOUT: '20' });
   service = await world.serve();
   users = await Promise.all([world.newAccount(), world.newAccount()]);
   [consumed, signers, merged, missing, frozen, broken, ...healthy] =

@@ -56,7 +56,6 @@ async function killedInTheSecondBatch(atCommit) {
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
-  world.env.INGEST_POLL_MS = '50';
   users = [await world.newAccount(), await world.newAccount()];
   oldKey = world.env.MASTER_KEY_FILE;
   newKey = path.join(world.folder, 'new.key');

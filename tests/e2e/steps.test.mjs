@@ -15,7 +15,7 @@ let world, keeper, user, keys = 0, stalled = [];
 
 before(async () => {
   world = await startWorld({ accounts: ACCOUNTS, ledgerMs: 300 });
-  Object.assign(world.env, { INGEST_POLL_MS: '50', ENGINE_THREADS: '1' });
+  Object.assign(world.env, { ENGINE_THREADS: '1' });
   keeper = await world.serve(); // ingests, and is never harmed
   user = await world.newAccount();
   stalled = await stallEverywhere(); // their time passes while the other tests run

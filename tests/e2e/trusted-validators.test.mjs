@@ -47,7 +47,7 @@ for (const [name, addresses] of [['one RPC', 1], ['a second RPC tells the truth'
         const answer = await forward();
         return say?.[call.method] === undefined ? answer : say[call.method](answer, call);
       });
-      Object.assign(world.env, { RPC_URL: [rpc.url, world.localnet.url].slice(0, addresses).join(), LEDGER_SECONDS: '600ms', INGEST_POLL_MS: '50' });
+      Object.assign(world.env, { RPC_URL: [rpc.url, world.localnet.url].slice(0, addresses).join(), LEDGER_SECONDS: '600ms' });
       users = [await world.newAccount(), await world.newAccount()];
       service = await world.serve();
       await follows();

@@ -19,7 +19,7 @@ before(async () => {
   for (const rpc of rpcs)
     Object.assign(rpc, await proxyRpc(world.localnet.url, // null: calls that arrive while the world ends
       (call, forward) => (rpc.say ?? ((_, answer) => answer()))(call, forward).catch(() => null)));
-  Object.assign(world.env, { INGEST_POLL_MS: '50', START_TIMEOUT: '30', RPC_URL: rpcs.map(({ url }) => url).join() });
+  Object.assign(world.env, { START_TIMEOUT: '30', RPC_URL: rpcs.map(({ url }) => url).join() });
   service = await world.serve();
   users = [await world.newAccount(), await world.newAccount()];
 });

@@ -80,7 +80,6 @@ before(async () => {
     CLIENT_AUTH_PUBLIC_KEYS: world.client.publicKey(),
     LISTEN: '127.0.0.1',
     LEDGER_SECONDS: '1',
-    INGEST_POLL_MS: '100',
   };
 });
 
