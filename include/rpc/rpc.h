@@ -104,6 +104,9 @@ void rpc_network_free(struct rpc_network *network);
  * ERR_NOT_YET as rpc_asking. */
 MUST_CHECK enum err rpc_node_protocol(struct rpc *rpc, uint32_t *protocol);
 
+/* Whether there are all methods that serve calls. ERR_CONFIG: detail names one that is missing. */
+MUST_CHECK enum err rpc_check_methods(struct rpc *rpc, struct detail *detail);
+
 /* One ledger of getLedgers. */
 struct rpc_ledger {
     uint32_t sequence;

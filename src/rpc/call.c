@@ -29,13 +29,13 @@
  * together.
  */
 static const struct call_limits table[] = {
-    {"getHealth", RPC_READS, 64 * KIB, 1000, 16}, {"getNetwork", RPC_READS, 64 * KIB, 1000, 16},
+    {"getNetwork", RPC_READS, 64 * KIB, 1000, 16}, {"getVersionInfo", RPC_READS, 64 * KIB, 1000, 16},
     {"getLedgers", RPC_LEDGERS, 64 * MIB, 10000, 16}, {"getLedgerEntries", RPC_READS, 16 * MIB, 20000, 16},
     {"getTransaction", RPC_READS, 32 * MIB, 100000, 16}, {"sendTransaction", RPC_SENDS, 4 * MIB, 20000, 16},
     {"simulateTransaction", RPC_SIMULATIONS, 8 * MIB, 100000, 64}, /* with events and changes */
 };
 
-static const struct call_limits others = {"", RPC_READS, 32 * MIB, 100000, 64};
+static const struct call_limits others = {"", RPC_READS, 64 * KIB, 1000, 16};
 
 const struct call_limits *call_limits_of(const char *method)
 {
@@ -418,4 +418,19 @@ enum err call(struct rpc *rpc, const char *method, json_t *params, json_t **resu
     struct detail *detail)
 {
     return call_with(rpc, method, params, &(struct call_options){.error = error}, result, detail);
+}
+
+enum err rpc_check_methods(struct rpc *rpc, struct detail *detail)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        struct call_error error;
+        AUTO_JSON json_t *result = NULL;
+        enum err e = call(rpc, table[i].method, NULL, &result, &error, detail);
+        if (error.code == CALL_METHOD_NOT_FOUND)
+            return detail_set(detail, ERR_CONFIG,
+                "it lacks the method %s, which fairway needs: take another provider", table[i].method);
+        if (e != ERR_OK && error.code == 0)
+            return e;
+    }
+    return ERR_OK;
 }

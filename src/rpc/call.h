@@ -49,6 +49,7 @@ struct call_error {
 };
 
 #define CALL_INVALID_REQUEST (-32600)
+#define CALL_METHOD_NOT_FOUND (-32601)
 #define CALL_INVALID_PARAMS (-32602)
 #define CALL_INTERNAL_ERROR (-32603)
 

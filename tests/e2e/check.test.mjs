@@ -5,13 +5,18 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
 import { inRole, startWorld } from './harness.mjs';
+import { refuse } from './lies.mjs';
+import { proxyRpc } from './rpc-proxy.mjs';
 
-let world;
+let world, proxy;
 
 before(async () => {
   world = await startWorld({ accounts: 4, ledgerMs: 500 });
 });
-after(() => world?.stop());
+after(async () => {
+  await world?.stop();
+  proxy?.close();
+});
 
 /** The lines of a check as {name: [mark, text]}, and its exit code. */
 async function check(env = {}) {
@@ -33,6 +38,17 @@ test('CK1 nothing is wrong', async () => {
   assert.match(lines.money[1], /^G\w+ can pay for \d+ payments$/);
 });
 
+/** The RPC has no method of this name, but what serve does not need is missing, too. */
+const lacking = (method, answer) => async () => {
+  proxy?.close();
+  proxy = await proxyRpc(world.localnet.url, async (call, forward) => call.method === method || call.method === 'getHealth' ? answer(call) : forward());
+  return { RPC_URL: proxy.url };
+};
+test('CK1 an RPC without getHealth is enough', async () => {
+  const { code, out } = await check(await lacking('getHealth', () => 404)());
+  assert.equal(code, 0, out);
+});
+
 const other = name => path.join(world.folder, name);
 const faults = {
   'an option is missing': [() => ({ RPC_URL: undefined }), 'options', /RPC_URL is not set/],
@@ -41,6 +57,9 @@ const faults = {
   'the database is away': [() => ({ DATABASE_URL: 'postgresql://127.0.0.1:1/x' }), 'database', /port 1 failed/],
   'the network is another one': [() => ({ NETWORK_PASSPHRASE: 'elsewhere' }), ['network', 'keys'], /serves the network.*elsewhere/],
   'one of two RPCs is away': [() => ({ RPC_URL: `${world.localnet.url},http://127.0.0.1:1` }), 'rpc 2', /127\.0\.0\.1:1: /],
+  'an RPC has no ledgers': [lacking('getLedgers', () => 403), 'rpc 1', /: getLedgers: HTTP status 403/],
+  'an RPC cannot simulate': [lacking('simulateTransaction', call => refuse(-32601, 'method not found')(call)), 'rpc 1', /it lacks the method simulateTransaction/],
+  'an RPC names no version': [lacking('getVersionInfo', call => refuse(-32601, 'method not found')(call)), 'rpc 1', /it lacks the method getVersionInfo/],
   'the master key is another one': [async () => {
     await world.fairway('keygen', other('other.key'));
     return { MASTER_KEY_FILE: other('other.key') };
