@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "db/url_files.h"
 #include "ingest/ingest.h"
 #include "keys/secrets.h"
@@ -25,11 +26,12 @@ static void log_report(const struct confine_report *report, enum log_level level
 }
 
 /* The file is read again, and editors replace it by another file of that name: a rule for the file would not
- * be one for its successor. */
+ * be one for its successor. But a home directory holds too much. */
 static char *directory_of(const char *path)
 {
     AUTO_FREE char *copy = mem_copy_text(path);
-    return mem_copy_text(dirname(copy));
+    const char *directory = dirname(copy);
+    return mem_copy_text(text_equal(directory, getenv("HOME")) ? path : directory);
 }
 
 enum err confinement_enter(
@@ -41,14 +43,15 @@ enum err confinement_enter(
             ? ingest_validators_file(config_text(config, "TRUSTED_VALIDATORS"))
             : NULL,
         config_knows(config, "RPC_URL") ? config_text(config, "RPC_HEADERS_FILE") : NULL,
-        config_knows(config, "RPC_URL") ? config_text(config, "RPC_CA_FILE") : NULL};
+        config_knows(config, "RPC_URL") ? config_text(config, "RPC_CA_FILE") : NULL,
+        getenv("DATABASE_URL_FILE"), getenv("PGPASSFILE"), getenv("PGSERVICEFILE")};
     char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
     struct confine_report report;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     bool abstract = false;
     size_t count = url != NULL ? url_files(url, files, &abstract) : 0;
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
-        if (reread[i] != NULL)
+        if (reread[i] != NULL && reread[i][0] != '\0')
             files[count++] = directory_of(reread[i]);
     process_open();
     abstract |= service_manager != NULL && service_manager[0] == '@';

@@ -71,6 +71,7 @@ static int run_loaded(const struct command *command, const struct config *config
     if (config_knows(config, "DATABASE_URL")) { /* not for keygen, token, status and health */
         warn_of_variables();
         name_actor(command, config);
+        db_set_url_file(getenv("DATABASE_URL_FILE"));
     }
     return command->run(config);
 }

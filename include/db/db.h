@@ -34,6 +34,10 @@ struct db;
  * it in events (fairway.note). Copied, cut to 149 and 199 bytes. */
 void db_set_actor(const char *who, const char *why);
 
+/* Each session of this process that is opened from now on has the URL of this file, when that can be read:
+ * passwords change. NULL: none; not copied. */
+void db_set_url_file(char *path);
+
 /* Does not connect. Never fails. */
 struct db *db_new(const struct db_settings *settings);
 void db_free(struct db *db); /* NULL is fine */

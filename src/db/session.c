@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/watched_file.h"
 #include "connection.h"
 #include "pipeline.h"
 
@@ -67,6 +68,27 @@ static enum err check_url(const char *url, struct detail *detail)
     PQfreemem(message);
     PQconninfoFree(options);
     return e;
+}
+
+static char *url_file;
+
+void db_set_url_file(char *path)
+{
+    url_file = path;
+}
+
+static void read_url_again(struct db *db)
+{
+    struct buf text CLEANUP(buf_free) = {0};
+    struct watched_file file = {.option = "DATABASE_URL_FILE", .path = url_file, .is_secret = true};
+    if (url_file == NULL || watched_file_read(&file, &text, NULL) != ERR_OK)
+        return;
+    AUTO_FREE char *url = mem_format("%.*s", (int)text.len, (const char *)text.data);
+    url[strcspn(url, "\n")] = '\0';
+    if (url[0] == '\0' || check_url(url, NULL) != ERR_OK)
+        return;
+    free(db->url);
+    db->url = mem_copy_text(url);
 }
 
 /* ---- the session */
@@ -130,6 +152,7 @@ static enum err set_up_session(struct db *db, struct detail *detail)
 
 static enum err open_session(struct db *db, struct detail *detail)
 {
+    read_url_again(db);
     enum err e = check_url(db->url, detail);
     if (e != ERR_OK)
         return e;

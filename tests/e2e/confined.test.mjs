@@ -90,6 +90,8 @@ async function pays(service) {
   assert.equal(json.status, 'confirmed', JSON.stringify(json));
 }
 
+const setPassword = password => world.sql(`ALTER ROLE fairway PASSWORD '${password}'`);
+
 /** A payment after PostgreSQL was restarted. */
 async function paysAfterARestart(service) {
   await world.postgres('stop', { mode: 'immediate' });
@@ -106,7 +108,7 @@ function assertConfined(service) {
     assert.match(status, new RegExp(`^${line}$`, 'm'), status);
 }
 
-test('it reconnects over a UNIX socket', TIMEOUT, async () => {
+test('it reconnects over a UNIX socket, with a new password', TIMEOUT, async t => {
   const { hostname, port } = new URL(world.env.DATABASE_URL);
   fs.mkdirSync(at('sockets'));
   const server = net.createServer(client => {
@@ -114,14 +116,18 @@ test('it reconnects over a UNIX socket', TIMEOUT, async () => {
     client.on('error', () => upstream.destroy()).on('close', () => upstream.destroy()).pipe(upstream);
     upstream.on('error', () => client.destroy()).on('close', () => client.destroy()).pipe(client);
   }).listen(at('sockets', '.s.PGSQL.5432'));
-  const url = new URL(world.env.DATABASE_URL);
-  const service = await world.serve({
-    DATABASE_URL: `postgresql://${url.username}:${url.password}@/postgres?host=${encodeURIComponent(at('sockets'))}` });
+  t.after(() => server.close());
+  const { username, password } = new URL(world.env.DATABASE_URL), file = at('sockets', 'url');
+  const write = secret => replace(file, `postgresql://${username}:${secret}@/postgres?host=${encodeURIComponent(at('sockets'))}\n`);
+  write(password);
+  const service = await world.serve({ DATABASE_URL: '', DATABASE_URL_FILE: file });
   assertConfined(service);
   await pays(service);
+  await setPassword('changed');
+  write('changed');
   await paysAfterARestart(service);
+  await setPassword(password);
   await service.kill();
-  server.close();
 });
 
 test('DS7 from its start on, its user can look into neither process', { ...TIMEOUT, skip: !isRoot && 'needs root' }, async () => {
@@ -213,12 +219,14 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
   replace(at('etc', 'nsswitch.conf'), 'hosts: files dns\npasswd: files\ngroup: files\n');
   replace(at('etc', 'ssl', 'certs', 'ca-certificates.crt'), fs.readFileSync(path.join(certificates, 'ca.crt')));
   const url = new URL(world.env.DATABASE_URL);
-  fs.writeFileSync(at('passwords'), `*:*:*:*:${url.password}\n`, { mode: 0o600 });
-  fs.writeFileSync(at('services'), `[fairway]\nhost=db.fairway.test\nport=${url.port}\nuser=${url.username}\ndbname=postgres\nsslmode=verify-full\n` +
-    `sslrootcert=${certificates}/ca.crt\nsslcert=${certificates}/client.crt\nsslkey=${certificates}/client.key\npassfile=${at('passwords')}\n`);
+  fs.mkdirSync(at('database'));
+  const passwords = at('database', 'passwords'), services = at('database', 'services');
+  replace(passwords, `*:*:*:*:${url.password}\n`);
+  replace(services, `[fairway]\nhost=db.fairway.test\nport=${url.port}\nuser=${url.username}\ndbname=postgres\nsslmode=verify-full\n` +
+    `sslrootcert=${certificates}/ca.crt\nsslcert=${certificates}/client.crt\nsslkey=${certificates}/client.key\npassfile=${passwords}\n`);
 
   const service = await world.serve(
-    { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: at('services'), RPC_URL: tls.url.replace('127.0.0.1', 'rpc.fairway.test') },
+    { DATABASE_URL: 'postgresql:///?service=fairway', PGSERVICEFILE: services, RPC_URL: tls.url.replace('127.0.0.1', 'rpc.fairway.test') },
     [...apart, 'sh', '-c', `mount --bind ${at('etc')} /etc && exec "$@"`, 'sh']);
   assertConfined(service);
   assert.ok(dns[0].asked() > 0 && dns[1].asked() === 0);
@@ -229,6 +237,9 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
   replace(at('etc', 'resolv.conf'), `nameserver ${dns[1].address}\noptions timeout:1 attempts:2\n`);
   await dns[0].close();
   tls.hangUp();
+  await setPassword('changed');
+  replace(passwords, '*:*:*:*:changed\n');
+  replace(services, fs.readFileSync(services));
   await paysAfterARestart(service);
   assert.ok(dns[1].asked() > 0);
   await service.kill();
