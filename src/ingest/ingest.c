@@ -141,9 +141,12 @@ enum err ingest_start(const struct ingest_settings *settings, struct ingest **ou
     ingest->retry = (struct retry){.poll_ms = settings->poll_ms};
     ingest->check = settings->check;
     ingest->checked = settings->check.run == NULL;
-    const int64_t stale_ms = (int64_t)settings->ledger_ms + (int64_t)INGEST_STALE_SLACK_S * 1000;
+    const int64_t two_ms = 2 * (int64_t)settings->ledger_ms,
+                  stale_ms = settings->stale_ms != 0
+                                 ? settings->stale_ms
+                                 : (int64_t)settings->ledger_ms + (int64_t)INGEST_STALE_SLACK_S * 1000;
     ingest->ingester = (struct ingester){.lead = make_lead(settings),
-        .watch = {.stale_ms = settings->stale_ms != 0 ? settings->stale_ms : stale_ms},
+        .watch = {.look_ms = two_ms < stale_ms ? two_ms : stale_ms, .stale_ms = stale_ms},
         .funds = &ingest->funds,
         .status = &ingest->status,
         .seen_ledger = settings->seen_ledger};

@@ -192,7 +192,7 @@ static enum err watch_leader(
 {
     if (!leader_watch_stalled(&ingester->watch, cursor, &ingester->follow))
         return ERR_NOT_LEADER;
-    enum err e = lead_take_over(&ingester->lead, detail);
+    enum err e = lead_take_over(&ingester->lead, cursor->term, detail);
     if (e == ERR_OK)
         log_warn("took over: the leader committed no ledger although one was due",
             "cursor=%" PRIu32 " waited_ms=%" PRId64, cursor->sequence, clock_ms() - ingester->watch.since_ms);

@@ -41,20 +41,25 @@ static void read_taken(struct lead *lead, const struct db_rows *rows)
 
 /* Once this is committed, no transaction of an earlier term commits a ledger. Waits for one that has locked
  * the row. */
-static const char sql_take[] = "SELECT t.sequence, t.hash, t.close_time, t.term FROM fairway.take_lead() t";
+static const char sql_take[] = "SELECT t.sequence, t.hash, t.close_time, t.term FROM fairway.take_lead($1) t";
 
-static enum err take(struct lead *lead, bool without_lock, struct detail *detail)
+#define ANY_TERM (-1)
+
+/* seen_term: takes the lead without the lock, if that is still the term. */
+static enum err take(struct lead *lead, int64_t seen_term, struct detail *detail)
 {
     enum err e = try_lock(lead, detail);
     if (e != ERR_OK)
         return e;
-    if (!lead->locked && !without_lock)
+    if (!lead->locked && seen_term == ANY_TERM)
         return detail_set(detail, ERR_NOT_LEADER, "another replica leads ingestion");
     AUTO_ROWS taken = NULL;
     if ((e = db_begin(lead->db, detail)) == ERR_OK &&
         (e = grants_adopt_database(lead->db, lead->synchronous, lead->ledger_ms, detail)) == ERR_OK &&
-        (e = db_query(lead->db, DB_SQL0(sql_take), &taken, detail)) == ERR_OK)
-        e = db_commit(lead->db, detail);
+        (e = db_query(lead->db, DB_SQL(sql_take, DB_I64(seen_term)), &taken, detail)) == ERR_OK)
+        e = db_count(taken) == 0 && seen_term != ANY_TERM
+                ? detail_set(detail, ERR_NOT_LEADER, "another replica has taken the lead")
+                : db_commit(lead->db, detail);
     /* The term shuts out earlier leaders of this server. A standby without it has another identity when it is
      * promoted, and its leader takes a new term. So an operator who cancels waits for the standby does not
      * stop ingestion. */
@@ -64,19 +69,19 @@ static enum err take(struct lead *lead, bool without_lock, struct detail *detail
     return ERR_OK;
 }
 
-static enum err take_anew(struct lead *lead, bool without_lock, struct detail *detail)
+static enum err take_anew(struct lead *lead, int64_t seen_term, struct detail *detail)
 {
     if (lead->leads) /* a session can take its own lock twice, and would have to unlock it twice */
         lead_drop(lead);
-    enum err e = take(lead, without_lock, detail);
-    if (e != ERR_OK && e != ERR_NOT_LEADER)
+    enum err e = take(lead, seen_term, detail);
+    if (e != ERR_OK && (e != ERR_NOT_LEADER || seen_term != ANY_TERM))
         lead_drop(lead);
     return e;
 }
 
 enum err lead_take(struct lead *lead, struct detail *detail)
 {
-    return take_anew(lead, false, detail);
+    return take_anew(lead, ANY_TERM, detail);
 }
 
 static enum err await_lock(struct lead *lead, struct detail *detail)
@@ -131,9 +136,9 @@ static enum err replace_locker(struct lead *lead, struct detail *detail)
     return e != ERR_OK ? e : await_lock(lead, detail);
 }
 
-enum err lead_take_over(struct lead *lead, struct detail *detail)
+enum err lead_take_over(struct lead *lead, int64_t seen_term, struct detail *detail)
 {
-    enum err e = take_anew(lead, true, detail);
+    enum err e = take_anew(lead, seen_term, detail);
     if (e != ERR_OK || lead->locked)
         return e;
     struct detail own = {0};
@@ -166,15 +171,19 @@ void lead_free(struct lead *lead)
 
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms)
 {
-    if (!cursor->known || cursor->sequence != watch->sequence || watch->since_ms == 0) {
+    if (!cursor->known || cursor->sequence != watch->sequence || cursor->term != watch->term ||
+        watch->since_ms == 0) {
         watch->sequence = cursor->sequence;
+        watch->term = cursor->term;
         watch->since_ms = now_ms;
     }
-    return cursor->known && now_ms - watch->since_ms >= watch->stale_ms;
+    return cursor->known && now_ms - watch->since_ms >= watch->look_ms;
 }
 
-bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms)
+bool leader_watch_decide(const struct leader_watch *watch, enum err due, uint32_t latest, int64_t now_ms)
 {
+    if (due == ERR_OK && latest >= watch->sequence + 2 && watch->led != watch->sequence)
+        return true;
     const int64_t factor = due == ERR_LEDGER_GAP           ? GAP_FACTOR
                            : watch->led == watch->sequence ? LED_FACTOR
                                                            : 1;
@@ -190,5 +199,5 @@ bool leader_watch_stalled(
     if (!leader_watch_note(watch, cursor, clock_ms()))
         return false;
     const enum err due = follow_next(follow, &after, cursor->sequence + 1, false, &found, &ignored);
-    return leader_watch_decide(watch, due, clock_ms());
+    return leader_watch_decide(watch, due, follow->latest, clock_ms());
 }

@@ -38,12 +38,13 @@ MUST_CHECK enum err lead_take(struct lead *lead, struct detail *detail);
 
 /*
  * Takes the lead although another session has the lock, because its leader commits no ledgers. Raises the
- * term first: from then on that session commits nothing. Then ends that session and takes its lock; this
+ * term first, when that is still seen_term (ERR_NOT_LEADER: another replica has raised it): from then on that
+ * session commits nothing. Then ends that session and takes its lock; this
  * blocks for up to a second. If the role may not end it, logs what an operator has to do and leads by the
  * term alone: when this leader gives up the lead, no replica can lead until that session has ended or the
  * cursor has stood still for long enough again.
  */
-MUST_CHECK enum err lead_take_over(struct lead *lead, struct detail *detail);
+MUST_CHECK enum err lead_take_over(struct lead *lead, int64_t seen_term, struct detail *detail);
 
 /* Gives up the lead by ending the session. */
 void lead_drop(struct lead *lead);
@@ -55,25 +56,27 @@ void lead_free(struct lead *lead);
  * has the lock (a stopped process, a host that hangs).
  */
 struct leader_watch {
-    int64_t stale_ms;  /* how long the cursor may stand still although a ledger is due */
-    uint32_t sequence; /* the cursor has been at this ledger since: */
-    int64_t since_ms;  /* clock_ms(); 0: not known */
-    uint32_t led;      /* this replica has led at this ledger, and did not commit the next one; 0: none */
+    int64_t look_ms;   /* the cursor has stood still for so long: RPCs are asked whether a ledger is due, */
+    int64_t stale_ms;  /* and for so long: this replica takes over when one is */
+    uint32_t sequence; /* the cursor has been at this ledger, under this term, since: */
+    int64_t term;
+    int64_t since_ms; /* clock_ms(); 0: not known */
+    uint32_t led;     /* this replica has led at this ledger, and did not commit the next one; 0: none */
 };
 
-/* Notes the cursor. If it has stood still for longer than the leader may take, looks whether a ledger is due:
- * true means that it is, and that this replica holds what it needs to commit it, and has to take over. Blocks
- * for answers of RPCs. */
+/* Notes the cursor. If it has stood still for look_ms, looks whether a ledger is due: true means that it is,
+ * and that this replica holds what it needs to commit it, and has to take over. Blocks for answers of RPCs.
+ */
 bool leader_watch_stalled(
     struct leader_watch *watch, const struct cursor_snapshot *cursor, struct follow *follow);
 
 /* The two steps of leader_watch_stalled, for tests. The first notes the cursor, and returns whether it has
- * stood still for stale_ms. */
+ * stood still for look_ms. */
 bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot *cursor, int64_t now_ms);
-/* The second returns whether to take over; due is follow_next's result. A leader that
- * recovers from a gap commits nothing meanwhile, so it gets ten times stale_ms. One that stands where this
- * replica stood before gets three times stale_ms: probably neither can commit, and each change of the lead is
- * noise. */
-bool leader_watch_decide(const struct leader_watch *watch, enum err due, int64_t now_ms);
+/* The second returns whether to take over; due is follow_next's result, and latest the network's ledger. With
+ * two that are due, at once: no leader that works leaves them. A leader that recovers from a gap commits
+ * nothing meanwhile, so it gets ten times stale_ms. One that stands where this replica stood before gets
+ * three times stale_ms: probably neither can commit, and each change of the lead is noise. */
+bool leader_watch_decide(const struct leader_watch *watch, enum err due, uint32_t latest, int64_t now_ms);
 
 #endif

@@ -98,8 +98,10 @@ TEST(H14_after_a_take_over_the_lock_is_free_when_the_new_leader_gives_up_the_lea
     struct lead stopped = stopped_leader(world);
     struct lead successor = lead_of(world), third = lead_of(world);
     assert_int_equal(lead_take(&successor, NULL), ERR_NOT_LEADER);
-    assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
+    assert_int_equal(lead_take_over(&successor, stopped.term, NULL), ERR_OK);
     assert_int_equal(lead_take(&third, NULL), ERR_NOT_LEADER);
+    assert_int_equal(
+        lead_take_over(&third, stopped.term, NULL), ERR_NOT_LEADER); /* it saw the same, too late */
     lead_drop(&successor);
     take_lead(&third);
     assert_int_equal(third.term, 2);
@@ -131,7 +133,7 @@ TEST(H14_a_new_leader_that_may_not_end_the_old_session_leads_by_its_term_alone)
     struct ingest_world *world = *state;
     struct lead stopped = stopped_leader(world), successor = lead_by(as_another_role(world));
     struct ledger_committed committed;
-    assert_int_equal(lead_take_over(&successor, NULL), ERR_OK);
+    assert_int_equal(lead_take_over(&successor, stopped.term, NULL), ERR_OK);
     assert_int_equal(successor.term, 1);
     assert_int_equal(test_db_number(&world->db, LEADERS("fairway test")), 1); /* of the stopped leader */
     close_ledgers(world, 2);
