@@ -11,7 +11,8 @@ CREATE TABLE fairway.ledgers (
     ends              bigint[], -- leases that it ended: confirmed, failed, expired, superseded, consumed; NULL: none
     committed_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     operations        integer NOT NULL DEFAULT 0, -- of its transactions
-    max_operations    integer NOT NULL DEFAULT 0 -- as many as it may have had; 0: not known
+    max_operations    integer NOT NULL DEFAULT 0, -- as many as it may have had; 0: not known
+    prices            bigint[] -- stroops an operation, of the classic transactions, of their DEX lane, of Soroban; 0: the least fee
 );
 
 -- The last committed ledger, and the term of the leader that may commit the next one.

@@ -67,6 +67,7 @@ CREATE TABLE fairway.fee_bumps (
     granted_at timestamptz NOT NULL, -- of the lease
     fee        bigint NOT NULL,
     signed_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    raise      boolean NOT NULL DEFAULT false, -- fairway's own, after another bid
     hash       bytea NOT NULL CHECK (octet_length(hash) = 32),
     lease_hash bytea NOT NULL
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (hash)

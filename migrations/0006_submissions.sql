@@ -2,7 +2,9 @@
 -- has every bid. What each ledger changes is apart from the bytes, so that it is small.
 CREATE TABLE fairway.submissions (
     granted_at   timestamptz NOT NULL, -- of the lease
-    max_fee      bigint CHECK (max_fee > 0), -- the client's cap of the whole fee; NULL: none given
+    max_fee      bigint NOT NULL CHECK (max_fee > 0), -- of the whole fee: the client's, or fairway's when it has given none
+    stroops_max  bigint NOT NULL, -- the client's limit for a day when it submitted; 0: none
+    asked        bigint, -- the fee that nodes ask for which have refused the bid; NULL: none has
     bid          bigint NOT NULL CHECK (bid > 0),
     round_ledger bigint NOT NULL, -- the cursor when these bytes were first sent
     due_ledger   bigint NOT NULL, -- they are sent again when this ledger has been committed

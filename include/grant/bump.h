@@ -6,6 +6,7 @@
 #define FAIRWAY_GRANT_BUMP_H
 
 #include "db/db.h"
+#include "grant/bid_rule.h"
 #include "grant/lease.h"
 #include "pool/fee_bump.h"
 #include "stellar/authority.h"
@@ -20,15 +21,13 @@ struct bump_request {
     const struct policy_limits *limits;
     struct limits client_limits;
     char client[CLIENT_SIZE];
-    /* fairway sends the fee bump, whose fee is the bid: SUBMIT_RAISES stroops below max_fee_stroops, or the
-     * least fee. It is recorded as the lease's submission too. */
+    /* fairway sends the fee bump, whose fee is the bid, at most max_fee_stroops. It is recorded as the
+     * lease's submission too. */
     bool submits;
-    struct hash raised;     /* the next bid after this one, of raised_stroops, which is a stroop higher: */
-    int64_t raised_stroops; /* 0: a client submits */
+    struct hash replaced; /* the bid that it follows, if it raises one, and no client submits: */
+    bool raises;
+    int64_t asked_stroops; /* by nodes that have refused that one; 0: none has */
 };
-
-/* So many stroops below a client's cap is the first bid: so often it can be raised by one. */
-#define SUBMIT_RAISES 16
 
 /* One request in a batch. */
 struct bump {
@@ -44,7 +43,6 @@ struct bump {
     /* Of a submission (pool/fee_bump.h): */
     bool first;
     int64_t sent_ledger;
-    int64_t highest_stroops; /* the highest bid before this one */
 };
 void bump_wipe(struct bump *bump);
 
@@ -56,16 +54,16 @@ void bump_wipe(struct bump *bump);
  * fee bumps may have been recorded, but none may be handed out. Any other error: as db_run and
  * keyd_sign_fee_bumps; nothing was recorded.
  */
-MUST_CHECK enum err bump_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct bump *const bumps[], size_t count, struct detail *detail);
+MUST_CHECK enum err bump_batch_run(
+    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail);
 
 /* The fee that the request gets, or would get with this max_fee_stroops (0: none). Errors of
  * policy_bump_fee. */
 MUST_CHECK enum err bump_fee(
     const struct bump_request *request, int64_t max_fee_stroops, int64_t *fee_stroops, struct detail *detail);
 /*
- * Sets fee_stroops of the item by what the others of its members say, and its limit when one refuses it.
- * Errors: as policy_bump_fee, limit_refuse and funds_check_bump.
+ * Sets fee_stroops of the item by what the others of its members say, and its limit when one refuses it; of a
+ * bid max_fee_stroops, the cap. Errors: as policy_bump_fee, limit_refuse and funds_check_bump.
  */
 MUST_CHECK enum err bump_choose_fee(
     const struct bump_request *request, struct fee_bump_item *item, struct detail *detail);

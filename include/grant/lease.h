@@ -50,6 +50,7 @@ struct lease {
     struct buf envelope; /* the signed TransactionEnvelope; lease_wipe frees it */
     /* Of a lease that this batch has granted to a request that submits: its bid, which is to be sent. */
     int64_t bid_stroops; /* 0: none */
+    int64_t max_fee_stroops;
     struct hash bid_hash;
     struct buf bid; /* the fee bump's signed TransactionEnvelope; lease_wipe frees it */
     int64_t sent_ledger;
@@ -93,7 +94,6 @@ struct grant_settings {
     /* The last ledger that ingestion has seen committed; NULL: not compared. A database that is behind it was
      * set back and may have forgotten leases. */
     const _Atomic uint32_t *seen_ledger;
-    struct open_bids *open_bids; /* set by the engine; NULL: each batch that bids reads their sum */
     /* The master keys that keyd has, in memory of the caller's; none: all. Accounts sealed under another key
      * are not claimed. */
     const char *key_ids[MASTER_KEY_ROWS_MAX + 2];

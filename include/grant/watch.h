@@ -33,6 +33,8 @@ struct watch_ticket {
     uint64_t ends; /* the same: of watch_ends, before the submitter read what had ended */
     char client[CLIENT_SIZE];
     int64_t deadline_ms;
+    bool submitted; /* its request has just had the transaction sent: a rejection ends the wait, also one that
+                       the first look-up finds */
     void (*done)(struct watch_ticket *ticket);
     enum err error;
     /* The submitter frees it after done: lease_status_free. hash and granted_us may be set before. */
@@ -41,8 +43,9 @@ struct watch_ticket {
     bool waits, cancelled;
     uint64_t number;
     int64_t arrived_ms;
-    int64_t read_ms;  /* when status was read; 0: never */
-    bool read_failed; /* the last lookup failed */
+    int64_t read_ms;      /* when status was read; 0: never */
+    bool read_failed;     /* the last lookup failed */
+    bool rejected_before; /* since the wait began: it waits for something else */
 };
 
 #define WATCH_MAX 10000

@@ -5,6 +5,9 @@
 #include "db/db.h"
 #include "keys/keyd.h"
 #include "limits/limits.h"
+#include "stellar/ledger.h"
+
+#define FEE_BUMPS_RECENT 16 /* of a lease: bids that nodes may have banned (grant/bid_rule.h) */
 
 /* One fee bump of a batch. */
 struct fee_bump_item {
@@ -14,24 +17,28 @@ struct fee_bump_item {
     int64_t sequence;
     const char *client;
     struct limits limits; /* of the client */
-    bool reads_open_bids;
+    enum lane lane;
     /* Set by fee_bumps_find: */
     enum err error; /* also by fee_bumps_record */
     struct detail detail;
     enum limit limit;               /* that has refused it */
     struct sealed_seed sealed;      /* of the source account */
     int64_t spendable_stroops;      /* of the distribution account (pool/funds.h) */
-    int64_t bumps, highest_stroops; /* the lease's fee bumps so far, and the highest of their fees */
+    int64_t bumps, highest_stroops; /* the lease's fee bumps so far, without raises, and the highest of all */
     int64_t spent_stroops;          /* of the client's limit for this day */
-    int64_t open_bids_stroops;      /* the sum of the bids of all submissions; 0 if no item reads it */
+    int64_t price_stroops;          /* an operation, of the last ledger in the lane; 0: it had room */
+    int64_t bid_stroops;            /* of the lease's submission; 0: there is none, or it was rejected */
+    bool rejected;
+    uint8_t recent[8 * FEE_BUMPS_RECENT]; /* fees of the lease's last ones, the last one first */
+    size_t recent_len;
     /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;
     /* Before both: whether fairway sends the fee bump (fairway.submissions). Then also, for the second: */
     bool submits;
-    int64_t max_fee_stroops;   /* the client's cap; 0: none */
-    const struct hash *raised; /* the bid that this one follows; NULL: a client submits */
-    struct bytes outer;        /* the fee bump's envelope */
+    int64_t max_fee_stroops;     /* the cap */
+    const struct hash *replaced; /* the bid that this one follows; NULL: a client submits */
+    struct bytes outer;          /* the fee bump's envelope */
     /* Set by it: */
     bool first;          /* the lease had no submission before */
     int64_t sent_ledger; /* send the fee bump now: the cursor; 0: it is not to be sent */

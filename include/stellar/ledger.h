@@ -8,7 +8,7 @@
 #ifndef FAIRWAY_STELLAR_LEDGER_H
 #define FAIRWAY_STELLAR_LEDGER_H
 
-#include "stellar/ids.h"
+#include "stellar/envelope.h"
 #include "stellar/stellar_value.h"
 
 /* One element of txProcessing. */
@@ -48,6 +48,15 @@ struct ledger_operation {
     struct public_key account;
 };
 
+/* Where transactions compete with each other for room (CAP-42, CAP-46-07). */
+enum lane {
+    LANE_CLASSIC,
+    LANE_DEX, /* offers and path payments: they have less room, and that of all classic ones */
+    LANE_SOROBAN,
+    LANE_COUNT
+};
+enum lane lane_of(const struct envelope *envelope);
+
 struct ledger {
     uint32_t meta_version; /* 0, 1, 2 */
     uint32_t protocol;
@@ -56,6 +65,9 @@ struct ledger {
     uint64_t close_time_s; /* the value's */
     uint32_t base_reserve_stroops;
     uint32_t max_operations; /* maxTxSetSize: how many operations a ledger may have */
+    /* By lane: what the least bid in the transaction set offers for an operation, which all others pay too.
+     * 0: it is the network's base fee, because there was room for all. */
+    int64_t prices_stroops[LANE_COUNT];
     struct hash hash, previous_hash;
     bool hash_proved;    /* SHA-256 of the header is hash */
     bool results_proved; /* SHA-256 of the TransactionResultSet is the header's txSetResultHash */

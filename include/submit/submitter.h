@@ -1,8 +1,8 @@
 /*
  * The submitter sends the bids of submissions to every address of RPC_URL: at once when this replica has
  * committed them, and again once a ledger, or sooner when no address has answered. After each committed
- * ledger every replica claims what is due; there is no leader. When a node has aged a bid out, the next one,
- * which is one stroop higher, is an ordinary fee bump of the engine. Nothing here ends a submission: the
+ * ledger every replica claims what is due; there is no leader. When nodes have refused or dropped a bid, the
+ * next one (grant/bid_rule.h) is an ordinary fee bump of the engine. Nothing here ends a submission: the
  * ledger that ends its lease does.
  */
 #ifndef FAIRWAY_SUBMIT_SUBMITTER_H

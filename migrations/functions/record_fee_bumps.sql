@@ -1,9 +1,9 @@
 -- Records signed fee bumps, one by an item of each array, and returns the items whose leases are open: refused_by is the limit that
 -- forbids the fee bump, which is not recorded then. A limit of 0 is none. One that was recorded before is recorded; only fee bumps with
--- another hash count. Items without a hash are passed over. The locks keep the leases open until COMMIT, and make the limits exact: first the
+-- another hash count. One that follows another bid (replaced) does not count in the number of them. Items without a hash are passed over. The locks keep the leases open until COMMIT, and make the limits exact: first the
 -- accounts, in order, then the clients.
 CREATE OR REPLACE FUNCTION fairway.record_fee_bumps(hashes bytea[], leases bytea[], fees bigint[], sources text[], clients text[],
-    bumps_max bigint[], stroops_max bigint[])
+    bumps_max bigint[], stroops_max bigint[], replaced bytea[] DEFAULT NULL)
 RETURNS TABLE (ordinal bigint, refused_by text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -44,7 +44,7 @@ BEGIN
         FROM unnest(hashes, leases, fees, sources, clients, bumps_max, stroops_max) WITH ORDINALITY
             AS n (hash, lease_hash, fee, source, client, bumps_max, stroops_max, ordinal)
         CROSS JOIN LATERAL fairway.newest_account(n.source) a
-        CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(b.fee), 0) AS highest,
+        CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT b.raise) AS bumps, coalesce(max(b.fee), 0) AS highest,
                 coalesce(bool_or(b.hash = n.hash), false) AS again
             FROM fairway.fee_bumps b
             WHERE b.granted_at = a.locked_at AND b.lease_hash = n.lease_hash AND b.granted_at BETWEEN first AND last) f
@@ -67,7 +67,7 @@ BEGIN
         IF refused_by IS NULL AND NOT item.again AND item.hash <> ALL (taken_hashes) THEN
             taken := taken || item.ordinal;
             taken_hashes := taken_hashes || item.hash;
-            bumps := bumps + 1;
+            bumps := bumps + (replaced[item.ordinal] IS NULL)::integer;
             highest := highest + added;
             IF item.stroops_max > 0 AND added > 0 THEN
                 spent[place] := spent[place] + added;
@@ -82,8 +82,8 @@ BEGIN
             WHERE f.ctid = newest.place AND n.spent <> n.before;
     END IF;
     IF taken <> '{}' THEN
-        INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee)
-            SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n] FROM unnest(taken) t (n)
+        INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee, raise)
+            SELECT hashes[t.n], leases[t.n], a.locked_at, fees[t.n], replaced[t.n] IS NOT NULL FROM unnest(taken) t (n)
             CROSS JOIN LATERAL fairway.newest_account(sources[t.n]) a;
     END IF;
 END $$;

@@ -12,8 +12,8 @@ BEGIN
     END IF;
     WITH news AS MATERIALIZED (
         SELECT n.*, a.locked_at, c.sequence AS tip
-        FROM unnest(hashes, leases, fees, sources, clients, inner_digests, max_fees, envelopes)
-            AS n (hash, lease_hash, fee, source, client, inner_digest, max_fee, envelope)
+        FROM unnest(hashes, leases, fees, sources, clients, stroops_max, inner_digests, max_fees, envelopes)
+            AS n (hash, lease_hash, fee, source, client, day_max, inner_digest, max_fee, envelope)
         CROSS JOIN LATERAL fairway.newest_account(n.source) a CROSS JOIN fairway.cursor c
         WHERE n.hash IS NOT NULL AND a.lease_hash = n.lease_hash
     ), recorded AS (
@@ -22,6 +22,6 @@ BEGIN
     ), stored AS (
         INSERT INTO fairway.bids (lease_hash, envelope) SELECT n.lease_hash, n.envelope FROM news n
     )
-    INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, max_fee, bid, bid_hash, round_ledger, due_ledger)
-        SELECT n.lease_hash, n.client, n.locked_at, n.inner_digest, nullif(n.max_fee, 0), n.fee, n.hash, n.tip, n.tip + 1 FROM news n;
+    INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, max_fee, stroops_max, bid, bid_hash, round_ledger, due_ledger)
+        SELECT n.lease_hash, n.client, n.locked_at, n.inner_digest, n.max_fee, n.day_max, n.fee, n.hash, n.tip, n.tip + 1 FROM news n;
 END $$;

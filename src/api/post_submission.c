@@ -10,16 +10,6 @@
 #include "status.h"
 #include "submit/submitter.h"
 
-/* A node replaces a queued fee bump only by one of ten times its rate. It takes a lower one when it has
- * dropped the queued one: with the next round. */
-#define REPLACES 10
-
-static bool waits_for_next_round(const struct bump *bump)
-{
-    return bump->sent_ledger != 0 && bump->fee_stroops > bump->highest_stroops &&
-           bump->fee_stroops / REPLACES < bump->highest_stroops;
-}
-
 /* A retry under the key that took the lease is the first request again. */
 static void watched(struct watch_ticket *ticket)
 {
@@ -42,8 +32,6 @@ static void watched(struct watch_ticket *ticket)
     const bool pending = strcmp(ticket->status.status, "pending") == 0;
     api_begin_status(&object, &ticket->status);
     json_write_bool(&object, "first", bumps ? bump->first : !call->ticket.grant.is_of_another);
-    if (pending && bumps && waits_for_next_round(bump))
-        json_write_decimal(&object, "nextBid", bump->fee_stroops);
     call_reply(call, pending ? 202 : 200, &object);
 }
 
@@ -115,6 +103,7 @@ void api_post_submission(struct http_request *request, void *api)
     AUTO_JSON json_t *body = NULL;
     struct detail detail = {0};
     call->watch.done = watched;
+    call->watch.submitted = true;
     enum err e = call_begin_wait(call, &detail);
     if (e == ERR_OK)
         e = call_read_body(call, &body, &detail);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/fee_bump.h"
-#include "open_bids.h"
 #include "signing.h"
 
 void bump_wipe(struct bump *bump)
@@ -27,7 +26,6 @@ struct bump_batch {
     struct fee_bump_item items[BUMP_BATCH_MAX];
     struct bump_signing signings[BUMP_BATCH_MAX];
     size_t count;
-    struct open_bids_batch open;
 };
 
 static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], size_t count)
@@ -42,10 +40,9 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
             .sequence = request->inner.sequence,
             .client = request->client,
             .limits = request->client_limits,
-            .reads_open_bids = request->submits && request->raised_stroops == 0 && batch->open.reads,
             .submits = request->submits,
-            .max_fee_stroops = request->max_fee_stroops,
-            .raised = request->raised_stroops != 0 ? &request->raised : NULL};
+            .lane = lane_of(&request->inner),
+            .replaced = request->raises ? &request->replaced : NULL};
     }
     batch->count = count;
 }
@@ -91,28 +88,15 @@ static enum err check_signatures(enum authority authority, struct detail *detail
     return ERR_OK;
 }
 
-/* All items have the same sum, but one that was not found. */
-static void read_open_bids(struct bump_batch *batch)
-{
-    for (size_t i = 0; i < batch->count; i++)
-        if (batch->items[i].reads_open_bids && batch->items[i].error == ERR_OK) {
-            open_bids_found(&batch->open, batch->items[i].open_bids_stroops);
-            return;
-        }
-}
-
 static void check_all(struct bump_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct fee_bump_item *item = &batch->items[i];
         if (item->error != ERR_OK)
             continue;
-        item->open_bids_stroops = open_bids_sum(&batch->open);
         item->error = check_signatures(batch->bumps[i]->request->authority, &item->detail);
         if (item->error == ERR_OK)
             item->error = bump_choose_fee(batch->bumps[i]->request, item, &item->detail);
-        if (item->error == ERR_OK && item->submits && item->raised == NULL)
-            open_bids_add(&batch->open, item->fee_stroops);
     }
     batch_drop_refused(batch);
 }
@@ -158,25 +142,21 @@ static enum err record_all(struct db *db, struct bump_batch *batch, struct detai
         batch->bumps[i]->fee_stroops = batch->items[i].fee_stroops;
         batch->bumps[i]->first = batch->items[i].first;
         batch->bumps[i]->sent_ledger = batch->items[i].sent_ledger;
-        batch->bumps[i]->highest_stroops = batch->items[i].highest_stroops;
     }
     return ERR_OK;
 }
 
-enum err bump_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct bump *const bumps[], size_t count, struct detail *detail)
+enum err bump_batch_run(
+    struct db *db, struct keyd *keyd, struct bump *const bumps[], size_t count, struct detail *detail)
 {
     struct bump_batch *batch AUTO_FREE = NEW(struct bump_batch);
     enum err e;
-    open_bids_begin(&batch->open, settings);
     batch_fill(batch, bumps, count);
     if ((e = fee_bumps_find(db, batch->items, batch->count, detail)) == ERR_OK) {
-        read_open_bids(batch);
         check_all(batch);
         if ((e = sign_all(keyd, signing_deadline_ms(db), batch, detail)) == ERR_OK)
             e = record_all(db, batch, detail);
     }
-    open_bids_end(&batch->open);
     for (size_t i = 0; i < count; i++) {
         if (e != ERR_OK) {
             bumps[i]->state = GRANT_OPEN;

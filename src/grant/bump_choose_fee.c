@@ -1,5 +1,5 @@
-/* Which fee a fee bump gets: as asked, the first bid of a submission, or the next one after a bid. Nothing is
- * read here. */
+/* Which fee a fee bump gets: as asked, or a bid by bid_rule.c. What bounds it is found here. Nothing is read.
+ */
 #include "grant/bump.h"
 
 /* The configured maximum limits the bid, so the resource fee, checked when the lease was granted, is added.
@@ -16,40 +16,76 @@ enum err bump_fee(
         max_fee_stroops, bump_fee_maximum(request), fee_stroops, detail);
 }
 
-/*
- * The first bid of a submission: SUBMIT_RAISES stroops below max_fee_stroops, but at least the least fee. It
- * is the least fee when no max_fee_stroops is given, and when the distribution account could not pay it
- * beside the open bids: a node counts all bids that it has queued against the balance, although the network
- * charges the price of the ledger and not the bid.
- */
-static enum err find_first_bid(
+static void lower(int64_t *cap_stroops, int64_t to_stroops)
+{
+    if (*cap_stroops > to_stroops)
+        *cap_stroops = to_stroops;
+}
+
+/* The cap of the submission. */
+static enum err find_cap(const struct bump_request *request, int64_t *cap_stroops, struct detail *detail)
+{
+    const int64_t operations = request->inner.operation_count + 1;
+    if (!request->raises && request->max_fee_stroops != 0)
+        return bump_fee(request, request->max_fee_stroops, cap_stroops, detail);
+    *cap_stroops = request->raises ? request->max_fee_stroops
+                                   : BID_CAP_FACTOR * request->limits->bump_base_fee_stroops * operations +
+                                         request->inner.resource_fee_stroops;
+    lower(cap_stroops, bump_fee_maximum(request));
+    return ERR_OK;
+}
+
+/* The client's limit for a day and the balance bound the bid, but not below the least fee. */
+static enum err find_terms(const struct bump_request *request, struct fee_bump_item *item,
+    struct bid_terms *terms, struct detail *detail)
+{
+    const int64_t day = request->client_limits.most[LIMIT_STROOPS_PER_DAY];
+    enum err e;
+    *terms = (struct bid_terms){.operations = request->inner.operation_count + 1,
+        .resource_stroops = request->inner.resource_fee_stroops,
+        .price_stroops = item->price_stroops};
+    if ((e = find_cap(request, &item->max_fee_stroops, detail)) != ERR_OK ||
+        (e = bump_fee(request, 0, &terms->least_stroops, detail)) != ERR_OK ||
+        (e = policy_bump_fee(&request->inner, request->limits, 0, 0, terms->least_stroops,
+             &terms->floor_stroops, detail)) != ERR_OK)
+        return e;
+    terms->cap_stroops = item->max_fee_stroops;
+    if (day > 0)
+        lower(&terms->cap_stroops, item->highest_stroops + day - item->spent_stroops);
+    if (item->spendable_stroops != FUNDS_NOT_KNOWN)
+        lower(&terms->cap_stroops, item->spendable_stroops);
+    if (terms->cap_stroops < terms->least_stroops)
+        terms->cap_stroops = terms->least_stroops;
+    return ERR_OK;
+}
+
+/* A client's repeat gets the bid that is sent, unless that was rejected. */
+static enum err find_bid(
     const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
 {
-    int64_t least, most;
-    enum err e;
-    if ((e = bump_fee(request, request->max_fee_stroops, &most, detail)) != ERR_OK ||
-        (e = bump_fee(request, 0, &least, detail)) != ERR_OK)
-        return e;
-    const int64_t bid = most - SUBMIT_RAISES;
-    const bool covered = item->spendable_stroops == FUNDS_NOT_KNOWN ||
-                         item->open_bids_stroops + bid <= item->spendable_stroops;
-    item->fee_stroops = bid > least && covered ? bid : least;
-    return ERR_OK;
+    struct bid_terms terms;
+    const struct bid_history history = {.asked_stroops = request->asked_stroops,
+        .highest_stroops = item->highest_stroops,
+        .recent = {item->recent, item->recent_len}};
+    enum err e = find_terms(request, item, &terms, detail);
+    if (e == ERR_OK)
+        item->fee_stroops = request->raises || item->rejected ? bid_raise(&terms, &history)
+                            : item->bid_stroops != 0          ? item->bid_stroops
+                                                              : bid_first(&terms);
+    return e;
 }
 
 enum err bump_choose_fee(
     const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
 {
     const struct limits *limits = &request->client_limits;
-    const bool raises = request->raised_stroops != 0;
-    enum err e = request->submits && !raises
-                     ? find_first_bid(request, item, detail)
-                     : bump_fee(request, raises ? request->raised_stroops + 1 : request->max_fee_stroops,
-                           &item->fee_stroops, detail);
+    enum err e = request->submits ? find_bid(request, item, detail)
+                                  : bump_fee(request, request->max_fee_stroops, &item->fee_stroops, detail);
     if (e != ERR_OK)
         return e;
-    item->limit =
-        limit_of_fee_bump(limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
+    if (!request->submits || item->fee_stroops != item->bid_stroops)
+        item->limit = limit_of_fee_bump(
+            limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
     e = limit_refuse(item->limit, limits, detail);
     return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, detail);
 }

@@ -104,7 +104,6 @@ struct engine *engine_start(const struct engine_settings *settings)
     engine->replied_ms = clock_ms();
     if (engine->settings.threads == 0)
         engine->settings.threads = 2;
-    engine->settings.grant.open_bids = &engine->open_bids;
     pthread_mutex_init(&engine->mutex, NULL);
     thread_cond_init(&engine->work);
     engine->workers = NEW_ARRAY(engine->settings.threads, struct engine_worker);

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include "open_bids.h"
 #include "ticket_queue.h"
 
 struct engine_worker {
@@ -45,7 +44,6 @@ struct engine {
     int64_t replied_ms;                /* when the database last replied to a batch */
     enum err last_error[TICKET_KINDS]; /* of a batch */
 
-    struct open_bids open_bids; /* atomic */
     struct engine_worker *workers;
 };
 

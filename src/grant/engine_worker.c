@@ -119,8 +119,7 @@ static enum err run_once(
 {
     const struct engine_settings *settings = &worker->engine->settings;
     if (batch->kind == TICKET_BUMP)
-        return bump_batch_run(
-            worker->db, settings->keyd, &settings->grant, &batch->bumps[from], count, detail);
+        return bump_batch_run(worker->db, settings->keyd, &batch->bumps[from], count, detail);
     batch->claim.grants = &batch->grants[from];
     batch->claim.count = count;
     return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->claim, detail);

@@ -339,7 +339,7 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     reopen(batch->grants, batch->count);
     idempotency_init(keys, batch->grants, batch->count);
     lease_claims_init(&claims, batch->grants, batch->count);
-    lease_bids_init(bids, settings, batch->grants, batch->count);
+    lease_bids_init(bids, batch->grants, batch->count);
     for (size_t i = 0; i < batch->count; i++) {
         const struct lease_request *request = batch->grants[i]->request;
         usage_add(usage, i, request->client, request->contract, &request->limits);
@@ -348,7 +348,6 @@ enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_se
     if (e == ERR_OK)
         e = grant_claimed(db, keyd, settings, &claim, detail);
     idempotency_wipe(keys);
-    lease_bids_end(bids);
     if (e != ERR_OK)
         reopen(batch->grants, batch->count);
     return e;

@@ -142,7 +142,7 @@ static void fill(struct columns *columns, const struct grant_record_item items[]
             columns->inner_digests[i] = sha256(buf_bytes(&lease->envelope));
             columns->inner_digest[i] = BYTES_OF(columns->inner_digests[i].bytes);
             columns->bid[i] = lease->bid_stroops;
-            columns->max_fee[i] = request->max_fee_stroops;
+            columns->max_fee[i] = lease->max_fee_stroops;
             columns->stroops_max[i] = request->limits.most[LIMIT_STROOPS_PER_DAY];
         }
     }

@@ -8,23 +8,19 @@
 
 static const char sql_read[] =
     "SELECT n.ordinal, CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
-    " CASE WHEN $2 THEN " SUBMISSIONS_OPEN_BIDS
-    " END FROM unnest($1::text[]) WITH ORDINALITY n (client, ordinal)"
+    " " SUBMISSIONS_PRICE " FROM unnest($1::text[], $2::int8[]) WITH ORDINALITY n (client, lane, ordinal)"
     " LEFT JOIN LATERAL fairway.newest_fees(n.client) s ON true";
 
-void lease_bids_init(struct lease_bids *bids, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count)
+void lease_bids_init(struct lease_bids *bids, struct grant *const grants[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bids->clients[i] = grants[i]->request->client;
+        bids->lanes[i] = lane_of(&grants[i]->request->envelope) + 1;
         bids->wanted |= grants[i]->request->submits;
     }
     bids->count = count;
-    if (!bids->wanted)
-        return;
-    open_bids_begin(&bids->open, settings);
     bids->params[0] = DB_TEXTS(bids->clients, count);
-    bids->params[1] = DB_BOOL(bids->open.reads);
+    bids->params[1] = DB_I64S(bids->lanes, count);
 }
 
 struct db_statement lease_bids_statement(const struct lease_bids *bids)
@@ -36,10 +32,9 @@ struct db_statement lease_bids_statement(const struct lease_bids *bids)
 void lease_bids_read(struct lease_bids *bids, const struct db_rows *rows)
 {
     for (size_t row = 0; row < db_count_at_most(rows, bids->count); row++) {
-        bids->spent[db_ordinal(rows, row, 0, bids->count)] = db_i64(rows, row, 1);
-        if (bids->open.reads)
-            open_bids_found(&bids->open, db_i64(rows, row, 2));
-        bids->open.reads = false; /* the same in each row */
+        const size_t i = db_ordinal(rows, row, 0, bids->count);
+        bids->spent[i] = db_i64(rows, row, 1);
+        bids->prices[i] = db_i64(rows, row, 2);
     }
 }
 
@@ -55,26 +50,18 @@ enum err lease_bids_choose(struct lease_bids *bids, size_t i, struct grant *gran
         .submits = true};
     struct fee_bump_item item = {.spendable_stroops = spendable_stroops,
         .spent_stroops = bids->spent[i],
-        .open_bids_stroops = open_bids_sum(&bids->open)};
+        .price_stroops = bids->prices[i]};
     bump.inner.fee_stroops = inner_fee_stroops;
     enum err e = bump_choose_fee(&bump, &item, detail);
     grant->lease.bid_stroops = item.fee_stroops;
+    grant->lease.max_fee_stroops = item.max_fee_stroops;
     grant->limit = item.limit;
     return e;
 }
 
 void lease_bids_take(struct lease_bids *bids, size_t i, int64_t bid_stroops)
 {
-    if (bid_stroops == 0)
-        return;
-    open_bids_add(&bids->open, bid_stroops);
     for (size_t k = 0; k < bids->count; k++)
         if (strcmp(bids->clients[k], bids->clients[i]) == 0)
             bids->spent[k] += bid_stroops;
-}
-
-void lease_bids_end(struct lease_bids *bids)
-{
-    if (bids->wanted)
-        open_bids_end(&bids->open);
 }

@@ -1,27 +1,26 @@
 /*
  * The bids of leases that fairway itself sends. A batch reads in its first round trip, without a lock, what
- * its clients have spent today and, after a ledger, the sum of the open bids; a lease whose bid is above a
- * limit is refused before it gets an account. fairway.record_first_bids counts again, under the lock of each
+ * its clients have spent today and what the last ledger cost; a lease whose bid is above a limit is refused
+ * before it gets an account. fairway.record_first_bids counts again, under the lock of each
  * client's row.
  */
 #ifndef FAIRWAY_GRANT_LEASE_BIDS_H
 #define FAIRWAY_GRANT_LEASE_BIDS_H
 
 #include "grant/lease.h"
-#include "open_bids.h"
 
 struct lease_bids {
     const char *clients[GRANT_BATCH_MAX]; /* by grant */
     int64_t spent[GRANT_BATCH_MAX];       /* by each today, with the bids of this batch */
+    int64_t lanes[GRANT_BATCH_MAX];       /* from 1 */
+    int64_t prices[GRANT_BATCH_MAX];      /* of them: pool/submissions.h */
     size_t count;
     bool wanted; /* a grant submits; else nothing is read */
-    struct open_bids_batch open;
     struct db_param params[2];
 };
 
 /* *bids is zeroed before. */
-void lease_bids_init(struct lease_bids *bids, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count);
+void lease_bids_init(struct lease_bids *bids, struct grant *const grants[], size_t count);
 /* Its text is NULL when no grant submits. */
 struct db_statement lease_bids_statement(const struct lease_bids *bids);
 void lease_bids_read(struct lease_bids *bids, const struct db_rows *rows);
@@ -35,7 +34,5 @@ MUST_CHECK enum err lease_bids_choose(struct lease_bids *bids, size_t i, struct 
     struct detail *detail);
 /* Grant i gets this bid; 0: none. */
 void lease_bids_take(struct lease_bids *bids, size_t i, int64_t bid_stroops);
-/* The batch has ended. */
-void lease_bids_end(struct lease_bids *bids);
 
 #endif

@@ -50,11 +50,11 @@ static void call_done(struct ended *ended)
     free(ended->tickets);
 }
 
-/* Or waiting does not help: the submission is rejected. */
+/* Or its submission was rejected since the wait began: waiting does not help. */
 static bool lease_has_ended(const struct watch_ticket *ticket)
 {
-    return ticket->read_ms != 0 &&
-           (strcmp(ticket->status.status, "pending") != 0 || ticket->status.rejected.len > 0);
+    return ticket->read_ms != 0 && (strcmp(ticket->status.status, "pending") != 0 ||
+                                       (ticket->status.rejected.len > 0 && !ticket->rejected_before));
 }
 
 /* Whether the ticket's wait is over; if so, sets its error. The mutex is held. */
@@ -192,6 +192,8 @@ static void set_status(struct watch_ticket *ticket, struct lease_lookup *lookup,
         return;
     if (!lookup->found)
         ticket->error = ERR_TRANSACTION_NOT_FOUND;
+    ticket->rejected_before = lookup->status.rejected.len > 0 &&
+                              (ticket->read_ms == 0 ? !ticket->submitted : ticket->rejected_before);
     lease_status_free(&ticket->status);
     ticket->status = lookup->status;
     lookup->status = (struct lease_status){0};

@@ -16,13 +16,13 @@ struct columns {
     char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
     struct bytes lease[FEE_BUMPS_MAX], hash[FEE_BUMPS_MAX];
-    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX];
+    int64_t sequence[FEE_BUMPS_MAX], fee[FEE_BUMPS_MAX], lane[FEE_BUMPS_MAX];
     int64_t bumps_max[FEE_BUMPS_MAX], day_max[FEE_BUMPS_MAX];
     /* Of submissions: NULL for others. */
     struct hash inner_digests[FEE_BUMPS_MAX];
-    struct bytes inner_digest[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], raised[FEE_BUMPS_MAX];
+    struct bytes inner_digest[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], replaced[FEE_BUMPS_MAX];
     int64_t max_fee[FEE_BUMPS_MAX];
-    bool submits, reads;        /* any does */
+    bool submits;               /* any does */
     size_t item[FEE_BUMPS_MAX]; /* which one the row is */
     size_t count;
 };
@@ -37,10 +37,10 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->hash[at] = BYTES_OF(items[item].hash.bytes);
     columns->sequence[at] = items[item].sequence;
     columns->fee[at] = items[item].fee_stroops;
+    columns->lane[at] = items[item].lane + 1;
     columns->bumps_max[at] = items[item].limits.most[LIMIT_FEE_BUMPS];
     columns->day_max[at] = items[item].limits.most[LIMIT_STROOPS_PER_DAY];
     columns->item[at] = item;
-    columns->reads |= items[item].reads_open_bids;
     if (!items[item].submits)
         return;
     if (items[item].outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
@@ -48,8 +48,8 @@ static void columns_add(struct columns *columns, const struct fee_bump_item item
     columns->inner_digest[at] = BYTES_OF(columns->inner_digests[at].bytes);
     columns->outer[at] = items[item].outer;
     columns->max_fee[at] = items[item].max_fee_stroops;
-    if (items[item].raised != NULL)
-        columns->raised[at] = BYTES_OF(items[item].raised->bytes);
+    if (items[item].replaced != NULL)
+        columns->replaced[at] = BYTES_OF(items[item].replaced->bytes);
     columns->submits = true;
 }
 
@@ -102,11 +102,14 @@ static const char sql_find[] =
     " coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
     " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest,"
     " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
-    " CASE WHEN $5 THEN " SUBMISSIONS_OPEN_BIDS " ELSE 0 END"
-    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[]) WITH ORDINALITY"
-    "   AS n (source, hash, client, sequence, ordinal)"
+    " " SUBMISSIONS_PRICE ", CASE WHEN u.rejected IS NULL THEN coalesce(u.bid, 0) ELSE 0 END,"
+    " u.rejected IS NOT NULL, b.fees"
+    " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[], $5::int8[]) WITH ORDINALITY"
+    "   AS n (source, hash, client, sequence, lane, ordinal)"
     " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
-    " CROSS JOIN LATERAL (SELECT count(*) AS bumps, coalesce(max(f.fee), 0) AS highest"
+    " LEFT JOIN fairway.submissions u ON u.lease_hash = n.hash"
+    " CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT f.raise) AS bumps,"
+    "   coalesce(max(f.fee), 0) AS highest, string_agg(int8send(f.fee), '' ORDER BY f.signed_at DESC) AS fees"
     "   FROM fairway.fee_bumps f WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash) b"
     " LEFT JOIN LATERAL fairway.newest_fees(n.client) s ON true";
 enum {
@@ -116,7 +119,10 @@ enum {
     FIND_BUMPS,
     FIND_HIGHEST,
     FIND_SPENT,
-    FIND_OPEN_BIDS
+    FIND_PRICE,
+    FIND_BID,
+    FIND_REJECTED,
+    FIND_FEES
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -151,7 +157,13 @@ static enum err read_found(
     item->bumps = db_i64(rows, row, FIND_BUMPS);
     item->highest_stroops = db_i64(rows, row, FIND_HIGHEST);
     item->spent_stroops = db_i64(rows, row, FIND_SPENT);
-    item->open_bids_stroops = db_i64(rows, row, FIND_OPEN_BIDS);
+    item->price_stroops = db_i64(rows, row, FIND_PRICE);
+    item->bid_stroops = db_i64(rows, row, FIND_BID);
+    item->rejected = db_bool(rows, row, FIND_REJECTED);
+    const struct bytes fees = db_bytea(rows, row, FIND_FEES);
+    item->recent_len = fees.len < sizeof item->recent ? fees.len : sizeof item->recent;
+    if (item->recent_len > 0)
+        memcpy(item->recent, fees.data, item->recent_len);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
@@ -168,7 +180,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     }
     enum err e = db_query(db,
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
-            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_BOOL(all->reads)),
+            DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_I64S(all->lane, count)),
         &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
         e = read_found(item_of(items, all, rows, row), rows, row, detail);
@@ -223,8 +235,8 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     struct db_statement statement =
         DB_SQL(sql_record_bids, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
-            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count), DB_BYTEAS(all->inner_digest, count),
-            DB_I64S(all->max_fee, count), DB_BYTEAS(all->outer, count), DB_BYTEAS(all->raised, count));
+            DB_I64S(all->bumps_max, count), DB_I64S(all->day_max, count), DB_BYTEAS(all->replaced, count),
+            DB_BYTEAS(all->inner_digest, count), DB_I64S(all->max_fee, count), DB_BYTEAS(all->outer, count));
     if (!all->submits) { /* the first parameters are the same */
         statement.sql = sql_record;
         statement.param_count = 7;

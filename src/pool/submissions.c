@@ -3,9 +3,11 @@
 #include "pool/submissions.h"
 
 #include "base/invariant.h"
+#include "stellar/policy.h"
 
 static const char sql_claim[] =
-    "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope"
+    "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope, c.day_max, c.asks,"
+    " c.earlier"
     " FROM fairway.claim_submissions($1, $2, $3, $4) c";
 
 static struct submission_due read_due(const struct db_rows *rows, size_t row)
@@ -15,18 +17,22 @@ static struct submission_due read_due(const struct db_rows *rows, size_t row)
         .bid_stroops = db_i64(rows, row, 4),
         .round_ledger = db_i64(rows, row, 5),
         .tip = db_i64(rows, row, 6),
-        .outer = db_bytea(rows, row, 7)};
+        .outer = db_bytea(rows, row, 7),
+        .day_max_stroops = db_i64(rows, row, 8),
+        .asked_stroops = db_i64(rows, row, 9),
+        .earlier = db_bytea(rows, row, 10)};
     db_copy(rows, row, 0, due.lease.bytes, sizeof due.lease.bytes);
     db_copy(rows, row, 1, due.bid.bytes, sizeof due.bid.bytes);
     return due;
 }
 
-enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t until,
-    struct submission_due out[], size_t *count, struct db_rows **rows, struct detail *detail)
+enum err submissions_claim(struct db *db, int64_t since, int64_t until, struct submission_due out[],
+    size_t *count, struct db_rows **rows, struct detail *detail)
 {
     enum err e = db_query(db,
-        DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM), DB_I64(again), DB_I64(since), DB_I64(until)), rows,
-        detail);
+        DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM), DB_I64(LEASE_SECONDS_MAX * LEDGERS_PER_SECOND_MAX),
+            DB_I64(since), DB_I64(until)),
+        rows, detail);
     *count = e == ERR_OK ? db_count_at_most(*rows, SUBMISSIONS_CLAIM) : 0;
     for (size_t row = 0; row < *count; row++)
         out[row] = read_due(*rows, row);
@@ -34,23 +40,23 @@ enum err submissions_claim(struct db *db, int64_t again, int64_t since, int64_t 
 }
 
 static const char sql_answers[] =
-    "SELECT fairway.answer_submission(a.lease, a.bid, nullif(a.result, ''), a.ledgers)"
-    " FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::int8[]) AS a (lease, bid, result, ledgers)";
+    "SELECT fairway.answer_submission(a.lease, a.bid, nullif(a.result, ''), nullif(a.asks, 0))"
+    " FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::int8[]) AS a (lease, bid, result, asks)";
 
-enum err submissions_answer(struct db *db, const struct submission_answer answers[], size_t count,
-    int64_t ledgers, struct detail *detail)
+enum err submissions_answer(
+    struct db *db, const struct submission_answer answers[], size_t count, struct detail *detail)
 {
     struct bytes leases[SUBMISSIONS_CLAIM], bids[SUBMISSIONS_CLAIM], results[SUBMISSIONS_CLAIM];
-    int64_t rounds[SUBMISSIONS_CLAIM];
+    int64_t asked[SUBMISSIONS_CLAIM];
     INVARIANT(count <= SUBMISSIONS_CLAIM);
     for (size_t i = 0; i < count; i++) {
         leases[i] = BYTES_OF(answers[i].lease.bytes);
         bids[i] = BYTES_OF(answers[i].bid.bytes);
         results[i] = answers[i].result;
-        rounds[i] = answers[i].unsent ? 0 : ledgers;
+        asked[i] = answers[i].asked_stroops;
     }
     return db_query(db,
         DB_SQL(sql_answers, DB_BYTEAS(leases, count), DB_BYTEAS(bids, count), DB_BYTEAS(results, count),
-            DB_I64S(rounds, count)),
+            DB_I64S(asked, count)),
         NULL, detail);
 }

@@ -17,6 +17,7 @@ struct decoding {
     const struct network_id *network;
     struct ledger_set set;
     struct hash result_set_hash; /* the header's txSetResultHash */
+    int64_t base_fee_stroops;    /* the header's */
     const char *part;            /* the part being read and its item, for the detail of an error */
     uint32_t item;
 };
@@ -45,8 +46,9 @@ static enum err read_hash(struct xdr_reader *reader, struct hash *out)
     return xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
-static enum err read_fields(struct bytes header, struct ledger *ledger, struct hash *result_set_hash)
+static enum err read_fields(struct decoding *d, struct bytes header)
 {
+    struct ledger *ledger = d->ledger;
     struct xdr_reader reader = xdr_reader(header);
     struct bytes value;
     uint8_t totals[32]; /* totalCoins to baseFee */
@@ -55,12 +57,13 @@ static enum err read_fields(struct bytes header, struct ledger *ledger, struct h
         (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
         (e = stellar_value_decode(value, &ledger->value)) != ERR_OK ||
-        (e = read_hash(&reader, result_set_hash)) != ERR_OK ||
+        (e = read_hash(&reader, &d->result_set_hash)) != ERR_OK ||
         (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
         (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK ||
         (e = xdr_opaque(&reader, totals, sizeof totals)) != ERR_OK)
         return e;
     ledger->close_time_s = ledger->value.close_time_s;
+    d->base_fee_stroops = be32_get(totals + sizeof totals - 4);
     e = xdr_u32(&reader, &ledger->base_reserve_stroops);
     return e != ERR_OK ? e : xdr_u32(&reader, &ledger->max_operations);
 }
@@ -80,7 +83,7 @@ static enum err read_header(struct decoding *d)
         return e;
     struct hash computed = sha256(header);
     ledger->hash_proved = hash_equal(&computed, &ledger->hash);
-    return read_fields(header, ledger, &d->result_set_hash);
+    return read_fields(d, header);
 }
 
 static enum err read_set(struct decoding *d)
@@ -89,6 +92,9 @@ static enum err read_set(struct decoding *d)
     d->item = 0;
     enum err e = ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
     d->ledger->set_previous_hash = d->set.previous_hash;
+    for (enum lane lane = 0; lane < LANE_COUNT; lane++)
+        d->ledger->prices_stroops[lane] =
+            d->set.prices_stroops[lane] > d->base_fee_stroops ? d->set.prices_stroops[lane] : 0;
     return e;
 }
 

@@ -38,6 +38,57 @@ static enum err add(struct bytes xdr, void *context)
     return ERR_OK;
 }
 
+/* The price of a lane that is short of room, in its components' optional baseFee. */
+static void note_price(struct ledger_set *set, const uint8_t *base_fee)
+{
+    const int64_t price = be32_get(base_fee) != 0 ? (int64_t)be64_get(base_fee + 4) : 0;
+    if (set->highest_stroops < price)
+        set->highest_stroops = price;
+    if (set->least_stroops > price)
+        set->least_stroops = price;
+}
+
+static enum err add_component(struct bytes xdr, void *context)
+{
+    note_price(context, xdr.data + 4); /* after its type */
+    return ERR_OK;
+}
+
+/* Comes after its components. The first phase is the classic one: its offers and path payments pay at least
+ * what the others do, so the least price is that of the others. A phase of version 1 has one component. */
+static enum err add_phase(struct bytes xdr, void *context)
+{
+    struct ledger_set *set = context;
+    if (be32_get(xdr.data) == 1)
+        note_price(set, xdr.data + 4);
+    if (set->phase++ == 0) {
+        set->prices_stroops[LANE_CLASSIC] = set->least_stroops == INT64_MAX ? 0 : set->least_stroops;
+        set->prices_stroops[LANE_DEX] = set->highest_stroops;
+    } else
+        set->prices_stroops[LANE_SOROBAN] = set->highest_stroops;
+    set->least_stroops = INT64_MAX;
+    set->highest_stroops = 0;
+    return ERR_OK;
+}
+
+/* stellar-core, isDexOperation: a path payment whose assets are the same and that has no path is in the lane
+ * of the others. It bids too much here, and pays what they do. */
+static enum err find_dex(const struct operation *operation, void *context)
+{
+    bool *dex = context;
+    *dex |= operation->kind == PATH_PAYMENT_STRICT_RECEIVE || operation->kind == MANAGE_SELL_OFFER ||
+            operation->kind == CREATE_PASSIVE_SELL_OFFER || operation->kind == MANAGE_BUY_OFFER ||
+            operation->kind == PATH_PAYMENT_STRICT_SEND;
+    return ERR_OK;
+}
+
+enum lane lane_of(const struct envelope *envelope)
+{
+    bool dex = false;
+    (void)!operation_each(envelope->operations, find_dex, &dex);
+    return envelope->soroban ? LANE_SOROBAN : dex ? LANE_DEX : LANE_CLASSIC;
+}
+
 /* stellar-core, TxSetFrame.cpp: a generalized set is hashed as XDR, an older one without the count of its
  * transactions. */
 static struct hash hash_of(struct bytes span, bool generalized)
@@ -55,8 +106,10 @@ enum err ledger_set_read(
 {
     const uint8_t *start = reader->at;
     enum xdr_type type = generalized ? XDR_GeneralizedTransactionSet : XDR_TransactionSet;
-    *set = (struct ledger_set){.network = network};
-    enum err e = network != NULL ? xdr_each(reader, type, XDR_TransactionEnvelope, add, set)
+    *set = (struct ledger_set){.network = network, .least_stroops = INT64_MAX};
+    const struct xdr_search searches[] = {{XDR_TransactionEnvelope, add, set},
+        {XDR_TxSetComponent, add_component, set}, {XDR_TransactionPhase, add_phase, set}};
+    enum err e = network != NULL ? xdr_search(reader, type, searches, ARRAY_LEN(searches))
                                  : xdr_take(reader, type, NULL);
     if (e != ERR_OK)
         return e;

@@ -20,7 +20,11 @@ struct set_transaction {
 struct ledger_set {
     struct set_transaction *list;
     size_t count, cap;
-    size_t operation_count;    /* of all */
+    size_t operation_count;             /* of all */
+    int64_t prices_stroops[LANE_COUNT]; /* by lane, as its components say; 0: none does */
+    /* Of the phase that is being read: its number, and the least and the highest price of its components. */
+    size_t phase;
+    int64_t least_stroops, highest_stroops;
     struct hash hash;          /* what the header must name */
     struct hash previous_hash; /* the ledger on which the set was made */
     const struct network_id *network;

@@ -39,11 +39,3 @@ enum answer answer_of(enum err e, const struct rpc_sent *sent, int64_t round_led
     const enum answer answer = answer_of_code(sent->code);
     return answer == ANSWER_REJECTED && sent->latest_ledger < round_ledger ? ANSWER_OPEN : answer;
 }
-
-enum submit_round submit_round_of(
-    int64_t round_ledger, int64_t tip, int64_t bid_stroops, int64_t max_fee_stroops)
-{
-    if (tip < round_ledger + ROUND_LEDGERS)
-        return ROUND_SEND;
-    return max_fee_stroops == 0 || bid_stroops < max_fee_stroops ? ROUND_RAISE : ROUND_WAIT;
-}

@@ -62,10 +62,20 @@ static void keep_code(struct rpc_sent *sent)
     sent->result.len = sent->code == -1 ? 20 : 16;
 }
 
+/* The TransactionResult of txINSUFFICIENT_FEE begins with the least fee that would do. */
+static void note_asked(struct sender_item *item, const struct result_kept *result)
+{
+    const int64_t fee = result->len < 8 ? 0 : (int64_t)be64_get(result->bytes), asked = fee > 0 ? fee : 1;
+    if (item->asked_stroops == 0 || asked < item->asked_stroops)
+        item->asked_stroops = asked;
+}
+
 static void note_answer(struct sender_item *item, enum err e, const struct rpc_sent *sent)
 {
     const enum answer answer = answer_of(e, sent, item->round_ledger);
     item->reached |= e == ERR_OK;
+    if (answer == ANSWER_NO_ROOM)
+        note_asked(item, &sent->result);
     if (answer == ANSWER_REJECTED && item->answer < ANSWER_REJECTED) {
         item->sent = *sent;
         if (sent->result.len == 0)

@@ -15,7 +15,8 @@ struct sender_item {
     /* The sender's: */
     bool reached; /* an address has answered */
     enum answer answer;
-    struct rpc_sent sent; /* with ANSWER_REJECTED: the one that says so */
+    int64_t asked_stroops; /* with ANSWER_NO_ROOM: the least fee that an address asks for */
+    struct rpc_sent sent;  /* with ANSWER_REJECTED: the one that says so */
 };
 
 struct sender;

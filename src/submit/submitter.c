@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "grant/bid_rule.h"
 #include "pool/submissions.h"
 #include "sender.h"
 #include "stellar/envelope_build.h"
@@ -91,7 +92,7 @@ static size_t take_answers(
         answers[count++] = (struct submission_answer){.lease = item->lease,
             .bid = item->bid,
             .result = {rejected ? item->sent.result.bytes : NULL, rejected ? item->sent.result.len : 0},
-            .unsent = !item->reached};
+            .asked_stroops = item->answer == ANSWER_NO_ROOM ? item->asked_stroops : 0};
     }
     return count;
 }
@@ -104,7 +105,7 @@ static void write_answers(struct submitter *submitter)
     for (size_t count; (count = take_answers(submitter, items, answers)) > 0;) {
         struct detail detail = {0};
         db_set_deadline(submitter->db, clock_ms() + SUBMIT_DATABASE_MS);
-        const enum err e = submissions_answer(submitter->db, answers, count, ROUND_LEDGERS, &detail);
+        const enum err e = submissions_answer(submitter->db, answers, count, &detail);
         if (e != ERR_OK)
             log_warn("cannot write what the RPCs answered to submissions", "count=%zu error=%s detail=\"%s\"",
                 count, err_code(e), detail.text);
@@ -147,8 +148,7 @@ static void raise_done(struct engine_ticket *ticket)
     raise_free(raise);
 }
 
-/* The limits of the client do not count: its bids are raised by SUBMIT_RAISES stroops or so, within its cap.
- * The signatures were checked when it submitted. */
+/* The signatures were checked when the client submitted. */
 static void raise_bid(struct submitter *submitter, const struct submission_due *due)
 {
     struct raise *raise = NEW(struct raise);
@@ -164,9 +164,11 @@ static void raise_bid(struct submitter *submitter, const struct submission_due *
         .authority = AUTHORITY_PROVED,
         .max_fee_stroops = due->max_fee_stroops,
         .limits = submitter->settings.limits,
+        .client_limits.most[LIMIT_STROOPS_PER_DAY] = due->day_max_stroops,
         .submits = true,
-        .raised = due->bid,
-        .raised_stroops = due->bid_stroops};
+        .raises = true,
+        .replaced = due->bid,
+        .asked_stroops = due->asked_stroops};
     snprintf(request->client, sizeof request->client, "%s", due->client);
     if (envelope_decode(request->xdr, &request->inner, NULL) != ERR_OK ||
         engine_submit(submitter->settings.engine, &raise->ticket) != ERR_OK)
@@ -177,18 +179,16 @@ static void raise_bid(struct submitter *submitter, const struct submission_due *
 
 static void send_or_raise(struct submitter *submitter, const struct submission_due *due)
 {
-    switch (submit_round_of(due->round_ledger, due->tip, due->bid_stroops, due->max_fee_stroops)) {
-    case ROUND_SEND:
+    struct envelope inner = {0};
+    if (due->asked_stroops != 0 && envelope_decode(fee_bump_inner(due->outer), &inner, NULL) != ERR_OK)
+        return;
+    if (bid_is_lost(
+            due->tip - due->round_ledger, due->asked_stroops, inner.resource_fee_stroops, due->earlier))
+        raise_bid(submitter, due);
+    else
         sender_send(submitter->sender,
             &(struct sender_item){.lease = due->lease, .bid = due->bid, .round_ledger = due->round_ledger},
             due->outer);
-        break;
-    case ROUND_RAISE:
-        raise_bid(submitter, due);
-        break;
-    case ROUND_WAIT:
-        break;
-    }
 }
 
 static void wait_for_room(struct submitter *submitter)
@@ -215,7 +215,7 @@ static enum err claim(struct submitter *submitter, struct detail *detail)
         AUTO_ROWS rows = NULL;
         wait_for_room(submitter);
         db_set_deadline(submitter->db, clock_ms() + SUBMIT_DATABASE_MS);
-        e = submissions_claim(submitter->db, ROUND_AGAIN, since, until, due, &count, &rows, detail);
+        e = submissions_claim(submitter->db, since, until, due, &count, &rows, detail);
         for (size_t i = 0; i < count; i++)
             send_or_raise(submitter, &due[i]);
         if (count > 0 && until == INT64_MAX)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "slowness.h"
+#include "support/pool_rows.h"
 #include "support/proxy.h"
 
 #define SOON_MS 3000
@@ -274,19 +275,23 @@ TEST(DX7_a_COMMIT_of_submissions_without_a_reply_is_repeated_in_time)
     repeat_a_COMMIT("fairway.record_bids", true);
 }
 
-/* The sum of the open bids stays below what the distribution account can spend. */
-TEST(DL16_a_bid_that_the_balance_does_not_cover_is_the_least_fee)
+TEST(DL16_the_balance_bounds_a_bid_down_to_the_least_fee)
 {
+    static const struct {
+        int64_t balance, bid;
+    } cases[] = {{120002, 100000}, {50000, 50000}, {2 * FEE, 2 * FEE}};
     struct test_engine engine;
     struct bumper bumpers[BUMPERS];
     open_all(&engine, bumpers, 1);
-    test_db_exec(&engine.pool.test, "SELECT fairway.write_funds(1, 0, 0, 0, 0, 250000)");
-    for (size_t i = 0; i < 4; i++) {
+    test_db_exec(&engine.pool.test, "UPDATE fairway.ledgers SET prices = '{60000,0,0}'");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        test_db_execf(
+            &engine.pool.test, "SELECT fairway.write_funds(1, 0, 0, 0, 0, %d)", (int)cases[i].balance);
         bumpers[i].request.submits = true;
         bumpers[i].request.max_fee_stroops = 100000;
         bump_submit(&engine, &bumpers[i]);
         bump_done(&bumpers[i]);
-        assert_int_equal(bumpers[i].bump.ticket.bump.fee_stroops, i < 2 ? 100000 - SUBMIT_RAISES : 2 * FEE);
+        assert_int_equal(bumpers[i].bump.ticket.bump.fee_stroops, cases[i].bid);
     }
     close_all(&engine, bumpers);
 }
@@ -302,16 +307,14 @@ TEST(DX7_fee_bumps_wait_for_the_key_process_until_their_deadline)
     assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGSTOP), 0);
     const int64_t begun_ms = clock_ms();
     db_set_deadline(engine.pool.db, begun_ms + 1000);
-    const enum err e =
-        bump_batch_run(engine.pool.db, engine.pool.keyd, &engine.pool.settings, bumps, 1, &detail);
+    const enum err e = bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail);
     assert_in_range(clock_ms() - begun_ms, 500, slower(1000));
     assert_int_equal(kill(keyd_pid(engine.pool.keyd), SIGCONT), 0);
     assert_int_equal(e, ERR_KEYD_UNAVAILABLE);
     assert_string_equal(detail.text, "the key process does not answer");
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), 0);
     db_set_deadline(engine.pool.db, 0);
-    assert_int_equal(
-        bump_batch_run(engine.pool.db, engine.pool.keyd, &engine.pool.settings, bumps, 1, &detail), ERR_OK);
+    assert_int_equal(bump_batch_run(engine.pool.db, engine.pool.keyd, bumps, 1, &detail), ERR_OK);
     assert_int_equal(bump.state, GRANT_DONE);
     bump_wipe(&bump);
     test_engine_close(&engine);

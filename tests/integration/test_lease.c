@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "grant/bump.h"
 #include "stellar/envelope_build.h"
+#include "support/pool_rows.h"
 #include "support/proxy.h"
 
 #define ACCOUNTS 12
@@ -403,6 +404,15 @@ static void ask_to_send(const struct test_pool *pool, struct asked *asked, int64
     snprintf(asked->request.client, sizeof asked->request.client, "wallet");
 }
 
+/* Of the last ledger, for each operation of a payment. */
+#define PRICE 1500
+#define BID (2 * (PRICE + 1))
+
+static void surge(const struct test_pool *pool)
+{
+    test_db_execf(&pool->test, "UPDATE fairway.ledgers SET prices = '{%d,0,0}'", PRICE);
+}
+
 static int64_t rows(const struct test_pool *pool, const char *table)
 {
     AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.%s", table);
@@ -443,13 +453,14 @@ TEST(a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission)
 {
     struct test_pool *pool = *state;
     struct asked asked[4];
-    const int64_t caps[] = {0, 5000, LEAST + SUBMIT_RAISES, 0};
+    const int64_t caps[] = {0, LEAST + 5, LEAST, 0};
+    surge(pool);
     for (size_t i = 0; i < ARRAY_LEN(asked); i++)
         ask_to_send(pool, &asked[i], caps[i]);
     asked[3].request.submits = false;
     test_pool_decide(pool, asked, ARRAY_LEN(asked));
-    assert_submitted(pool, &asked[0].grant.lease, LEAST);
-    assert_submitted(pool, &asked[1].grant.lease, 5000 - SUBMIT_RAISES);
+    assert_submitted(pool, &asked[0].grant.lease, BID);
+    assert_submitted(pool, &asked[1].grant.lease, LEAST + 5);
     assert_submitted(pool, &asked[2].grant.lease, LEAST);
     assert_int_equal(asked[3].grant.lease.bid_stroops, 0);
     assert_int_equal(rows(pool, "submissions"), 3);
@@ -457,41 +468,26 @@ TEST(a_lease_that_is_sent_is_committed_with_its_bid_and_its_submission)
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
-TEST(a_bid_that_is_refused_takes_no_account)
+TEST(a_bid_that_is_refused_takes_no_account_and_the_limit_of_a_day_lowers_one_before_it_refuses)
 {
     struct test_pool *pool = *state;
-    struct asked asked[4];
+    struct asked asked[5];
     const int64_t most = pool->settings.limits.max_bump_fee_stroops;
-    const int64_t caps[] = {LEAST - 1, most + 1, 5000, 5000};
+    const int64_t caps[] = {LEAST - 1, most + 1, 5000, 5000, 5000};
+    surge(pool);
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         ask_to_send(pool, &asked[i], caps[i]);
-        asked[i].request.limits.most[LIMIT_STROOPS_PER_DAY] = 9000;
+        asked[i].request.limits.most[LIMIT_STROOPS_PER_DAY] = BID + LEAST + 5;
     }
     test_pool_decide(pool, asked, ARRAY_LEN(asked));
     assert_int_equal(asked[0].grant.error, ERR_FEE_BELOW_MINIMUM);
     assert_int_equal(asked[1].grant.error, ERR_FEE_EXCEEDS_MAXIMUM);
-    assert_int_equal(asked[2].grant.state, GRANT_DONE);
-    assert_int_equal(asked[3].grant.state, GRANT_REFUSED); /* with the bid before it, above its day's limit */
-    assert_int_equal(asked[3].grant.limit, LIMIT_STROOPS_PER_DAY);
-    assert_int_equal(leased_accounts(pool), 1);
+    assert_submitted(pool, &asked[2].grant.lease, BID);
+    assert_submitted(pool, &asked[3].grant.lease, LEAST + 5);
+    assert_int_equal(asked[4].grant.state, GRANT_REFUSED);
+    assert_int_equal(asked[4].grant.limit, LIMIT_STROOPS_PER_DAY);
+    assert_int_equal(leased_accounts(pool), 2);
     asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-TEST(a_bid_is_the_least_when_the_account_cannot_pay_more_beside_the_open_ones)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2], later;
-    test_db_exec(&pool->test, "SELECT fairway.write_funds(1, 10000, 0, 0, 0, 10000)");
-    for (size_t i = 0; i < 2; i++)
-        ask_to_send(pool, &asked[i], 6000);
-    test_pool_decide(pool, asked, 2);
-    assert_submitted(pool, &asked[0].grant.lease, 6000 - SUBMIT_RAISES);
-    assert_submitted(pool, &asked[1].grant.lease, LEAST);
-    ask_to_send(pool, &later, 6000);
-    test_pool_decide(pool, &later, 1);
-    assert_submitted(pool, &later.grant.lease, LEAST);
-    asked_wipe_all(asked, 2);
-    asked_wipe(&later);
 }
 
 /* As when another replica has recorded a fee bump of the client between both round trips. */
@@ -554,7 +550,7 @@ TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
     proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_first_bids"); /* in one packet with COMMIT */
     ask_to_send(pool, &asked, 5000);
     assert_int_equal(test_pool_grant(&replica, &asked, 1, &detail), ERR_OK);
-    assert_submitted(pool, &asked.grant.lease, 5000 - SUBMIT_RAISES);
+    assert_submitted(pool, &asked.grant.lease, LEAST);
     db_free(replica.db);
     proxy_free(proxy);
     asked_wipe(&asked);

@@ -148,8 +148,9 @@ static void *claim_submissions(void *context)
     for (int64_t claimed = 64; claimed == 64;) {
         AUTO_ROWS rows = NULL;
         if (db_query(db,
-                DB_SQL0("WITH c AS (INSERT INTO public.claimed SELECT tip, hash FROM"
-                        " fairway.claim_submissions(64, 14, 0, 1000000) RETURNING 1) SELECT count(*) FROM c"),
+                DB_SQL0(
+                    "WITH c AS (INSERT INTO public.claimed SELECT tip, hash FROM"
+                    " fairway.claim_submissions(64, 300, 0, 1000000) RETURNING 1) SELECT count(*) FROM c"),
                 &rows, NULL) != ERR_OK)
             break;
         claimed = db_i64(rows, 0, 0);
@@ -163,8 +164,9 @@ TEST(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger)
     struct test_pool *pool = *state;
     test_db_exec(&pool->test,
         "CREATE TABLE public.claimed (ledger bigint, hash bytea);"
-        "INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, bid, bid_hash,"
-        " round_ledger, due_ledger) SELECT sha256(n::text::bytea), '', now(), sha256(''), 1,"
+        "INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, max_fee, "
+        "stroops_max, bid, bid_hash,"
+        " round_ledger, due_ledger) SELECT sha256(n::text::bytea), '', now(), sha256(''), 1, 0, 1,"
         " sha256(n::text::bytea), c.sequence, c.sequence + 1 FROM fairway.cursor c, generate_series(1, "
         "128) n");
     for (int ledger = 1; ledger <= 10; ledger++) {

@@ -17,6 +17,7 @@ const allowed = {
     'include/stellar/envelope.h': ['preconditions', 'decorated_signature', 'transaction'],
   'include/stellar/envelope_build.h': ['transaction', 'fee_bump'],
   'include/stellar/ids.h': ['public_key', 'address', 'hash', 'sha256', 'network_id', 'signature'],
+  'include/stellar/ledger.h': ['lane'],
   'include/stellar/policy.h': ['named_accounts'],
   'src/ingest/lead.h': ['leader_watch'],
   'src/keys/client.h': ['keyd'],

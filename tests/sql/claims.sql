@@ -31,11 +31,11 @@ CREATE FUNCTION claims(said text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     claimed text := said;
 BEGIN
-    PERFORM fairway.claim_submissions(64, 14, 0, 1000000);
-    INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, bid, bid_hash, round_ledger, due_ledger)
-        SELECT lease_hash(n), '', now(), sha256(''), 1, bid_hash(n), sequence, sequence FROM fairway.cursor, generate_series(1, 200) n;
+    PERFORM fairway.claim_submissions(64, 300, 0, 1000000);
+    INSERT INTO fairway.submissions (lease_hash, client, granted_at, inner_digest, max_fee, stroops_max, bid, bid_hash, round_ledger, due_ledger)
+        SELECT lease_hash(n), '', now(), sha256(''), 1, 0, 1, bid_hash(n), sequence, sequence FROM fairway.cursor, generate_series(1, 200) n;
     FOR i IN 1 .. 5 LOOP
-        claimed := claimed || ' ' || (SELECT count(*) FROM fairway.claim_submissions(64, 14, 0, 1000000));
+        claimed := claimed || ' ' || (SELECT count(*) FROM fairway.claim_submissions(64, 300, 0, 1000000));
     END LOOP;
     DELETE FROM fairway.submissions;
     RETURN claimed;

@@ -20,6 +20,13 @@ SELECT bumps('{0,0,0}', '{1,1,2}', '{20000,20000,20000}', 2);
 SELECT bumps('{0,0,0}', '{3,4,1}', '{20000,30000,20000}', 2);
 SELECT count(*) FROM fairway.fee_bumps;
 
+-- DL8: what fairway raises counts in no number, and a raise is not refused by it
+SELECT lease(19);
+SELECT bumps('{19}', '{5}', '{20000}', 1);
+SELECT refused_by FROM fairway.record_fee_bumps(ARRAY[bid_hash(6), bid_hash(7)], array_fill(lease_hash(19), '{2}'), '{20001,20002}',
+    array_fill(account(19), '{2}'), '{"",""}', '{0,1}', '{0,0}', ARRAY[bid_hash(5), NULL]);
+SELECT bumps('{19}', '{8}', '{20003}', 2);
+
 -- DL8: batches in opposite orders record all, and of a lease the highest fee bump counts
 SELECT leases('{1,2}', '{a,b}');
 SELECT bumps('{1,2}', '{10,11}', '{20000,20000}', 0, 1000000);

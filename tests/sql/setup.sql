@@ -50,10 +50,10 @@ CREATE FUNCTION settle(n bigint, result text, state text DEFAULT 'active', fee b
     FROM fairway.cursor c, fairway.channel_accounts a WHERE a.lease_hash = lease_hash(n);
 END $$;
 -- Records a bid for lease n, and tells whether it is the first and whether it is sent now.
-CREATE FUNCTION bid(n bigint, number bigint, fee bigint, cap bigint DEFAULT 0, raises bigint DEFAULT NULL, envelope text DEFAULT 'signed',
+CREATE FUNCTION bid(n bigint, number bigint, fee bigint, cap bigint DEFAULT 400, raises bigint DEFAULT NULL, envelope text DEFAULT 'signed',
     OUT is_first boolean, OUT sent boolean) LANGUAGE sql AS $$
     SELECT r.is_first, r.sent_ledger > 0 FROM fairway.record_bids(ARRAY[bid_hash(number)], ARRAY[lease_hash(n)], ARRAY[fee], ARRAY[account(n)], '{""}',
-        '{0}', '{0}', ARRAY[sha256(convert_to(envelope, 'UTF8'))], ARRAY[cap], ARRAY[('bid ' || number)::bytea], ARRAY[bid_hash(raises)]) r
+        '{0}', '{0}', ARRAY[bid_hash(raises)], ARRAY[sha256(convert_to(envelope, 'UTF8'))], ARRAY[cap], ARRAY[('bid ' || number)::bytea]) r
 $$;
 -- What becomes of a statement.
 CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN

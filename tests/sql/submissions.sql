@@ -1,10 +1,10 @@
 -- The rows of submissions (DL16): who claims them, what a bid, a raise and a rejection change, and that they go with their leases.
-CREATE FUNCTION claim(most bigint, until bigint DEFAULT 1000000) RETURNS TABLE (lease integer, cap bigint, stroops bigint, round bigint) LANGUAGE sql AS $$
-    SELECT a.slot, c.cap, c.stroops, c.tip - c.round FROM fairway.claim_submissions(most, 14, 0, until) c
+CREATE FUNCTION claim(most bigint, until bigint DEFAULT 1000000) RETURNS TABLE (lease integer, cap bigint, stroops bigint, round bigint, asks bigint, earlier bigint) LANGUAGE sql AS $$
+    SELECT a.slot, c.cap, c.stroops, c.tip - c.round, c.asks, length(c.earlier) / 8 FROM fairway.claim_submissions(most, 300, 0, until) c
     JOIN fairway.channel_accounts a ON a.lease_hash = c.hash ORDER BY 1
 $$;
-CREATE FUNCTION answer(n bigint, number bigint, result bytea, ledgers bigint DEFAULT 4) RETURNS void LANGUAGE sql AS $$
-    SELECT fairway.answer_submission(lease_hash(n), bid_hash(number), result, ledgers)
+CREATE FUNCTION answer(n bigint, number bigint, result bytea, asks bigint DEFAULT NULL) RETURNS void LANGUAGE sql AS $$
+    SELECT fairway.answer_submission(lease_hash(n), bid_hash(number), result, asks)
 $$;
 SELECT fill_pool(6);
 
@@ -60,39 +60,39 @@ SELECT * FROM bid(5, 13, 285, cap => 300, envelope => 'signed by two');
 SELECT * FROM bid(5, 14, 286, cap => 300, raises => 12);
 SELECT bid, max_fee, bid_hash = bid_hash(13) AS sent FROM fairway.submissions;
 
--- DL16: a higher cap counts though the funds are short, and a raise cannot raise it
+-- DL16: a higher cap counts, and leaves the bid; a raise cannot raise it
 SELECT * FROM bid(5, 15, 984, cap => 1000, envelope => 'signed by two');
-SELECT * FROM bid(5, 16, 200, cap => 2000, envelope => 'signed by two');
-SELECT bid, max_fee FROM fairway.submissions;
-SELECT * FROM bid(5, 17, 990, cap => 3000, raises => 15, envelope => 'signed by two');
+SELECT * FROM bid(5, 16, 984, cap => 900, envelope => 'signed by two');
+SELECT bid, max_fee, bid_hash = bid_hash(13) AS sent FROM fairway.submissions;
+SELECT * FROM bid(5, 17, 990, cap => 3000, raises => 13, envelope => 'signed by two');
 SELECT bid, max_fee FROM fairway.submissions;
 
--- DL16: other signatures are sent with a lower bid and without a cap
+-- DL16: other signatures are sent with a lower bid, and keep the cap
 SELECT * FROM bid(5, 18, 200, envelope => 'signed by three');
 SELECT bid, max_fee FROM fairway.submissions;
 
--- DL16: a rejection stops claims until the client submits something else
+-- DL16: a rejection stops claims until the client submits it again, which is another bid
 SELECT answer(5, 17, 'rejected'), ledger();
 SELECT * FROM claim(9);
 SELECT answer(5, 18, 'rejected'), ledger();
 SELECT * FROM claim(9);
-SELECT * FROM bid(5, 18, 200, envelope => 'signed by three');
-SELECT * FROM claim(9);
-SELECT * FROM bid(5, 19, 200, envelope => 'signed by four');
+SELECT * FROM bid(5, 19, 991, envelope => 'signed by three');
+SELECT * FROM bid(5, 19, 991, envelope => 'signed by three');
 SELECT ledger();
 SELECT * FROM claim(9);
 
--- DL16: a bid without room ends its round with the next ledger, and the next round of the same bytes begins after 14 ledgers
-SELECT answer(5, 19, NULL), ledger();
+-- DL16: what nodes ask for comes with each claim, until there is another bid
+SELECT answer(5, 19, NULL, 2000), ledger();
 SELECT * FROM claim(9);
-SELECT ledger() FROM generate_series(1, 9);
+SELECT ledger();
 SELECT * FROM claim(9);
+SELECT * FROM bid(5, 20, 1000, raises => 19, envelope => 'signed by three');
 SELECT ledger();
 SELECT * FROM claim(9);
 
 -- DL16: a bid that no RPC was sent to is due at once, while it is the submission's
-SELECT answer(5, 18, NULL, 0);
+SELECT answer(5, 19, NULL);
 SELECT count(*) AS of_another_bid FROM claim(9);
-SELECT answer(5, 19, NULL, 0);
+SELECT answer(5, 20, NULL);
 SELECT * FROM claim(9);
 SELECT count(*) AS again FROM claim(9);

@@ -107,20 +107,30 @@ static void add_sent(struct buf *out, size_t from, size_t to)
         buf_add_bytes(out, buf_bytes(&sent[i].envelope));
 }
 
+/* Of the components in the set; 0: none. */
+static int64_t base_fees[3] = {0, 200, 0};
+
+static void add_base_fee(struct buf *out, size_t component)
+{
+    buf_add_u32(out, base_fees[component] != 0);
+    if (base_fees[component] != 0)
+        buf_add_u64(out, (uint64_t)base_fees[component]);
+}
+
 /* A classic phase with two components and a parallel one with two stages, of one and two clusters. */
 static void add_phases(struct buf *out)
 {
     buf_add_u32(out, 2);
     add_words(out, 1, 0);
     buf_add_u32(out, 2);
-    add_words(out, 2, 0); /* no base fee */
+    add_words(out, 1, 0);
+    add_base_fee(out, 0);
     add_sent(out, 0, 1);
     add_words(out, 1, 0);
-    buf_add_u32(out, 1);
-    buf_add_u64(out, 200); /* base fee */
+    add_base_fee(out, 1);
     add_sent(out, 1, 2);
     buf_add_u32(out, 1);
-    add_words(out, 1, 0); /* no base fee */
+    add_base_fee(out, 2);
     buf_add_u32(out, 2);
     buf_add_u32(out, 1);
     add_sent(out, 2, 3);
@@ -218,6 +228,22 @@ TEST(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_
             assert_int_equal(transaction->sequence, what->sequence);
             assert_true(transaction->consumed);
         }
+        ledger_free(&ledger);
+        fixture_free(fixture);
+    }
+}
+
+TEST(the_price_of_a_lane_is_that_of_its_components_where_it_is_above_the_base_fee)
+{
+    static const struct {
+        int64_t base_fees[3], prices[LANE_COUNT];
+    } cases[] = {{{0, 0, 0}, {0, 0, 0}}, {{100, 300, 0}, {0, 300, 0}}, {{400, 300, 0}, {300, 400, 0}},
+        {{100, 100, 101}, {0, 0, 101}}, {{0, 200, 5000000000}, {0, 200, 5000000000}}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        memcpy(base_fees, cases[i].base_fees, sizeof base_fees);
+        struct fixture *fixture = fixture_new(2);
+        struct ledger ledger = decode(fixture, &network);
+        assert_memory_equal(ledger.prices_stroops, cases[i].prices, sizeof cases[i].prices);
         ledger_free(&ledger);
         fixture_free(fixture);
     }

@@ -1,4 +1,4 @@
-/* What follows from the answers of sendTransaction, and from the age of a bid (DL16). */
+/* What follows from the answers of sendTransaction (DL16). */
 #include "check.h"
 
 #include "answer.h"
@@ -43,18 +43,4 @@ TEST(DL16_an_unknown_outcome_changes_nothing)
     const struct rpc_sent sent = {.status = RPC_SEND_ERROR, .code = -6, .latest_ledger = ROUND};
     assert_int_equal(answer_of(ERR_RPC_UNAVAILABLE, &sent, ROUND), ANSWER_OPEN);
     assert_int_equal(answer_of(ERR_CANCELLED, &sent, ROUND), ANSWER_OPEN);
-}
-
-TEST(DL16_the_same_bytes_go_out_for_four_ledgers_then_the_next_bid)
-{
-    for (int64_t tip = ROUND - 1; tip < ROUND + 4; tip++)
-        assert_int_equal(submit_round_of(ROUND, tip, 200, 0), ROUND_SEND);
-    assert_int_equal(submit_round_of(ROUND, ROUND + 4, 200, 0), ROUND_RAISE);
-    assert_int_equal(submit_round_of(ROUND, ROUND + 50, 200, 201), ROUND_RAISE);
-}
-
-TEST(DL16_no_bid_is_above_the_cap)
-{
-    assert_int_equal(submit_round_of(ROUND, ROUND + 4, 201, 201), ROUND_WAIT);
-    assert_int_equal(submit_round_of(ROUND, ROUND + 3, 201, 201), ROUND_SEND);
 }
