@@ -82,16 +82,18 @@ if [ -n "$missing" ]; then
 fi
 
 # No script of a package runs, so nothing is installed but what the lock file names by its hash. node is one of the packages, so that
-# Debian's version of it does not matter.
-if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json node_modules/.fairway-lock; }; then
+# Debian's version of it does not matter. `make run` needs no development packages, among which are the clients that others wrote.
+marker=node_modules/.fairway-lock omit=
+[ "$target" != run ] || cmp -s package-lock.json $marker || marker=node_modules/.fairway-lock-run omit=--omit=dev
+if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package-lock.json $marker; }; then
     echo "installing JavaScript packages by npm, which takes about 20 seconds"
-    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error || failed "npm ci, of the packages in tests/package-lock.json,"
+    npm ci --ignore-scripts $omit --no-audit --no-fund --loglevel=error || failed "npm ci, of the packages in tests/package-lock.json,"
     # npm 9 now and then leaves this link out: two packages have a program of this name, and one of them is for another processor
     for program in node_modules/node-linux-*/bin/node; do
         ln -sf "../${program#node_modules/}" node_modules/.bin/node
     done
     node_modules/.bin/node --version >/dev/null || failed "Node.js, as npm has installed it,"
-    cp package-lock.json node_modules/.fairway-lock
+    cp package-lock.json $marker
 fi
 
 # promtool, for tests/lint/prometheus.test.mjs. Debian 12 has it in the package of a service, so this file alone is taken from the package.

@@ -1,39 +1,19 @@
 // The proxy, asked by a client that was written from Channels' wire format.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import fs from 'node:fs';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Account, Asset, Keypair, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
-import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
-import { assertSettled, payment, startWorld, until } from '../e2e/harness.mjs';
+import { Asset, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
+import { assertSettled, payment } from '../e2e/harness.mjs';
+import { API_KEY, startClients } from './harness.mjs';
 
-const ACCOUNTS = 5, API_KEY = 'a-static-header-of-some-length';
-let world, service, proxy, url, user, shop;
+const ACCOUNTS = 5;
+let world, service, url, user, shop, transfer, draftOf, balanceOf, stop;
 
 before(async () => {
-  world = await startWorld({ accounts: ACCOUNTS });
-  service = await world.serve();
-  [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  await createContract(world.network, world.passphrase, user);
-  const file = (name, text) => {
-    fs.writeFileSync(path.join(world.folder, name), text, { mode: 0o600 });
-    return path.join(world.folder, name);
-  };
-  proxy = spawn(process.execPath, [path.join(import.meta.dirname, 'channels-proxy.mjs')], { stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, PORT: '0', FAIRWAY_URL: service.url, FAIRWAY_SEED_FILE: file('client.seed', world.client.secret()),
-      API_KEY_FILE: file('api.key', API_KEY) } });
-  let out = '';
-  proxy.stdout.setEncoding('utf8').on('data', text => (out += text));
-  url = await until(() => /^listening on (\S+)/.exec(out)?.[1], 20_000, 'the proxy listens');
+  const clients = await startClients({ accounts: ACCOUNTS });
+  ({ world, services: [service], user, shop, transfer, draftOf, balanceOf, stop } = clients);
+  url = await clients.channels(service);
 });
-after(async () => {
-  proxy?.kill();
-  await world?.stop();
-});
-
-const transfer = stroops => authorizedTransfer(world.network, world.passphrase, user, shop, stroops);
-const balanceOf = async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance);
+after(() => stop?.());
 
 /** One call as Channels' clients make it: they look at `success`, then at `data`, of any HTTP status. */
 async function ask(body, { place = '/', headers = { authorization: `Bearer ${API_KEY}` } } = {}) {
@@ -46,11 +26,6 @@ const succeeds = answer => {
   assert.deepEqual([answer.http, answer.success, answer.error], [200, true, null], JSON.stringify(answer));
   return answer;
 };
-const draftOf = ({ func, auth }) => new TransactionBuilder(new Account(Keypair.random().publicKey(), '0'),
-  { fee: '100', networkPassphrase: world.passphrase })
-  .addOperation(Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
-    auth: auth.map(entry => xdr.SorobanAuthorizationEntry.fromXDR(entry, 'base64')) }))
-  .setTimeout(0).build();
 
 test('{params: {func, auth}}, the bare {func, auth}, and {xdr} of a call are confirmed, by either path and header', { timeout: 300_000 }, async () => {
   const before = await balanceOf(shop);

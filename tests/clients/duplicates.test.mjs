@@ -3,22 +3,14 @@
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
-import { assertSettled, startWorld } from '../e2e/harness.mjs';
+import { assertSettled } from '../e2e/harness.mjs';
+import { startClients } from './harness.mjs';
 
 const ACCOUNTS = 15, EACH = 40, PRICE = 25_000_000n;
-let world, facilitators, user, shop;
+let world, facilitators, shop, transfer, balanceOf, stop;
 
-before(async () => {
-  world = await startWorld({ accounts: ACCOUNTS });
-  facilitators = await Promise.all([world.serve(), world.serve()]);
-  [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
-  await createContract(world.network, world.passphrase, user);
-});
-after(() => world?.stop());
-
-const transfer = stroops => authorizedTransfer(world.network, world.passphrase, user, shop, stroops);
-const balanceOf = async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance);
+before(async () => ({ world, services: facilitators, shop, transfer, balanceOf, stop } = await startClients({ accounts: ACCOUNTS, replicas: 2 })));
+after(() => stop?.());
 
 const settle = (facilitator, body, key) => facilitator.request('POST', '/v1/submissions?wait=60', body, { 'idempotency-key': key });
 

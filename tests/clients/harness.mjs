@@ -1,0 +1,44 @@
+// What the tests of clients share: a world with the native asset's contract, a user and a shop; and a Channels proxy in front of a fairway.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Account, Keypair, Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
+import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
+import { startWorld, until } from '../e2e/harness.mjs';
+
+export const API_KEY = 'a-static-header-of-some-length';
+
+/** {world, services, user, shop, transfer, draftOf, balanceOf, channels, stop}. options: startWorld's. */
+export async function startClients({ replicas = 1, ...options }) {
+  const world = await startWorld(options), proxies = [];
+  const services = await Promise.all(Array.from({ length: replicas }, () => world.serve()));
+  const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
+  await createContract(world.network, world.passphrase, user);
+  const file = (name, text) => {
+    fs.writeFileSync(path.join(world.folder, name), text, { mode: 0o600 });
+    return path.join(world.folder, name);
+  };
+  return { world, services, user, shop,
+    transfer: stroops => authorizedTransfer(world.network, world.passphrase, user, shop, stroops),
+    /** The call as a transaction that nobody has signed. */
+    draftOf: ({ func, auth }) => new TransactionBuilder(new Account(Keypair.random().publicKey(), '0'),
+      { fee: '100', networkPassphrase: world.passphrase })
+      .addOperation(Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
+        auth: auth.map(entry => xdr.SorobanAuthorizationEntry.fromXDR(entry, 'base64')) })).setTimeout(0).build(),
+    balanceOf: async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance),
+    /** The address of a new proxy of this service. */
+    async channels(service, env = {}) {
+      const proxy = spawn(process.execPath, [path.join(import.meta.dirname, 'channels-proxy.mjs')], { stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, PORT: '0', FAIRWAY_URL: service.url, FAIRWAY_SEED_FILE: file('client.seed', world.client.secret()),
+          API_KEY_FILE: file('api.key', API_KEY), ...env } });
+      proxies.push(proxy);
+      let out = '';
+      proxy.stdout.setEncoding('utf8').on('data', text => (out += text));
+      return until(() => /^listening on (\S+)/.exec(out)?.[1], 20_000, 'the proxy listens');
+    },
+    async stop() {
+      for (const proxy of proxies)
+        proxy.kill();
+      await world.stop();
+    } };
+}
