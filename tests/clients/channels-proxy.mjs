@@ -3,8 +3,8 @@
 //   FAIRWAY_URL=... FAIRWAY_SEED_FILE=... API_KEY_FILE=... PORT=3000 node channels-proxy.mjs
 // POST / and POST /api/v1/plugins/NAME/call take {"params": P} or P alone. P is {func, auth}, {xdr}, or {getTransaction: {transactionId}};
 // skipWait: true answers at once. API_KEY_FILE has what "Authorization: Bearer" or "x-api-key" must bring. transactionId is fairway's hash.
-// Unlike Channels: xdr is an unsigned contract call or a signed lease of fairway, no signed transaction of another source; of a call that
-// was submitted before, data has "first": false. There is no management.
+// Unlike Channels: xdr is an unsigned contract call or a signed lease of fairway, no signed transaction of another source; what was submitted
+// before is refused with ALREADY_SUBMITTED. There is no management.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -30,15 +30,17 @@ const CODES = {
     'SOURCE_CREDENTIALS_NOT_ALLOWED', 'AUTHORIZATION_EXPIRES'].map(code => [code, ['INVALID_PARAMS', 400]])),
 };
 
-/** What fairway has answered, as Channels' data. */
-function dataOf({ hash, ledgerHash, status, first }) {
+/** What fairway has answered, as Channels' data. Without a ledger there is no hash: readers take one as the proof that it is settled. */
+function dataOf({ hash, ledgerHash, status }) {
   const words = { superseded: 'expired', consumed: 'pending' }; // consumed: look it up elsewhere
-  return { transactionId: hash, hash: ledgerHash ?? hash, status: words[status] ?? status, ...(first !== undefined && { first }) };
+  return { transactionId: hash, hash: ['confirmed', 'failed'].includes(status) ? ledgerHash ?? hash : null, status: words[status] ?? status };
 }
 
 /** The data of a submission that has succeeded or goes on. Any other end is an error, for clients that look at nothing else. */
 function outcome(end, skipWait) {
   const data = dataOf(end), { transactionId: id, hash } = data;
+  if (end.first === false) // who does not know of "first" would take the success of another request as that of its own
+    throw new Refusal(409, 'ALREADY_SUBMITTED', 'Another request has submitted it: ask with getTransaction.', { id, hash, status: data.status });
   if (end.rejected || ['failed', 'expired'].includes(data.status)) {
     const { resultCode = end.status, operationResults = [] } = end.rejected ?? end;
     const reason = [resultCode, ...operationResults].join(', ');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Asset, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
-import { assertSettled, payment } from '../e2e/harness.mjs';
+import { assertSettled, payment, until } from '../e2e/harness.mjs';
 import { API_KEY, startClients } from './harness.mjs';
 
 const ACCOUNTS = 5;
@@ -65,12 +65,13 @@ test('a call that only reads returns its value', { timeout: 300_000 }, async () 
   assert.equal(scValToNative(xdr.ScVal.fromXDR(returnValue, 'base64')), await balanceOf(user));
 });
 
-test('skipWait answers at once; the same authorization once more is the same transaction', { timeout: 300_000 }, async () => {
+test('skipWait answers at once, without a hash; the same authorization once more is refused', { timeout: 300_000 }, async () => {
   const call = await transfer(16n), before = await balanceOf(shop);
-  const { transactionId, first } = succeeds(await ask({ params: { ...call, skipWait: true } }));
-  assert.equal(first, true);
-  const again = succeeds(await ask({ params: call }));
-  assert.deepEqual([again.transactionId, again.first], [transactionId, false]);
+  const { transactionId, status, hash } = succeeds(await ask({ params: { ...call, skipWait: true } }));
+  assert.deepEqual([status, hash], ['pending', null]);
+  const again = await ask({ params: call });
+  assert.deepEqual([again.success, again.http, again.code, again.details.id], [false, 409, 'ALREADY_SUBMITTED', transactionId]);
+  await until(async () => (await ask({ params: { getTransaction: { transactionId } } })).status === 'confirmed', 30_000, 'it is confirmed');
   assert.equal(await balanceOf(shop) - before, 16n);
 });
 

@@ -1,16 +1,20 @@
 // What the tests of clients share: a world with the native asset's contract, a user and a shop; and a Channels proxy in front of a fairway.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
+import tls from 'node:tls';
 import { Account, Keypair, Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
 import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
 import { startWorld, until } from '../e2e/harness.mjs';
 
 export const API_KEY = 'a-static-header-of-some-length';
 
-/** {world, services, user, shop, transfer, draftOf, balanceOf, channels, stop}. options: startWorld's. */
+/** {world, services, user, shop, transfer, draftOf, balanceOf, channels, secureUrl, stop}. options: startWorld's. */
 export async function startClients({ replicas = 1, ...options }) {
   const world = await startWorld(options), proxies = [];
+  let secure;
   const services = await Promise.all(Array.from({ length: replicas }, () => world.serve()));
   const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
   await createContract(world.network, world.passphrase, user);
@@ -36,9 +40,22 @@ export async function startClients({ replicas = 1, ...options }) {
       proxy.stdout.setEncoding('utf8').on('data', text => (out += text));
       return until(() => /^listening on (\S+)/.exec(out)?.[1], 20_000, 'the proxy listens');
     },
+    /** An address of the network's RPC that begins with https, which clients insist on. From then on this process believes any certificate. */
+    async secureUrl() {
+      const [key, cert] = ['key.pem', 'cert.pem'].map(name => path.join(world.folder, name)), { hostname, port } = new URL(world.localnet.url);
+      execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localnet',
+        '-keyout', key, '-out', cert], { stdio: 'ignore' });
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+      const quiet = socket => socket.on('error', () => {});
+      secure = tls.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) },
+        socket => quiet(socket).pipe(quiet(net.connect(port, hostname))).pipe(socket)).listen(0, '127.0.0.1').unref();
+      await once(secure, 'listening');
+      return `https://127.0.0.1:${secure.address().port}`;
+    },
     async stop() {
       for (const proxy of proxies)
         proxy.kill();
+      secure?.close();
       await world.stop();
     } };
 }
