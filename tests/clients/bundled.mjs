@@ -1,7 +1,8 @@
 // passkey-kit and smart-account-kit are written for bundlers: their imports have no file name extensions, and some files are TypeScript. With
 // these hooks Node.js loads them as they are. (The last try is for version 14.6 of the SDK, whose "minimal" misses its package.json by a folder.)
-import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import fs from 'node:fs';
+import { registerHooks } from 'node:module';
+import ts from 'typescript';
 
 registerHooks({
   resolve(specifier, context, next) {
@@ -15,7 +16,9 @@ registerHooks({
       }
   },
   load(url, context, next) {
-    return url.endsWith('.ts') ? { format: 'module', shortCircuit: true, source: stripTypeScriptTypes(fs.readFileSync(new URL(url), 'utf8'), { mode: 'transform' }) }
-      : next(url, context);
+    if (!url.endsWith('.ts'))
+      return next(url, context);
+    const { outputText: source } = ts.transpileModule(fs.readFileSync(new URL(url), 'utf8'), { compilerOptions: { module: 'ESNext', target: 'ES2022' } });
+    return { format: 'module', shortCircuit: true, source };
   },
 });

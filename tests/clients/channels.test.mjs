@@ -1,23 +1,23 @@
 // The proxy, asked by a client that was written from Channels' wire format.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Asset, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
+import { Asset, Keypair, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
 import { assertSettled, payment, until } from '../e2e/harness.mjs';
 import { API_KEY, startClients } from './harness.mjs';
 
 const ACCOUNTS = 5;
-let world, service, url, user, shop, transfer, draftOf, balanceOf, stop;
+let clients, world, service, url, user, shop, transfer, balanceOf, stop;
 
 before(async () => {
-  const clients = await startClients({ accounts: ACCOUNTS });
-  ({ world, services: [service], user, shop, transfer, draftOf, balanceOf, stop } = clients);
+  clients = await startClients({ accounts: ACCOUNTS });
+  ({ world, services: [service], user, shop, transfer, balanceOf, stop } = clients);
   url = await clients.channels(service);
 });
 after(() => stop?.());
 
 /** One call as Channels' clients make it: they look at `success`, then at `data`, of any HTTP status. */
-async function ask(body, { place = '/', headers = { authorization: `Bearer ${API_KEY}` } } = {}) {
-  const answer = await fetch(url + place,
+async function ask(body, { url: other = url, headers = { authorization: `Bearer ${API_KEY}` } } = {}) {
+  const answer = await fetch(other,
     { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) });
   const { success, data, error } = await answer.json();
   return { http: answer.status, success, error, ...data };
@@ -26,25 +26,6 @@ const succeeds = answer => {
   assert.deepEqual([answer.http, answer.success, answer.error], [200, true, null], JSON.stringify(answer));
   return answer;
 };
-
-test('{params: {func, auth}}, the bare {func, auth}, and {xdr} of a call are confirmed, by either path and header', { timeout: 300_000 }, async () => {
-  const before = await balanceOf(shop);
-  const results = [
-    await ask({ params: await transfer(1n) }),
-    await ask(await transfer(2n), { headers: { 'x-api-key': API_KEY } }),
-    await ask({ params: await transfer(4n) }, { place: '/api/v1/plugins/channels/call' }),
-    await ask({ params: { xdr: draftOf(await transfer(8n)).toXDR() } }),
-  ];
-  for (const result of results) {
-    succeeds(result);
-    assert.equal(result.status, 'confirmed');
-    const { data } = await (await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${API_KEY}` },
-      body: JSON.stringify({ params: { getTransaction: { transactionId: result.transactionId } } }) })).json();
-    assert.deepEqual([data.transactionId, data.status, data.hash], [result.transactionId, 'confirmed', result.hash]);
-    assert.equal((await world.network.getTransaction(result.hash)).status, 'SUCCESS');
-  }
-  assert.equal(await balanceOf(shop) - before, 15n);
-});
 
 test('{xdr} of a signed lease is confirmed; a signed transaction of another source is refused', { timeout: 300_000 }, async () => {
   const { json } = await service.post('/v1/transactions', { transactionXdr: payment(world, user, shop).toXDR() });
@@ -82,13 +63,27 @@ test('what is wrong is said in Channels\' codes', { timeout: 300_000 }, async ()
     assert.deepEqual([success, typeof error], [false, 'string']);
     return `${http} ${code}`;
   };
-  assert.equal(await refused({ params: call }, { headers: {} }), '401 UNAUTHORIZED');
-  assert.equal(await refused({ params: call }, { headers: { 'x-api-key': 'another' } }), '401 UNAUTHORIZED');
   assert.equal(await refused({ params: { func: call.func } }), '400 INVALID_PARAMS');
   assert.equal(await refused({ params: { ...call, xdr: 'AAAA' } }), '400 INVALID_PARAMS');
   assert.equal(await refused({ params: { getTransaction: { transactionId: '../pool' } } }), '400 INVALID_PARAMS');
   assert.equal(await refused({ params: { func: other.func, auth: call.auth } }), '400 SIMULATION_FAILED');
   assert.equal(await refused({ params: { xdr: 'AAAA' } }), '400 INVALID_XDR');
+});
+
+test('who has no key is told so; a key may be another client of fairway; without keys a browser may ask so many times a minute', { timeout: 300_000 }, async () => {
+  const missing = await ask({ params: {} }, { headers: {} }), wrong = await ask({ params: {} }, { headers: { 'x-api-key': 'another' } });
+  assert.deepEqual([missing.http, wrong.http], [401, 401]);
+  assert.match(missing.error, /"x-api-key: KEY"/);
+  assert.match(wrong.error, /is none of/);
+  const { transactionId } = succeeds(await ask(await transfer(2n), { headers: { 'x-api-key': API_KEY } }));
+
+  const stranger = Keypair.random(), own = await clients.channels(service, { API_KEYS: `mine=${stranger.secret()}`, KEYLESS_PER_MINUTE: '2', CORS_ORIGIN: '*' });
+  const look = { params: { getTransaction: { transactionId } } };
+  assert.deepEqual((await ask(look, { url: own, headers: { 'x-api-key': 'mine' } })).details.reason, 'UNAUTHORIZED'); // fairway has no such client
+  await until(async () => (await ask(look, { url: own, headers: {} })).http === 429, 10_000, 'a third request of a minute is refused');
+  const asked = await fetch(own, { method: 'OPTIONS', headers: { origin: 'https://wallet.example', 'access-control-request-method': 'POST' } });
+  assert.deepEqual([asked.status, asked.headers.get('access-control-allow-origin')], [204, '*']);
+  assert.deepEqual([(await fetch(`${own}/health`)).status, (await fetch(`${await clients.channels({ url: 'http://127.0.0.1:9' })}/health`)).status], [200, 503]);
 });
 
 test('each account is idle again', { timeout: 300_000 }, () => assertSettled(assert, world, service, ACCOUNTS));

@@ -2,9 +2,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
+import https from 'node:https';
 import path from 'node:path';
-import tls from 'node:tls';
 import { Account, Keypair, Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
 import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
 import { startWorld, until } from '../e2e/harness.mjs';
@@ -32,30 +31,34 @@ export async function startClients({ replicas = 1, ...options }) {
     balanceOf: async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance),
     /** The address of a new proxy of this service. */
     async channels(service, env = {}) {
-      const proxy = spawn(process.execPath, [path.join(import.meta.dirname, 'channels-proxy.mjs')], { stdio: ['ignore', 'pipe', 'inherit'],
+      const proxy = spawn(process.execPath, [path.join(import.meta.dirname, '../../docker/channels/channels.mjs')], { stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, PORT: '0', FAIRWAY_URL: service.url, FAIRWAY_SEED_FILE: file('client.seed', world.client.secret()),
-          API_KEY_FILE: file('api.key', API_KEY), ...env } });
+          API_KEYS: API_KEY, ...env } });
       proxies.push(proxy);
       let out = '';
       proxy.stdout.setEncoding('utf8').on('data', text => (out += text));
       return until(() => /^listening on (\S+)/.exec(out)?.[1], 20_000, 'the proxy listens');
     },
-    /** An address of the network's RPC that begins with https, which clients insist on. From then on this process believes any certificate. */
-    async secureUrl() {
-      const [key, cert] = ['key.pem', 'cert.pem'].map(name => path.join(world.folder, name)), { hostname, port } = new URL(world.localnet.url);
+    /** An address of the network's RPC that begins with https, which clients insist on. From then on this process believes any certificate.
+     *  codeOf(key) may have a contract's code, which the local network does not keep. */
+    async secureUrl(codeOf = () => undefined) {
+      const [key, cert] = ['key.pem', 'cert.pem'].map(name => path.join(world.folder, name));
       execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localnet',
         '-keyout', key, '-out', cert], { stdio: 'ignore' });
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-      const quiet = socket => socket.on('error', () => {});
-      secure = tls.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) },
-        socket => quiet(socket).pipe(quiet(net.connect(port, hostname))).pipe(socket)).listen(0, '127.0.0.1').unref();
+      secure = https.createServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) }, async (request, response) => {
+        const body = Buffer.concat(await request.toArray()).toString(), { id, params } = JSON.parse(body), code = codeOf(params?.keys?.[0]);
+        const headers = { 'content-type': 'application/json' };
+        response.writeHead(200, headers).end(code ? JSON.stringify({ jsonrpc: '2.0', id, result: { latestLedger: 1, entries: [code] } })
+          : await (await fetch(world.localnet.url, { method: 'POST', headers, body })).text());
+      }).listen(0, '127.0.0.1');
       await once(secure, 'listening');
       return `https://127.0.0.1:${secure.address().port}`;
     },
     async stop() {
       for (const proxy of proxies)
         proxy.kill();
-      secure?.close();
+      secure?.close().closeAllConnections();
       await world.stop();
     } };
 }

@@ -31,6 +31,7 @@ stand_in postgres tests/image/stand-ins & postgres=$!
 stand_in haproxy tests/image/stand-ins & haproxy=$!
 stand_in node tests
 build fairway-localnet docker/localnet.Dockerfile . localhost/fairway-node
+build fairway-channels docker/channels/Dockerfile docker/channels localhost/fairway-node
 wait $postgres
 wait $haproxy
 
@@ -49,7 +50,7 @@ done
 exec /usr/bin/podman "$@"
 END
 chmod 755 "$dir/podman"
-export POSTGRES_IMAGE=localhost/fairway-postgres HAPROXY_IMAGE=localhost/fairway-haproxy PORT="${PORT:-18401}"
+export POSTGRES_IMAGE=localhost/fairway-postgres HAPROXY_IMAGE=localhost/fairway-haproxy PORT="${PORT:-18401}" CHANNELS_PORT="${CHANNELS_PORT:-18402}"
 
 # As container.sh: crun 1.8 refuses hosts with both versions of cgroups.
 exec unshare --mount --propagation private sh -euc '
@@ -58,10 +59,10 @@ exec unshare --mount --propagation private sh -euc '
     compose() { timeout 300 ../python/bin/podman-compose --podman-path ./podman -f docker/compose.yaml "$@" </dev/null; }
     code=0
     {
-        compose up --no-build -d && timeout 120 sh -c "until curl -sf http://127.0.0.1:$PORT/readyz; do sleep 1; done" &&
-            compose --profile demo run --rm demo
+        compose --profile channels up --no-build -d && timeout 120 sh -c "until curl -sf http://127.0.0.1:$PORT/readyz; do sleep 1; done" &&
+            curl -sf --retry 20 --retry-all-errors --retry-delay 1 "http://127.0.0.1:$CHANNELS_PORT/health" && compose --profile demo run --rm demo
     } >compose.log 2>&1 || code=$?
     [ $code -eq 0 ] || { for id in $(podman ps -aq); do podman inspect --format {{.Name}} "$id"; podman logs --tail 20 "$id"; done; } >>compose.log 2>&1
-    compose --profile demo down --volumes >>compose.log 2>&1 || true
+    compose --profile demo --profile channels down --volumes >>compose.log 2>&1 || true
     [ $code -eq 0 ] || { tail -n 200 compose.log >&2; exit $code; }
     grep -E "^   status +confirmed" compose.log' compose "$dir"

@@ -12,7 +12,7 @@ const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [
 
 const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/README.md', 'src/api/README.md', 'tests/README.md', 'tests/clients/README.md',
   'tests/bench/README.md', 'docker/README.md', 'docker/metrics.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md',
-  'docker/options.md'];
+  'docker/options.md', 'docker/channels/README.md'];
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
 const options = all(read('cmd/fairway/options.c'), /"([A-Z][A-Z0-9_]{4,})"/g);
 const codes = all(read('include/base/err.h'), /"([A-Z][A-Z0-9_]+)"/g);
@@ -36,7 +36,7 @@ pagesHave('option and error code', (_, named) => all(named, /\b([A-Z][A-Z0-9]*(?
   .filter(word => !known.has(word) && !new RegExp(`\\b${word}\\b`).test(scripts + sources)));
 
 const routes = all(sources, /"(?:GET|POST)", "([^"]+)"/g);
-pagesHave('endpoint', (_, named) => all(named, /(\/(?:v1\/[a-z-]+(?:\/\{[a-z]+\})?|livez|readyz|health|metrics|openapi\.json)(?=[^a-z-]|$))/g)
+pagesHave('endpoint', (_, named) => all(named, /(?<!\/api)(\/(?:v1\/[a-z-]+(?:\/\{[a-z]+\})?|livez|readyz|health|metrics|openapi\.json)(?=[^a-z-]|$))/g)
   .filter(path => !routes.includes(path)));
 
 const commands = all(read('cmd/fairway/commands.c'), /\{"([a-z-]+)",/g);
@@ -60,7 +60,7 @@ pagesHave('linked section', (text, _, page) => [...text.matchAll(/\]\(([^)#]*)#(
 
 test('make install installs what its pages link to', () => {
   const [, list] = /^PAGES := ((?:.*\\\n)*.*)/m.exec(targets);
-  const installed = list.replace('$(sort $(wildcard docker/*.md))', pages.filter(page => page.startsWith('docker/')).join(' ')).split(/[\s\\]+/);
+  const installed = list.replace('$(sort $(wildcard docker/*.md))', pages.filter(page => /^docker\/[^/]*$/.test(page)).join(' ')).split(/[\s\\]+/);
   const linked = installed.filter(page => page.endsWith('.md')).flatMap(page => all(read(page), /\]\(([^)#]+?)(?:#[^)]*)?\)/g)
     .filter(link => !/^https?:/.test(link)).map(link => path.join(path.dirname(page), link)));
   assert.ok(linked.length > 20);
