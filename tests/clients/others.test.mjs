@@ -1,25 +1,29 @@
 // Programs that others wrote, as the npm registry has them, each to a confirmed transaction. README.md has the table of what works.
 import './bundled.mjs';
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { ChannelsClient } from '@openzeppelin/relayer-plugin-channels';
 import { handler } from '@openzeppelin/relayer-plugin-x402-facilitator';
-import { Asset } from '@stellar/stellar-sdk';
+import { Address, Asset, Keypair, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
 import { createEd25519Signer } from '@x402/stellar';
 import { ExactStellarScheme as Payer } from '@x402/stellar/exact/client';
 import { assertSettled } from '../e2e/harness.mjs';
+import { ACCOUNT_CODE } from '../localnet/contracts/account.mjs';
 import { API_KEY, startClients } from './harness.mjs';
 
-const { PasskeyServer } = await import('passkey-kit/src/server.ts'); // after bundled.mjs
+const { RelayerClient, SmartAccountKit } = await import('smart-account-kit'); // all after bundled.mjs
+const { Client: SmartAccountClient } = await import('smart-account-kit-bindings');
+const { PasskeyClient, PasskeyKit, PasskeyServer } = await import('passkey-kit');
 const ACCOUNTS = 5, PASSPHRASE = 'Test SDF Network ; September 2015'; // the x402 programs know two networks
 // @x402/stellar asks the public test network how long ledgers take: nobody answers.
 Object.assign(process.env, { https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1' });
 process.env.FAIRWAY_TRUSTED = 'yes'; // the local network's validator is that of the test network
-let clients, proxy, rpcUrl;
+let clients, proxy, rpcUrl, codeEntry;
 
 before(async () => {
   clients = await startClients({ accounts: ACCOUNTS, passphrase: PASSPHRASE });
-  rpcUrl = await clients.secureUrl();
+  rpcUrl = await clients.secureUrl(key => key === CODE_KEY ? codeEntry : undefined);
   proxy = await clients.channels(clients.services[0]);
 });
 after(() => clients?.stop());
@@ -50,6 +54,59 @@ test('passkey-kit sends what a wallet has signed', { timeout: 300_000 }, async (
   const server = new PasskeyServer({ relayerUrl: proxy, relayerApiKey: API_KEY });
   await confirms(8n, call => server.send(clients.draftOf(call).toXDR()));
 });
+
+test('smart-account-kit sends the same, which knows no key', { timeout: 300_000 }, async () => {
+  const client = new RelayerClient(await clients.channels(clients.services[0], { API_KEYS: '', KEYLESS_PER_MINUTE: '60' }));
+  await confirms(32n, ({ func, auth }) => client.send(func, auth));
+});
+
+const CODE_KEY = xdr.LedgerKey.contractCode(new xdr.LedgerKeyContractCode({ hash: ACCOUNT_CODE })).toXdr('base64');
+
+/** Lets the RPC have code with the interface of these bindings, which the kits read before they deploy. */
+function keepCode(bindings) {
+  const part = (...parts) => [Buffer.from([parts[0].length & 127 | 128, parts[0].length >> 7 & 127 | 128, parts[0].length >> 14]), ...parts];
+  const { spec } = new bindings({ contractId: Asset.native().contractId(PASSPHRASE), rpcUrl, networkPassphrase: PASSPHRASE });
+  const section = Buffer.concat([...part(Buffer.from('contractspecv0')), ...spec.entries.map(entry => entry.toXDR())]);
+  const code = Buffer.concat([Buffer.from('0061736d0100000000', 'hex'), ...part(section)]);
+  const entry = xdr.LedgerEntryData.contractCode(new xdr.ContractCodeEntry({ ext: xdr.ContractCodeEntryExt.v0(), hash: ACCOUNT_CODE, code }));
+  codeEntry = { key: CODE_KEY, lastModifiedLedgerSeq: 1, xdr: entry.toXdr('base64') };
+}
+
+const { publicKey } = crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const passkey = { startRegistration: async () => ({ id: crypto.randomBytes(16).toString('base64url'),
+  response: { publicKey: publicKey.export({ format: 'der', type: 'spki' }).toString('base64url') } }) };
+const DEPLOYMENTS = { // {deployer, contractId, signed} of each kit
+  async 'passkey-kit'(options) {
+    const kit = new PasskeyKit({ ...options, walletWasmHash: ACCOUNT_CODE.toString('hex'), WebAuthn: passkey });
+    keepCode(PasskeyClient);
+    await clients.world.fund(kit.walletPublicKey);
+    const { contractId, signedTx } = await kit.createWallet('app', 'user');
+    return { deployer: kit.walletKeypair, contractId, signed: signedTx.toXDR() };
+  },
+  async 'smart-account-kit'(options) {
+    const kit = new SmartAccountKit({ ...options, accountWasmHash: ACCOUNT_CODE.toString('hex'), indexerUrl: false, webAuthn: passkey,
+      webauthnVerifierAddress: Asset.native().contractId(PASSPHRASE) });
+    keepCode(SmartAccountClient);
+    await clients.world.fund(kit.deployerPublicKey);
+    const { contractId, signedTransaction } = await kit.createWallet('app', 'user');
+    return { deployer: kit.deployerKeypair, contractId, signed: signedTransaction };
+  },
+};
+for (const [name, make] of Object.entries(DEPLOYMENTS))
+  test(`a wallet of ${name} is deployed step by step, with the deployer as the operation's source`, { timeout: 300_000 }, async () => {
+    const { deployer, contractId, signed } = await make({ rpcUrl, networkPassphrase: PASSPHRASE }), [service] = clients.services, { network } = clients.world;
+    const sequence = (await network.getAccount(deployer.publicKey())).sequenceNumber();
+    const envelope = xdr.TransactionEnvelope.fromXdr(signed, 'base64');
+    envelope.v1.tx.operations[0].sourceAccount = Keypair.fromPublicKey(deployer.publicKey()).xdrMuxedAccount();
+    const leased = await service.post('/v1/transactions', { transactionXdr: envelope.toXdr('base64') });
+    assert.equal(leased.status, 201, JSON.stringify(leased.json));
+    const lease = TransactionBuilder.fromXDR(leased.json.transactionXdr, PASSPHRASE);
+    lease.sign(Keypair.fromSecret(deployer.secret()));
+    const { json } = await service.post('/v1/submissions?wait=60', { transactionXdr: lease.toXDR() });
+    assert.equal(json.status, 'confirmed', JSON.stringify(json));
+    assert.equal(Address.fromScVal(xdr.ScVal.fromXdr(json.returnValue, 'base64')).toString(), contractId);
+    assert.equal((await network.getAccount(deployer.publicKey())).sequenceNumber(), sequence);
+  });
 
 /** What a shop asks for. */
 const requirements = stroops => ({ scheme: 'exact', network: 'stellar:testnet', asset: Asset.native().contractId(PASSPHRASE), amount: String(stroops),
