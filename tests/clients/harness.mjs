@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import https from 'node:https';
 import path from 'node:path';
-import { Account, Keypair, Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
+import { Account, Asset, Keypair, Operation, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
+import { createEd25519Signer } from '@x402/stellar';
+import { ExactStellarScheme as Payer } from '@x402/stellar/exact/client';
 import { authorizedTransfer, createContract } from '../dev/native-contract.mjs';
 import { startWorld, until } from '../e2e/harness.mjs';
 
@@ -15,12 +17,10 @@ export async function startClients({ replicas = 1, ...options }) {
   const world = await startWorld(options), proxies = [];
   let secure;
   const services = await Promise.all(Array.from({ length: replicas }, () => world.serve()));
+  const seedFile = path.join(world.folder, 'client.seed');
+  fs.writeFileSync(seedFile, world.client.secret(), { mode: 0o600 });
   const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
   await createContract(world.network, world.passphrase, user);
-  const file = (name, text) => {
-    fs.writeFileSync(path.join(world.folder, name), text, { mode: 0o600 });
-    return path.join(world.folder, name);
-  };
   return { world, services, user, shop,
     transfer: stroops => authorizedTransfer(world.network, world.passphrase, user, shop, stroops),
     /** The call as a transaction that nobody has signed. */
@@ -32,7 +32,7 @@ export async function startClients({ replicas = 1, ...options }) {
     /** The address of a new proxy of this service. */
     async channels(service, env = {}) {
       const proxy = spawn(process.execPath, [path.join(import.meta.dirname, '../../docker/channels/channels.mjs')], { stdio: ['ignore', 'pipe', 'inherit'],
-        env: { ...process.env, PORT: '0', FAIRWAY_URL: service.url, FAIRWAY_SEED_FILE: file('client.seed', world.client.secret()),
+        env: { ...process.env, PORT: '0', FAIRWAY_URL: service.url, FAIRWAY_SEED_FILE: seedFile,
           API_KEYS: API_KEY, ...env } });
       proxies.push(proxy);
       let out = '';
@@ -61,4 +61,18 @@ export async function startClients({ replicas = 1, ...options }) {
       secure?.close().closeAllConnections();
       await world.stop();
     } };
+}
+
+/** startClients on a network that the x402 programs know, with rpcUrl; pay(user, stroops) is what @x402/stellar makes a user sign for the shop.
+ *  codeOf: secureUrl's. */
+export async function startPayments({ codeOf, ...options }) {
+  // @x402/stellar asks the public test network how long ledgers take: nobody answers.
+  Object.assign(process.env, { https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1', FAIRWAY_TRUSTED: 'yes' });
+  const clients = await startClients({ passphrase: 'Test SDF Network ; September 2015', ...options }), url = await clients.secureUrl(codeOf);
+  return { ...clients, rpcUrl: url, async pay(user, stroops) {
+    const accepted = { scheme: 'exact', network: 'stellar:testnet', asset: Asset.native().contractId(clients.world.passphrase), amount: String(stroops),
+      payTo: clients.shop.publicKey(), maxTimeoutSeconds: 120, extra: { areFeesSponsored: true } };
+    const payload = await new Payer(createEd25519Signer(user.secret(), accepted.network), { url }).createPaymentPayload(2, accepted);
+    return { paymentPayload: { ...payload, accepted }, paymentRequirements: accepted };
+  } };
 }

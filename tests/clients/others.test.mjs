@@ -6,24 +6,19 @@ import { after, before, test } from 'node:test';
 import { ChannelsClient } from '@openzeppelin/relayer-plugin-channels';
 import { handler } from '@openzeppelin/relayer-plugin-x402-facilitator';
 import { Address, Asset, Keypair, TransactionBuilder, xdr } from '@stellar/stellar-sdk';
-import { createEd25519Signer } from '@x402/stellar';
-import { ExactStellarScheme as Payer } from '@x402/stellar/exact/client';
 import { assertSettled } from '../e2e/harness.mjs';
 import { ACCOUNT_CODE } from '../localnet/contracts/account.mjs';
-import { API_KEY, startClients } from './harness.mjs';
+import { API_KEY, startPayments } from './harness.mjs';
 
 const { RelayerClient, SmartAccountKit } = await import('smart-account-kit'); // all after bundled.mjs
 const { Client: SmartAccountClient } = await import('smart-account-kit-bindings');
 const { PasskeyClient, PasskeyKit, PasskeyServer } = await import('passkey-kit');
-const ACCOUNTS = 5, PASSPHRASE = 'Test SDF Network ; September 2015'; // the x402 programs know two networks
-// @x402/stellar asks the public test network how long ledgers take: nobody answers.
-Object.assign(process.env, { https_proxy: 'http://127.0.0.1:9', no_proxy: '127.0.0.1' });
-process.env.FAIRWAY_TRUSTED = 'yes'; // the local network's validator is that of the test network
-let clients, proxy, rpcUrl, codeEntry;
+const ACCOUNTS = 5;
+let clients, proxy, rpcUrl, codeEntry, passphrase;
 
 before(async () => {
-  clients = await startClients({ accounts: ACCOUNTS, passphrase: PASSPHRASE });
-  rpcUrl = await clients.secureUrl(key => key === CODE_KEY ? codeEntry : undefined);
+  clients = await startPayments({ accounts: ACCOUNTS, codeOf: key => key === CODE_KEY ? codeEntry : undefined });
+  ({ rpcUrl, world: { passphrase: passphrase } } = clients);
   proxy = await clients.channels(clients.services[0]);
 });
 after(() => clients?.stop());
@@ -65,7 +60,7 @@ const CODE_KEY = xdr.LedgerKey.contractCode(new xdr.LedgerKeyContractCode({ hash
 /** Lets the RPC have code with the interface of these bindings, which the kits read before they deploy. */
 function keepCode(bindings) {
   const part = (...parts) => [Buffer.from([parts[0].length & 127 | 128, parts[0].length >> 7 & 127 | 128, parts[0].length >> 14]), ...parts];
-  const { spec } = new bindings({ contractId: Asset.native().contractId(PASSPHRASE), rpcUrl, networkPassphrase: PASSPHRASE });
+  const { spec } = new bindings({ contractId: Asset.native().contractId(passphrase), rpcUrl, networkPassphrase: passphrase });
   const section = Buffer.concat([...part(Buffer.from('contractspecv0')), ...spec.entries.map(entry => entry.toXDR())]);
   const code = Buffer.concat([Buffer.from('0061736d0100000000', 'hex'), ...part(section)]);
   const entry = xdr.LedgerEntryData.contractCode(new xdr.ContractCodeEntry({ ext: xdr.ContractCodeEntryExt.v0(), hash: ACCOUNT_CODE, code }));
@@ -85,7 +80,7 @@ const DEPLOYMENTS = { // {deployer, contractId, signed} of each kit
   },
   async 'smart-account-kit'(options) {
     const kit = new SmartAccountKit({ ...options, accountWasmHash: ACCOUNT_CODE.toString('hex'), indexerUrl: false, webAuthn: passkey,
-      webauthnVerifierAddress: Asset.native().contractId(PASSPHRASE) });
+      webauthnVerifierAddress: Asset.native().contractId(passphrase) });
     keepCode(SmartAccountClient);
     await clients.world.fund(kit.deployerPublicKey);
     const { contractId, signedTransaction } = await kit.createWallet('app', 'user');
@@ -94,30 +89,19 @@ const DEPLOYMENTS = { // {deployer, contractId, signed} of each kit
 };
 for (const [name, make] of Object.entries(DEPLOYMENTS))
   test(`a wallet of ${name} is deployed step by step, with the deployer as the operation's source`, { timeout: 300_000 }, async () => {
-    const { deployer, contractId, signed } = await make({ rpcUrl, networkPassphrase: PASSPHRASE }), [service] = clients.services, { network } = clients.world;
+    const { deployer, contractId, signed } = await make({ rpcUrl, networkPassphrase: passphrase }), [service] = clients.services, { network } = clients.world;
     const sequence = (await network.getAccount(deployer.publicKey())).sequenceNumber();
     const envelope = xdr.TransactionEnvelope.fromXdr(signed, 'base64');
     envelope.v1.tx.operations[0].sourceAccount = Keypair.fromPublicKey(deployer.publicKey()).xdrMuxedAccount();
     const leased = await service.post('/v1/transactions', { transactionXdr: envelope.toXdr('base64') });
     assert.equal(leased.status, 201, JSON.stringify(leased.json));
-    const lease = TransactionBuilder.fromXDR(leased.json.transactionXdr, PASSPHRASE);
+    const lease = TransactionBuilder.fromXDR(leased.json.transactionXdr, passphrase);
     lease.sign(Keypair.fromSecret(deployer.secret()));
     const { json } = await service.post('/v1/submissions?wait=60', { transactionXdr: lease.toXDR() });
     assert.equal(json.status, 'confirmed', JSON.stringify(json));
     assert.equal(Address.fromScVal(xdr.ScVal.fromXdr(json.returnValue, 'base64')).toString(), contractId);
     assert.equal((await network.getAccount(deployer.publicKey())).sequenceNumber(), sequence);
   });
-
-/** What a shop asks for. */
-const requirements = stroops => ({ scheme: 'exact', network: 'stellar:testnet', asset: Asset.native().contractId(PASSPHRASE), amount: String(stroops),
-  payTo: clients.shop.publicKey(), maxTimeoutSeconds: 120, extra: { areFeesSponsored: true } });
-
-/** What @x402/stellar makes a user sign for it. */
-async function pay(user, stroops) {
-  const accepted = requirements(stroops);
-  const payload = await new Payer(createEd25519Signer(user.secret(), accepted.network), { url: rpcUrl }).createPaymentPayload(2, accepted);
-  return { paymentPayload: { ...payload, accepted }, paymentRequirements: accepted };
-}
 
 /** The facilitator of OpenZeppelin settles it. */
 const settle = params => handler({ route: '/settle', params,
@@ -126,11 +110,11 @@ const settle = params => handler({ route: '/settle', params,
     { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json() }) } });
 
 test('the x402 facilitator of OpenZeppelin settles once what it is asked to settle three times, and of two payments what the user has', { timeout: 300_000 }, async () => {
-  const before = await clients.balanceOf(clients.shop), payment = await pay(clients.user, 16n);
+  const before = await clients.balanceOf(clients.shop), payment = await clients.pay(clients.user, 16n);
   const thrice = await Promise.all([payment, payment, payment].map(settle));
   assert.deepEqual(thrice.map(({ success }) => success).sort(), [false, false, true], JSON.stringify(thrice));
   assert.equal(await clients.balanceOf(clients.shop) - before, 16n);
-  const user = await clients.world.newAccount(), both = await Promise.all([60_000_000_000n, 60_000_000_001n].map(stroops => pay(user, stroops)));
+  const user = await clients.world.newAccount(), both = await Promise.all([60_000_000_000n, 60_000_000_001n].map(stroops => clients.pay(user, stroops)));
   const [one, other] = await Promise.all(both.map(settle));
   assert.notEqual(one.success, other.success, JSON.stringify([one, other]));
 });

@@ -10,7 +10,7 @@ const all = (text, pattern) => [...new Set([...text.matchAll(pattern)].map(m => 
 const filesIn = (folder, pattern) => !fs.existsSync(path.join(root, folder)) ? [] : fs.readdirSync(path.join(root, folder), { recursive: true })
   .filter(name => pattern.test(name)).map(name => path.join(folder, name)).filter(name => fs.statSync(path.join(root, name)).isFile());
 
-const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/README.md', 'src/api/README.md', 'tests/README.md', 'tests/clients/README.md',
+const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/README.md', 'src/api/README.md', 'tests/README.md', 'tests/clients/README.md', 'tests/clients/x402/README.md',
   'tests/bench/README.md', 'docker/README.md', 'docker/metrics.md', 'docker/operate.md', 'docker/keys.md', 'docker/runbook.md', 'docker/security.md',
   'docker/options.md', 'docker/channels/README.md'];
 const sources = filesIn('src', /\.c$/).map(read).join('\n');
