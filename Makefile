@@ -326,11 +326,12 @@ lint: install-test
 	@$(NODE) tests/lint/sources.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
+	@$(NODE) --test --test-reporter=dot tests/lint/openapi.test.mjs
 	@$(PARALLEL) BUILD=build/clang CC=clang CFLAGS='-O0 -U_FORTIFY_SOURCE' compile
 	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
 	@cppcheck $(CPPCHECK) src cmd
 	@echo $(ANALYZED) | xargs -P$(shell nproc) -n16 sh tests/lint/tidy.sh
-	@echo "lint: budgets, layers, names, rows, formatting, generated schema, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
+	@echo "lint: budgets, layers, names, rows, formatting, generated schema, openapi.json, clang, gcc's analyzer, cppcheck, clang-tidy: no problem found"
 # Compiles what is shipped, for gcc's analyzer. The generated schema is one large table.
 ANALYZED := $(filter-out src/xdr/schema.c,$(wildcard cmd/*/*.c src/*/*.c))
 .PHONY: analyze

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 git rev-parse HEAD >/dev/null
 
 tracked() { # PATHSPEC...
-    git ls-files -- "$@" | grep -v -e /corpus/ -e 'package-lock\.json$' -e 'Cargo\.lock$'
+    git ls-files -- "$@" | grep -v -e /corpus/ -e 'package-lock\.json$' -e 'Cargo\.lock$' -e '/go\.sum$'
 }
 text() { # PATHSPEC...
     tracked "$@" | xargs cat

@@ -20,6 +20,11 @@ test('openapi.json is valid OpenAPI 3.1, and ASCII', async () => {
   assert.doesNotMatch(read('src/api/openapi.json'), /[^\n -~]/); // the build makes an array of char of it
 });
 
+test('openapi.json gives each operation a name of its own, of which generators make functions', () => {
+  const names = Object.values(document.paths).flatMap(item => Object.values(item)).map(({ operationId }) => operationId);
+  assert.deepEqual(names.filter((name, i) => !name || names.indexOf(name) !== i), []);
+});
+
 test('openapi.json has the routes of src/api/api.c', () => {
   const routes = [...read('src/api/api.c').matchAll(/"(GET|POST)", "([^"]+)"/g)].map(([, method, path]) => `${method} ${path}`);
   const described = Object.entries(document.paths).flatMap(([path, item]) => Object.keys(item).map(method => `${method.toUpperCase()} ${path}`));
