@@ -53,6 +53,8 @@ struct http_route {
 /* ---- reading; strings live as long as the request */
 
 const char *http_query(const struct http_request *request, const char *name); /* decoded; NULL: absent */
+const char *http_query_unread(
+    const struct http_request *request); /* a name that http_query was not asked for */
 /* NULL: absent. The first of several; those that http/server.h lists occur at most once. */
 const char *http_header(const struct http_request *request, const char *name);
 

@@ -129,8 +129,11 @@ static enum err take_client_wait(struct call *call, struct detail *detail)
 
 enum err call_begin_wait(struct call *call, struct detail *detail)
 {
-    const char *text = http_query(call->http, "wait");
+    const char *text = http_query(call->http, "wait"), *unknown = http_query_unread(call->http);
     uint64_t wait_s = 0;
+    if (unknown != NULL)
+        return detail_set(
+            detail, ERR_INVALID_REQUEST, "The query has an unknown parameter \"%.64s\".", unknown);
     if (text != NULL && text_to_u64(text, TRANSACTION_WAIT_MAX_S, &wait_s) != ERR_OK)
         return detail_set(
             detail, ERR_INVALID_REQUEST, "wait must be whole seconds from 0 to %d.", TRANSACTION_WAIT_MAX_S);

@@ -43,8 +43,8 @@ struct call *call_new(
     struct api *api, struct http_request *http, bool leases, void (*done)(struct engine_ticket *ticket));
 struct call *call_of(struct watch_ticket *ticket);
 struct call *call_of_job(struct worker_job *job);
-/* Reads the request's wait. Unless it is 0, takes a share of the connections and one of its client's waits.
- */
+/* Reads the request's wait, and refuses what of the query was not read. Unless the wait is 0, takes a share
+ * of the connections and one of its client's waits. */
 MUST_CHECK enum err call_begin_wait(struct call *call, struct detail *detail);
 /* Takes a share of the connections, until the reply or an earlier end. */
 MUST_CHECK enum err call_take_share(struct call *call, enum connection_share share);

@@ -17,6 +17,15 @@ const char *http_query(const struct http_request *http, const char *name)
     return target_query(&of(http)->target, name);
 }
 
+const char *http_query_unread(const struct http_request *http)
+{
+    const struct target *target = &of(http)->target;
+    for (size_t i = 0; i < target->query_count; i++)
+        if (!target->query[i].read)
+            return target->query[i].name;
+    return NULL;
+}
+
 const char *http_header(const struct http_request *http, const char *name)
 {
     return MHD_lookup_connection_value(of(http)->connection, MHD_HEADER_KIND, name);

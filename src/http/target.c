@@ -75,10 +75,12 @@ void target_wipe(struct target *target)
     *target = (struct target){0};
 }
 
-const char *target_query(const struct target *target, const char *name)
+const char *target_query(struct target *target, const char *name)
 {
     for (size_t i = 0; i < target->query_count; i++)
-        if (strcmp(target->query[i].name, name) == 0)
+        if (strcmp(target->query[i].name, name) == 0) {
+            target->query[i].read = true;
             return target->query[i].value;
+        }
     return NULL;
 }

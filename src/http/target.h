@@ -12,6 +12,7 @@ struct target {
     char *path; /* as sent, still encoded, without the query; never NULL after target_parse */
     struct {
         const char *name, *value; /* decoded; "" for a name without '=' */
+        bool read;                /* by target_query */
     } query[TARGET_QUERY_MAX];
     size_t query_count;
 };
@@ -22,7 +23,7 @@ struct target {
  */
 MUST_CHECK enum err target_parse(struct target *target, const char *raw, struct detail *detail);
 void target_wipe(struct target *target);
-const char *target_query(const struct target *target, const char *name); /* NULL: absent */
+const char *target_query(struct target *target, const char *name); /* NULL: absent */
 
 /* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
 MUST_CHECK enum err target_decode(char *text);

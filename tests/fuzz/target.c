@@ -19,7 +19,7 @@ static const struct http_route routes[] = {
     {"POST", "/v1/transactions/{hash}/fee-bump", 1, handler, NULL, NULL},
 };
 
-static void check_query(const struct target *target)
+static void check_query(struct target *target)
 {
     RULE(target->query_count <= TARGET_QUERY_MAX);
     for (size_t i = 0; i < target->query_count; i++)

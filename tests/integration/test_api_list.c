@@ -97,7 +97,7 @@ TEST(what_is_not_a_cursor_a_limit_or_a_wait_is_refused)
 {
     static const char *const wrong[] = {"after=x", "after=", "after=-", "after=-1", "after=01", "after=1.5",
         "after=1%20", "after=NOW", "after=4000000000000000000", "after=111111111111111111111111111111",
-        "limit=0", "limit=1001", "limit=x", "after=now&limit=0", "wait=61", "wait=x"};
+        "limit=0", "limit=1001", "limit=x", "after=now&limit=0", "wait=61", "wait=x", "affter=0"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         AUTO_RESPONSE response = {0};
         AUTO_FREE char *query = mem_format("?%s", wrong[i]);
