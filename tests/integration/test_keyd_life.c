@@ -168,7 +168,7 @@ TEST(without_its_secrets_it_does_not_start)
     without = keyd_known_secrets();
     close(without.fd[SECRET_MASTER_KEY]);
     without.fd[SECRET_MASTER_KEY] = -1;
-    refuses_to_load(without, NULL, 0, "MASTER_KEY_FILE");
+    refuses_to_start(without, "MASTER_KEY_FILE");
 }
 
 TEST(a_key_file_is_new_until_its_row_is_stored)
