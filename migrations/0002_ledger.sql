@@ -46,5 +46,6 @@ CREATE TABLE fairway.funds (
     reserves            bigint NOT NULL, -- base reserves that the balance must cover
     selling_liabilities bigint NOT NULL,
     base_reserve        bigint NOT NULL, -- of the network
-    spendable           bigint NOT NULL CHECK (spendable >= 0)
+    spendable           bigint NOT NULL CHECK (spendable >= 0),
+    cannot_sign         boolean NOT NULL DEFAULT false -- its own key does not reach the thresholds of a fee bump
 );

@@ -118,6 +118,8 @@ static enum err start_http(const struct config *config, struct service *service,
         .watch = service->watch,
         .submitter = service->submitter,
         .keyd = access->keyd,
+        .keys = access->keys,
+        .key_count = access->key_count,
         .database_url = access->database_url,
         .rpc_url = access->rpc_url,
         .connections = (unsigned)config_number(config, "MAX_CONNECTIONS"),
@@ -200,6 +202,7 @@ static int wait_for_end(const struct service *service, int signals)
     while (!asked && fds[1].revents == 0) {
         const int ready = poll(fds, ARRAY_LEN(fds), CHECK_MS);
         keyd_check(service->access.keyd);
+        api_sample();
         if (ready > 0 && fds[0].revents != 0) {
             struct signalfd_siginfo info;
             asked = read(signals, &info, sizeof info) != sizeof info || info.ssi_signo != SIGHUP;

@@ -19,6 +19,8 @@ struct api_settings {
     struct watch *watch;
     struct submitter *submitter;
     struct keyd *keyd;
+    const struct master_key_row *keys; /* those that keyd has */
+    size_t key_count;
     const char *database_url;
     unsigned workers; /* threads with a database connection each; 0: 3 */
     const char *rpc_url;
@@ -50,6 +52,8 @@ struct api *api_start(const struct api_settings *settings);
 struct api *api_start_admin(const struct api_settings *settings);
 /* The routes for http_server_settings. They live as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
+/* Keeps the figures of now for a minute, for the status: to be called about once a second. */
+void api_sample(void);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
 /* Ends the workers and the calls of the RPC; requests that wait for them get ERR_SHUTTING_DOWN. Call it after

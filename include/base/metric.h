@@ -102,6 +102,8 @@ enum {
         "has not closed yet; failed: no answer, or none that can be used.")                                  \
     X(RPC_SECONDS, SECONDS, "fairway_rpc_call_duration_seconds", RPC, METHOD, NONE,                          \
         "Duration of these calls.")                                                                          \
+    X(RPC_LEDGER, GAUGE, "fairway_rpc_ledger", RPC, NONE, NONE,                                              \
+        "Latest ledger of this RPC, as it last said; 0: it has not.")                                        \
     X(RPC_REFUTED, COUNTER, "fairway_rpc_ledgers_refuted_total", RPC, NONE, NONE,                            \
         "Ledgers of this RPC that are not the network's, as another RPC's show: it changes ledgers.")        \
     X(RPC_LEFT_OUT, COUNTER, "fairway_rpc_left_out_total", RPC, NONE, NONE,                                  \

@@ -81,6 +81,15 @@ MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *t
  * after it.
  */
 void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
+/* What became of the last batches of a kind. A batch that failed by one of its items counts for nothing. */
+struct engine_outcome {
+    unsigned failures;     /* those in a row that failed */
+    int64_t ended_ms;      /* the last one, by clock_ms; 0: none yet */
+    int64_t failed_for_ms; /* how long the last one tried, if it failed */
+    enum err e;            /* of the last one */
+    struct detail detail;
+};
+struct engine_outcome engine_outcome(struct engine *engine, enum ticket_kind kind);
 /*
  * Refuses all that wait with ERR_SHUTTING_DOWN, finishes the running batches and ends the threads. The done
  * of a ticket that engine_cancel removed shortly before may still run in its thread when this returns.

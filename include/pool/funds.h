@@ -24,6 +24,7 @@ struct funds {
     int64_t balance_stroops, selling_stroops, base_reserve_stroops;
     int64_t reserves; /* a number of base reserves: see stellar/account.h */
     int64_t spendable_stroops;
+    bool cannot_sign; /* as in struct account_entry */
 };
 
 /* Takes over a read of an account as of a ledger. Returns false, with nothing changed, if it is of another
@@ -37,17 +38,22 @@ int64_t funds_payments(const struct funds *funds, const struct funds_limits *lim
 enum funds_level {
     FUNDS_UNKNOWN,
     FUNDS_OK,
-    FUNDS_LOW,    /* below low_payments */
-    FUNDS_TOO_LOW /* below min_payments */
+    FUNDS_LOW,        /* below low_payments */
+    FUNDS_TOO_LOW,    /* below min_payments */
+    FUNDS_CANNOT_SIGN /* no payment goes out */
 };
 enum funds_level funds_level(const struct funds *funds, const struct funds_limits *limits);
 
-/* A column for other statements: what can be spent, in stroops, or FUNDS_NOT_KNOWN. */
-#define FUNDS_SPENDABLE "coalesce((SELECT f.spendable FROM fairway.funds f), -1)"
+/* A column for other statements: what can be spent, in stroops, or one of these. */
+#define FUNDS_SPENDABLE                                                                                      \
+    "coalesce((SELECT CASE WHEN f.cannot_sign THEN -2 ELSE f.spendable END FROM fairway.funds f"             \
+    " ORDER BY f.only_row DESC LIMIT 1), -1)"
 #define FUNDS_NOT_KNOWN (-1)
+#define FUNDS_NO_SIGNER (-2)
+int64_t funds_spendable(const struct funds *funds);
 
 /* Given that column: whether a lease may be granted; whether the account can pay this fee bump.
- * ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail has the amounts. */
+ * ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED: detail has the amounts. ERR_GRANTS_SUSPENDED: its key cannot sign. */
 MUST_CHECK enum err funds_check_lease(
     int64_t spendable_stroops, const struct funds_limits *limits, struct detail *detail);
 MUST_CHECK enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "context.h"
 #include "http/server.h"
+#include "recent_speed.h"
 
 #define WORKERS_DEFAULT 3
 #define ADMIN_WORKERS 1
@@ -33,7 +34,6 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     client_loads_init(&api->loads);
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
-    recent_speed_init(&api->speed);
     api->workers = workers_start(settings->database_url, workers);
     return api;
 }
@@ -79,6 +79,11 @@ const struct http_route *api_routes(const struct api *api, size_t *count)
     return api->routes;
 }
 
+void api_sample(void)
+{
+    recent_speed_keep();
+}
+
 void api_stopping(struct api *api)
 {
     atomic_store(&api->stopping, true);
@@ -104,6 +109,5 @@ void api_free(struct api *api)
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);
-    recent_speed_free(&api->speed);
     free(api);
 }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "call.h"
-#include "pool_now.h"
+#include "judge.h"
 #include "prepare.h"
 
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */
@@ -123,7 +123,7 @@ static enum err submit(struct call *call, struct detail *detail)
     const struct api_settings *settings = &call->api->settings;
     enum err e = prepare_check(call, detail);
     if (e == ERR_OK)
-        e = pool_now_check_network(settings, detail);
+        e = judge_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban)
         e = check_load(call, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {

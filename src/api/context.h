@@ -6,7 +6,6 @@
 #include "client_loads.h"
 #include "connection_shares.h"
 #include "last_report.h"
-#include "recent_speed.h"
 #include "rpc/rpc.h"
 #include "workers.h"
 
@@ -35,8 +34,7 @@ struct api {
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;
-    struct recent_speed speed; /* for /status.json */
-    atomic_bool stopping;      /* /readyz reports it */
+    atomic_bool stopping; /* /readyz reports it */
     struct api_guarded guarded[ROUTES_MAX];
     struct http_route routes[ROUTES_MAX];
     size_t route_count;

@@ -11,10 +11,8 @@
 #include "base/process.h"
 #include "base/version.h"
 #include "commit.h"
-#include "db/server.h"
 #include "db_endpoint.h"
-#include "pool/oldest_snapshot.h"
-#include "pool_now.h"
+#include "judge.h"
 #include "stellar/protocol.h"
 
 static void put_build(FILE *out)
@@ -48,12 +46,9 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "fairway_submissions{state=\"rejected\"} %" PRId64 "\n", pool->submissions_rejected);
 }
 
-static void put_cursor(FILE *out, const struct pool_now *now)
+static void put_cursor(FILE *out, const struct judgement *now)
 {
     const struct pool_counts *pool = &now->pool;
-    metric_gauge(out, "fairway_grants_allowed",
-        "1: a request for a lease would be granted now, or wait for an account. 0: it would be refused.",
-        now->refusal == ERR_OK);
     metric_gauge(out, "fairway_grants_held_until_seconds",
         "Grants are on hold until a ledger closes after this Unix time; 0: there is no hold.",
         pool->grants.held_until_s);
@@ -103,35 +98,41 @@ static void put_database(
         pool->standby_connected);
 }
 
-static void put_snapshot(FILE *out, struct db *db, struct detail *detail)
+static void put_checks(FILE *out, const struct judgement *now)
 {
-    struct oldest_snapshot snapshot;
-    if (oldest_snapshot_read(db, &snapshot, detail) == ERR_OK)
-        metric_gauge(out, "fairway_oldest_snapshot_seconds",
-            "Age of the oldest snapshot that keeps vacuum from removing dead rows, counted from the first "
-            "ledger after it; 0 when there is none.",
-            snapshot.age_s);
+    metric_describe(out, "gauge", "fairway_check",
+        "The checks of /readyz, by name. 0: it passes; 1: it warns; 2: it fails.");
+    for (size_t i = 0; i < CHECK_COUNT; i++)
+        fprintf(out, "fairway_check{check=\"%s\"} %d\n", check_names[i], (int)now->checks[i].level);
+    metric_gauge(out, "fairway_grants_allowed",
+        "1: a request for a lease would be granted now, or wait for an account. 0: it would be refused.",
+        now->refusal == ERR_OK);
 }
 
-static void put_all(FILE *out, const struct api_settings *settings, struct db *db, struct detail *detail)
+static void put_all(FILE *out, const struct api_settings *settings, struct db *db)
 {
-    struct pool_now now;
+    struct judgement now;
     const struct pool_counts *pool = &now.pool;
-    const bool database = pool_now_read(db, settings, true, &now, detail) == ERR_OK;
+    judge(db, settings, true, &now);
+    const bool database = now.checks[CHECK_DATABASE].level != CHECK_FAILS;
     put_build(out);
     process_write(out);
     metric_write(out);
     metric_gauge(out, "fairway_database_up", "1: the database is available.", database);
     metric_gauge(out, "fairway_ingestion_ok",
         "1: this replica ingests ledgers, or stands by for the one that does.",
-        settings->ingest_ready(settings->ingest_context, detail));
+        now.checks[CHECK_INGESTION].level == CHECK_PASSES);
+    put_checks(out, &now);
     if (!database)
         return;
     put_accounts(out, pool);
     put_cursor(out, &now);
     put_funds(out, &pool->funds, &settings->funds);
-    put_database(out, settings, pool, server_check_disk(db, detail) == ERR_OK);
-    put_snapshot(out, db, detail);
+    put_database(out, settings, pool, now.checks[CHECK_DISK].level == CHECK_PASSES);
+    metric_gauge(out, "fairway_oldest_snapshot_seconds",
+        "Age of the oldest snapshot that keeps vacuum from removing dead rows, counted from the first "
+        "ledger after it; 0 when there is none.",
+        now.snapshot.age_s);
 }
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
@@ -140,7 +141,8 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     FILE *out = open_memstream(&reply->text, &len);
     if (out == NULL)
         log_fatal(EX_OSERR, "out of memory for a reply", NULL);
-    put_all(out, query->settings, db, detail);
+    (void)detail;
+    put_all(out, query->settings, db);
     if (fclose(out) != 0)
         log_fatal(EX_OSERR, "out of memory for a reply", NULL);
     reply->text_type = "text/plain; version=0.0.4; charset=utf-8";

@@ -1,6 +1,6 @@
 /* GET /v1/pool: the pool in counts, the cursor, and whether leases are granted. */
 #include "db_endpoint.h"
-#include "pool_now.h"
+#include "judge.h"
 
 /* 100,000 accounts are counted in about 0.1 s here. So they are counted once a second at most. */
 #define ACCOUNTS_A_MS 100
@@ -22,7 +22,7 @@ static void write_cursor(struct json_write *out, const struct pool_counts *pool)
 
 /* A reason of the cursor row is written as it is: the end of a hold has a member of its own. The balance is
  * for operators. */
-static void write_grants(struct json_write *out, const struct pool_now *now)
+static void write_grants(struct json_write *out, const struct judgement *now)
 {
     const struct grants_state *grants = &now->pool.grants;
     const char *reason = now->refusal == ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED ? err_text(now->refusal)
@@ -37,7 +37,7 @@ static void write_grants(struct json_write *out, const struct pool_now *now)
     json_write_close(out, '}');
 }
 
-static char *pool_text(const struct pool_now *now)
+static char *pool_text(const struct judgement *now)
 {
     const struct pool_counts *pool = &now->pool;
     struct json_write out = {0};
@@ -51,14 +51,15 @@ static char *pool_text(const struct pool_now *now)
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
-    struct pool_now now;
+    struct judgement now;
     const struct pool_counts *pool = &now.pool;
-    enum err e = pool_now_read(db, query->settings, true, &now, detail);
-    if (e == ERR_OK)
-        reply->text = pool_text(&now);
+    judge(db, query->settings, true, &now);
+    if (now.checks[CHECK_DATABASE].level == CHECK_FAILS)
+        return detail_set(detail, now.refusal, "%s", now.why.text);
+    reply->text = pool_text(&now);
     const int64_t accounts = pool->active + pool->creating + pool->retiring + pool->quarantined;
     last_report_set(&query->api->last_pool, reply->status, reply->text, accounts / ACCOUNTS_A_MS);
-    return e;
+    return ERR_OK;
 }
 
 void api_get_pool(struct http_request *request, void *api)

@@ -10,7 +10,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "pool_now.h"
+#include "judge.h"
 #include "reply.h"
 #include "stellar/authorization.h"
 #include "stellar/envelope_build.h"
@@ -225,7 +225,7 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
 {
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     enum err e = rpc_simulate(
-        call->asked, (struct bytes){0}, false, pool_now_ledger(&call->api->settings), &simulation, detail);
+        call->asked, (struct bytes){0}, false, judge_seen_ledger(&call->api->settings), &simulation, detail);
     if (e == ERR_NOT_YET) /* another thread may have the call */
         return e;
     if (e != ERR_OK) {

@@ -1,10 +1,17 @@
-/* Samples of this replica's metrics, at most one in five seconds. */
+/* Samples of this process's metrics, one in five seconds. */
 #include "recent_speed.h"
+
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 
 #define SAMPLE_EVERY_MS 5000
+#define SAMPLES 13 /* a minute, and the time between two */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct speed_sample samples[SAMPLES];
+static size_t next, count;
 
 static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
 {
@@ -24,25 +31,16 @@ static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
     return now;
 }
 
-static void keep(struct recent_speed *recent, const struct speed_sample *now)
-{
-    recent->samples[recent->next] = *now;
-    recent->next = (recent->next + 1) % ARRAY_LEN(recent->samples);
-    recent->count += recent->count < ARRAY_LEN(recent->samples);
-}
-
-void recent_speed_init(struct recent_speed *recent)
+void recent_speed_keep(void)
 {
     int64_t bounds[METRIC_BUCKETS];
-    const struct speed_sample first = sample(bounds);
-    *recent = (struct recent_speed){0};
-    pthread_mutex_init(&recent->mutex, NULL);
-    keep(recent, &first);
-}
-
-void recent_speed_free(struct recent_speed *recent)
-{
-    pthread_mutex_destroy(&recent->mutex);
+    pthread_mutex_lock(&mutex);
+    if (count == 0 || clock_left_ms(samples[(next + SAMPLES - 1) % SAMPLES].at_ms + SAMPLE_EVERY_MS) == 0) {
+        samples[next] = sample(bounds);
+        next = (next + 1) % SAMPLES;
+        count += count < SAMPLES;
+    }
+    pthread_mutex_unlock(&mutex);
 }
 
 /* The bound under which this share of the observations is. */
@@ -61,16 +59,13 @@ static int64_t quantile(
 }
 
 /* Compares with the oldest sample that is kept. */
-struct speed recent_speed_read(struct recent_speed *recent)
+struct speed recent_speed_read(void)
 {
     int64_t bounds[METRIC_BUCKETS] = {0}, waits[METRIC_BUCKETS];
     const struct speed_sample now = sample(bounds);
-    pthread_mutex_lock(&recent->mutex);
-    const size_t room = ARRAY_LEN(recent->samples);
-    const struct speed_sample then = recent->samples[(recent->next + room - recent->count) % room];
-    if (now.at_ms - recent->samples[(recent->next + room - 1) % room].at_ms >= SAMPLE_EVERY_MS)
-        keep(recent, &now);
-    pthread_mutex_unlock(&recent->mutex);
+    pthread_mutex_lock(&mutex);
+    const struct speed_sample then = count == 0 ? now : samples[(next + SAMPLES - count) % SAMPLES];
+    pthread_mutex_unlock(&mutex);
     struct speed speed = {.over_ms = now.at_ms - then.at_ms, .granted = now.granted - then.granted};
     for (size_t i = 0; i < METRIC_BUCKETS; i++)
         waits[i] = now.waits[i] - then.waits[i];

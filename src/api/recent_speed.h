@@ -1,9 +1,7 @@
-/* How fast this replica has been in the last minute: differences of its metrics, which are kept whenever
- * somebody asks. */
+/* How fast this replica has been in the last minute: differences of its metrics, which recent_speed_keep
+ * keeps. Any thread. */
 #ifndef FAIRWAY_API_RECENT_SPEED_H
 #define FAIRWAY_API_RECENT_SPEED_H
-
-#include <pthread.h>
 
 #include "base/metric.h"
 
@@ -14,12 +12,6 @@ struct speed_sample {
     int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC], refuted[METRIC_MAX_RPC];
 };
 
-struct recent_speed {
-    pthread_mutex_t mutex; /* guards what follows */
-    struct speed_sample samples[12];
-    size_t next, count;
-};
-
 struct speed {
     int64_t over_ms; /* the time that this is about: a minute, or less */
     int64_t granted; /* leases */
@@ -28,9 +20,8 @@ struct speed {
     int64_t calls[METRIC_MAX_RPC], failed[METRIC_MAX_RPC], refuted[METRIC_MAX_RPC];
 };
 
-/* The first sample is now. */
-void recent_speed_init(struct recent_speed *recent);
-void recent_speed_free(struct recent_speed *recent);
-struct speed recent_speed_read(struct recent_speed *recent);
+/* To be called about once a second, whoever asks meanwhile. */
+void recent_speed_keep(void);
+struct speed recent_speed_read(void);
 
 #endif

@@ -16,13 +16,9 @@
 #include "base/version.h"
 #include "commit.h"
 #include "embedded.h"
-#include "db/server.h"
 #include "db_endpoint.h"
-#include "pool/oldest_snapshot.h"
+#include "judge.h"
 #include "pool/recent.h"
-#include "pool_now.h"
-#include "rpc/rpc.h"
-#include "stellar/protocol.h"
 
 #define EXPIRED_SICK 10 /* one in so many leases of the last hour: a client has stopped submitting */
 #define IDLE_LOW 10     /* one in so many accounts */
@@ -36,16 +32,8 @@ enum level {
 /* What one reply is made of. */
 struct screen {
     const struct api_settings *settings;
-    bool database;
-    struct detail database_error;
-    bool ingests; /* read once, so that no line contradicts another one */
-    struct detail why_not;
-    struct pool_now now;
+    struct judgement now;
     struct recent recent;
-    bool disk;
-    struct oldest_snapshot snapshot;
-    struct speed speed;
-    char sick[500]; /* what is wrong with parts */
     struct json_write out;
 };
 
@@ -71,21 +59,26 @@ static void answer(struct screen *screen, enum level level, const char *question
 static bool no_ledgers_come(const struct screen *screen)
 {
     const struct grants_state *grants = &screen->now.pool.grants;
-    return grants->known && !grants->stopped && !grants->paused && !screen->ingests &&
+    return grants->known && !grants->stopped && !grants->paused &&
+           screen->now.checks[CHECK_INGESTION].level == CHECK_FAILS &&
            screen->now.pool.cursor_lag_s > grants_clock_slack_s(screen->settings->ledger_ms);
+}
+
+static bool has_database(const struct screen *screen)
+{
+    return screen->now.checks[CHECK_DATABASE].level != CHECK_FAILS;
 }
 
 static void answer_leases(struct screen *screen)
 {
-    const struct pool_now *now = &screen->now;
-    char until[CLOCK_TEXT_SIZE];
+    const struct judgement *now = &screen->now;
     if (now->refusal == ERR_OK)
         answer(screen, LEVEL_OK, "May I lease?", "yes");
-    else if (now->pool.grants.held_until_s > 0) {
-        clock_text(now->pool.grants.held_until_s, until);
-        answer(screen, LEVEL_BAD, "May I lease?", "no, on hold until a ledger closes after %s: %s", until,
-            now->pool.grants.reason);
-    } else if (no_ledgers_come(screen))
+    else if (!has_database(screen))
+        answer(screen, LEVEL_BAD, "May I lease?", "no: the database does not answer");
+    else if (now->pool.grants.held_until_s > 0)
+        answer(screen, LEVEL_BAD, "May I lease?", "no, %s", now->checks[CHECK_GRANTS].detail.text);
+    else if (no_ledgers_come(screen))
         answer(screen, LEVEL_BAD, "May I lease?",
             "no: the last ledger closed %" PRId64
             " s ago and no later one is ingested; the sick part says why",
@@ -144,7 +137,7 @@ static void answer_ledgers(struct screen *screen)
             pool->cursor_sequence,
             screen->settings->signatures ? "" : " (its RPC is believed, without signatures)", apart_s,
             pool->cursor_lag_s < 0 ? "after" : "before",
-            apart && screen->ingests && pool->cursor_lag_s > 0
+            apart && screen->now.checks[CHECK_INGESTION].level == CHECK_PASSES && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
                 : "",
             count, ended, unsubmitted ? ", and no account is idle: are the leases submitted?" : "");
@@ -167,7 +160,7 @@ static void answer_ends(struct screen *screen)
 
 static void answer_speed(struct screen *screen)
 {
-    const struct speed *speed = &screen->speed;
+    const struct speed *speed = &screen->now.speed;
     const double seconds = (double)speed->over_ms / 1000;
     if (speed->p50_us < 0)
         answer(screen, LEVEL_OK, "Is it fast?", "no request for a lease in the last %.0f s", seconds);
@@ -185,6 +178,10 @@ static void answer_money(struct screen *screen)
     const struct funds_limits *limits = &screen->settings->funds;
     const enum funds_level level = funds_level(funds, limits);
     const int64_t paid = screen->recent.ends[METRIC_CONFIRMED] + screen->recent.ends[METRIC_FAILED];
+    if (level == FUNDS_CANNOT_SIGN) {
+        answer(screen, LEVEL_BAD, "Is there money?", "%s", screen->now.checks[CHECK_FUNDS].text);
+        return;
+    }
     if (level == FUNDS_UNKNOWN || limits->payment_stroops == 0) {
         answer(screen, LEVEL_WARN, "Is there money?", "the distribution account's balance is not known");
         return;
@@ -200,74 +197,20 @@ static void answer_money(struct screen *screen)
         "Is there money?", "for %" PRId64 " payments%s", payments, hours);
 }
 
-/* Appends what is wrong with a part. */
-static void sick(struct screen *screen, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void sick(struct screen *screen, const char *format, ...)
-{
-    const size_t size = sizeof screen->sick;
-    size_t len = strlen(screen->sick);
-    if (len > 0 && len + 2 < size)
-        len += (size_t)snprintf(screen->sick + len, size - len, "; ");
-    va_list args;
-    va_start(args, format);
-    vsnprintf(screen->sick + len, size - len, format, args);
-    va_end(args);
-}
-
-static void judge_database(struct screen *screen)
-{
-    if (!screen->database) {
-        sick(screen, "the database does not answer: %.150s", screen->database_error.text);
-        return;
-    }
-    if (!screen->disk)
-        sick(screen, "the database cannot write: is its disk full?");
-    if (screen->settings->synchronous_failover && !screen->now.pool.synchronous_standby)
-        sick(screen, "no synchronous standby is configured");
-    else if (screen->now.pool.synchronous_standby && !screen->now.pool.standby_connected)
-        sick(screen, "no standby is connected, and each commit waits for one");
-    if (screen->snapshot.age_s > SNAPSHOT_OLD_S)
-        sick(screen, "%s %s (pid %d) keeps dead rows since %" PRId64 " s", screen->snapshot.what,
-            screen->snapshot.name, screen->snapshot.pid, screen->snapshot.age_s);
-}
-
-static void judge_rpcs(struct screen *screen)
-{
-    const size_t count = rpc_address_count(screen->settings->rpc_url);
-    for (unsigned i = 0; i < count && i < METRIC_MAX_RPC; i++) {
-        if (screen->speed.failed[i] * 2 > screen->speed.calls[i])
-            sick(screen, "RPC %u: %" PRId64 " of %" PRId64 " calls failed", i + 1, screen->speed.failed[i],
-                screen->speed.calls[i]);
-        if (screen->speed.refuted[i] > 0)
-            sick(screen, "RPC %u: %" PRId64 " of its ledgers are not the network's: it changes them", i + 1,
-                screen->speed.refuted[i]);
-    }
-}
-
-static void judge_keys(struct screen *screen)
-{
-    const int64_t most = metric_read(METRIC_KEYD_BUDGET, 0, 0),
-                  left = metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0);
-    if (!keyd_runs(screen->settings->keyd))
-        sick(screen, "the key process has ended");
-    else if (left * 100 < most)
-        sick(screen, "the key process may sign fee bumps for %" PRId64 " more stroops only", left);
-}
-
+/* The checks that no other line is about. */
 static void answer_parts(struct screen *screen)
 {
-    judge_database(screen);
-    judge_rpcs(screen);
-    judge_keys(screen);
-    if (!screen->ingests)
-        sick(screen, "%s", screen->why_not.text);
-    if (protocol_noted() > PROTOCOL_KNOWN)
-        sick(screen,
-            "the network has or will have protocol %" PRIu32 ", newer than this build, which knows %d: "
-            "install a newer one",
-            protocol_noted(), PROTOCOL_KNOWN);
-    const bool none = screen->sick[0] == '\0';
-    answer(screen, none ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s", none ? "none" : screen->sick);
+    static const enum check parts[] = {CHECK_DATABASE, CHECK_DISK, CHECK_STANDBY, CHECK_SNAPSHOT, CHECK_RPCS,
+        CHECK_KEYS, CHECK_BUDGET, CHECK_CLOCK, CHECK_LEASES, CHECK_BIDS, CHECK_INGESTION, CHECK_PROTOCOL};
+    char sick[600] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        const struct check_result *result = &screen->now.checks[parts[i]];
+        if (result->level != CHECK_PASSES && len < sizeof sick)
+            len += (size_t)snprintf(
+                sick + len, sizeof sick - len, "%s%s", len > 0 ? "; " : "", judge_shown(result));
+    }
+    answer(screen, len == 0 ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s", len == 0 ? "none" : sick);
 }
 
 static void write_recent(struct json_write *out, const struct recent *recent)
@@ -305,24 +248,23 @@ static char *screen_text(struct screen *screen)
     json_write_text(out, "at", at);
     json_write_text(out, "version", FAIRWAY_VERSION);
     json_write_text(out, "commit", FAIRWAY_COMMIT);
-    json_write_bool(out, "leases", screen->database && screen->now.refusal == ERR_OK);
+    json_write_bool(out, "leases", screen->now.refusal == ERR_OK);
     json_write_open(out, "answers", '[');
-    if (screen->database) {
-        answer_leases(screen);
+    answer_leases(screen);
+    if (has_database(screen)) {
         answer_room(screen);
         answer_ledgers(screen);
         answer_ends(screen);
-    } else
-        answer(screen, LEVEL_BAD, "May I lease?", "no: the database does not answer");
+    }
     answer_speed(screen);
-    if (screen->database)
+    if (has_database(screen))
         answer_money(screen);
     answer_parts(screen);
     answer(screen, LEVEL_OK, "Who leads?", "%s",
         metric_read(METRIC_LEADS, 0, 0) != 0 ? "this replica"
                                              : "another replica or command; the events below name it");
     json_write_close(out, ']');
-    if (screen->database) {
+    if (has_database(screen)) {
         api_write_accounts(out, &screen->now.pool);
         write_recent(out, &screen->recent);
     }
@@ -333,15 +275,9 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 {
     struct screen *screen AUTO_FREE = NEW(struct screen);
     screen->settings = query->settings;
-    screen->speed = recent_speed_read(&query->api->speed);
-    screen->ingests = screen->settings->ingest_ready(screen->settings->ingest_context, &screen->why_not);
-    enum err e = pool_now_read(db, query->settings, true, &screen->now, &screen->database_error);
-    if (e == ERR_OK)
-        e = recent_read(db, &screen->recent, &screen->database_error);
-    if (e == ERR_OK)
-        e = oldest_snapshot_read(db, &screen->snapshot, &screen->database_error);
-    screen->database = e == ERR_OK;
-    screen->disk = screen->database && server_check_disk(db, detail) == ERR_OK;
+    judge(db, query->settings, true, &screen->now);
+    if (has_database(screen) && recent_read(db, &screen->recent, detail) != ERR_OK)
+        judge_database_lost(&screen->now, detail);
     reply->text = screen_text(screen);
     return ERR_OK;
 }

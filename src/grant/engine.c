@@ -148,6 +148,14 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     return e;
 }
 
+struct engine_outcome engine_outcome(struct engine *engine, enum ticket_kind kind)
+{
+    pthread_mutex_lock(&engine->mutex);
+    const struct engine_outcome outcome = engine->outcomes[kind];
+    pthread_mutex_unlock(&engine->mutex);
+    return outcome;
+}
+
 void engine_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);

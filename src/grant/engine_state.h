@@ -35,14 +35,14 @@ struct engine {
     size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
     bool stopping;
-    enum ticket_kind last_kind;        /* of the batch that was taken last */
-    bool is_short;                     /* a shortage; these two are about it: */
-    bool claiming;                     /* a worker claims */
-    int64_t claim_at_ms;               /* when the next claim is due; 0: now */
-    uint64_t releases;                 /* how often accounts may have become idle */
-    int64_t replica;                   /* the number of this replica in fairway.waiting */
-    int64_t replied_ms;                /* when the database last replied to a batch */
-    enum err last_error[TICKET_KINDS]; /* of a batch */
+    enum ticket_kind last_kind; /* of the batch that was taken last */
+    bool is_short;              /* a shortage; these two are about it: */
+    bool claiming;              /* a worker claims */
+    int64_t claim_at_ms;        /* when the next claim is due; 0: now */
+    uint64_t releases;          /* how often accounts may have become idle */
+    int64_t replica;            /* the number of this replica in fairway.waiting */
+    int64_t replied_ms;         /* when the database last replied to a batch */
+    struct engine_outcome outcomes[TICKET_KINDS];
 
     struct engine_worker *workers;
 };

@@ -125,22 +125,32 @@ static enum err run_once(
     return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->claim, detail);
 }
 
-/* Logs when batches of a kind begin to fail, fail for another reason, or work again. */
-static void log_outcome(struct engine *engine, enum ticket_kind kind, enum err e, const struct detail *detail)
+/* Keeps the outcome of a run. Logs when batches of a kind begin to fail, fail for another reason, or work
+ * again. */
+static void note_outcome(
+    struct engine *engine, const struct batch *batch, enum err e, const struct detail *detail)
 {
+    const enum ticket_kind kind = batch->kind;
     static const char *const failing[] = {"leases cannot be granted; requests get this error",
         "fee bumps cannot be signed; requests get this error"};
     static const char *const working[] = {"leases are granted again", "fee bumps are signed again"};
     pthread_mutex_lock(&engine->mutex);
     if (e != ERR_DATABASE_UNAVAILABLE && e != ERR_OUTCOME_UNKNOWN)
         engine->replied_ms = clock_ms();
-    if (e != engine->last_error[kind]) {
+    struct engine_outcome *outcome = &engine->outcomes[kind];
+    if (e != outcome->e) {
         if (e == ERR_OK)
             log_info(working[kind], NULL);
         else
             log_warn(failing[kind], "error=%s detail=\"%s\"", err_code(e), detail->text);
     }
-    engine->last_error[kind] = e;
+    const bool by_item = e == ERR_CONSTRAINT || e == ERR_INTERNAL;
+    const int64_t now_ms = clock_ms();
+    *outcome = (struct engine_outcome){.failures = e == ERR_OK || by_item ? 0 : outcome->failures + 1,
+        .ended_ms = by_item ? outcome->ended_ms : now_ms,
+        .failed_for_ms = e == ERR_OK || by_item ? 0 : now_ms - batch->run.began_ms,
+        .e = e,
+        .detail = e == ERR_OK ? (struct detail){""} : *detail};
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -168,7 +178,7 @@ static enum err run(struct engine_worker *worker, struct batch *batch, size_t fr
         }
         return e;
     }
-    log_outcome(worker->engine, batch->kind, e, detail);
+    note_outcome(worker->engine, batch, e, detail);
     for (size_t i = from; e != ERR_OK && i < from + count; i++)
         if (!engine_waits_on(&batch->run, e, batch->tickets[i], clock_ms()))
             engine_set_refused(batch->tickets[i], e, detail);

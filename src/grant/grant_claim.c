@@ -8,9 +8,8 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 
-const char grant_terms_sql[] =
-    "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8,"
-    " coalesce((SELECT f.spendable FROM fairway.funds f ORDER BY f.only_row DESC LIMIT 1), -1)" GRANTS_FROM;
+const char grant_terms_sql[] = "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8,"
+                               " " FUNDS_SPENDABLE GRANTS_FROM;
 enum {
     TERMS_TRANSACTION = GRANTS_COLUMN_COUNT,
     TERMS_SPENDABLE

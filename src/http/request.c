@@ -232,12 +232,13 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
 /* Whoever can connect can cause these lines, so they must not fill a disk. */
 static struct rate_limit limits[ERR_COUNT];
 
-/* Our failures are warnings. A refusal is logged at info, so that its request id can be found. */
+/* Our failures are warnings. A refusal is logged at info, so that its request id can be found. What a probe
+ * reports is no failure of the request. */
 static enum log_level level_of(const struct request *request)
 {
-    if (request->error == ERR_CANCELLED)
+    if (request->error == ERR_CANCELLED || request->error == ERR_OK)
         return LOG_DEBUG;
-    return request->status >= 500 ? LOG_WARN : request->status >= 400 ? LOG_INFO : LOG_DEBUG;
+    return request->status >= 500 ? LOG_WARN : LOG_INFO;
 }
 
 static void count_request(const struct request *request)

@@ -155,8 +155,10 @@ static void take_answer(struct follow *follow, size_t i, struct rpcs_ledgers *an
     struct follow_source *source = &follow->sources[i];
     const bool tells_latest =
         answer->e == ERR_OK || answer->e == ERR_LEDGER_AHEAD || answer->e == ERR_LEDGER_GAP;
-    if (tells_latest)
+    if (tells_latest) {
         source->latest = answer->ledgers.latest_ledger;
+        metric_set(METRIC_RPC_LEDGER, (unsigned)i, source->latest);
+    }
     if (answer->start != (source->chain.holds ? source->chain.last + 1 : follow->due) &&
         answer->e != ERR_CANCELLED)
         return; /* what was due then */

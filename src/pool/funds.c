@@ -27,7 +27,13 @@ bool funds_take(
     funds->selling_stroops = read->removed ? 0 : read->selling_stroops;
     funds->base_reserve_stroops = base_reserve_stroops;
     funds->spendable_stroops = spendable(funds);
+    funds->cannot_sign = read->cannot_sign;
     return true;
+}
+
+int64_t funds_spendable(const struct funds *funds)
+{
+    return !funds->known ? FUNDS_NOT_KNOWN : funds->cannot_sign ? FUNDS_NO_SIGNER : funds->spendable_stroops;
 }
 
 int64_t funds_payments(const struct funds *funds, const struct funds_limits *limits)
@@ -39,10 +45,20 @@ enum funds_level funds_level(const struct funds *funds, const struct funds_limit
 {
     if (!funds->known)
         return FUNDS_UNKNOWN;
+    if (funds->cannot_sign)
+        return FUNDS_CANNOT_SIGN;
     const int64_t payments = funds_payments(funds, limits);
     if (payments < limits->min_payments)
         return FUNDS_TOO_LOW;
     return payments < limits->low_payments ? FUNDS_LOW : FUNDS_OK;
+}
+
+/* Its transactions would be answered with txBAD_AUTH. */
+static enum err no_signer(struct detail *detail)
+{
+    return detail_set(detail, ERR_GRANTS_SUSPENDED,
+        "the distribution account's own key no longer reaches its thresholds, so it can pay for nothing: "
+        "its signers were changed");
 }
 
 enum err funds_check_lease(
@@ -50,6 +66,8 @@ enum err funds_check_lease(
 {
     const struct funds funds = {
         .known = spendable_stroops != FUNDS_NOT_KNOWN, .spendable_stroops = spendable_stroops};
+    if (spendable_stroops == FUNDS_NO_SIGNER)
+        return no_signer(detail);
     if (funds_level(&funds, limits) != FUNDS_TOO_LOW)
         return ERR_OK;
     return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
@@ -60,6 +78,8 @@ enum err funds_check_lease(
 
 enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail)
 {
+    if (spendable_stroops == FUNDS_NO_SIGNER)
+        return no_signer(detail);
     if (spendable_stroops == FUNDS_NOT_KNOWN || fee_stroops <= spendable_stroops)
         return ERR_OK;
     return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
@@ -69,7 +89,7 @@ enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct
 
 static const char sql_read[] =
     "SELECT n.distribution_account, f.ledger, f.balance, f.reserves, f.selling_liabilities, f.base_reserve,"
-    " f.spendable FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true"
+    " f.spendable, f.cannot_sign FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true"
     " LEFT JOIN fairway.funds f ON true";
 
 struct db_statement funds_statement(void)
@@ -91,16 +111,17 @@ enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail
     out->selling_stroops = db_i64(rows, 0, 4);
     out->base_reserve_stroops = db_i64(rows, 0, 5);
     out->spendable_stroops = db_i64(rows, 0, 6);
+    out->cannot_sign = db_bool(rows, 0, 7);
     return ERR_OK;
 }
 
-static const char sql_write[] = "SELECT fairway.write_funds($1, $2, $3, $4, $5, $6)";
+static const char sql_write[] = "SELECT fairway.write_funds($1, $2, $3, $4, $5, $6, $7)";
 
 enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail)
 {
     return db_query(db,
         DB_SQL(sql_write, DB_I64(funds->ledger), DB_I64(funds->balance_stroops), DB_I64(funds->reserves),
             DB_I64(funds->selling_stroops), DB_I64(funds->base_reserve_stroops),
-            DB_I64(funds->spendable_stroops)),
+            DB_I64(funds->spendable_stroops), DB_BOOL(funds->cannot_sign)),
         NULL, detail);
 }

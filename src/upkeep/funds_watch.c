@@ -124,15 +124,18 @@ static void log_level(struct funds_watch *watch, const struct funds *funds)
         [FUNDS_LOW] = "the distribution account's balance is low: fund it",
         [FUNDS_TOO_LOW] =
             "the distribution account cannot pay for more leases; none is granted until it is funded",
+        [FUNDS_CANNOT_SIGN] =
+            "the distribution account's signers were changed: its own key can pay for nothing any more, and "
+            "no lease is granted",
     };
     const enum funds_level level = funds_level(funds, &watch->limits);
     if (level == FUNDS_UNKNOWN || level == watch->level)
         return;
     char address[ADDRESS_SIZE];
     address_encode(&funds->account, address);
-    log_line(level == FUNDS_OK        ? LOG_INFO
-             : level == FUNDS_TOO_LOW ? LOG_ERROR
-                                      : LOG_WARN,
+    log_line(level == FUNDS_OK    ? LOG_INFO
+             : level == FUNDS_LOW ? LOG_WARN
+                                  : LOG_ERROR,
         messages[level],
         "account=%s ledger=%" PRIu32 " spendable_stroops=%" PRId64 " payments_left=%" PRId64
         " low_balance_payments=%" PRId64 " min_balance_payments=%" PRId64,

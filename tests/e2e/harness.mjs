@@ -212,11 +212,11 @@ class World {
     return key;
   }
 
-  /** Starts one more `serve` and waits until it is ready. prefix: a command that executes it. */
-  async serve(env = {}, prefix = []) {
+  /** Starts one more `serve` and waits until it is ready, or only listens. prefix: a command that executes it. */
+  async serve(env = {}, prefix = [], isReady = true) {
     const service = new Service({ ...this.env, ...env }, this.client, prefix);
     this.#services.push(service);
-    await service.ready();
+    await (isReady ? service.ready() : service.listens());
     return service;
   }
 
@@ -286,7 +286,7 @@ export class Service {
       });
   }
 
-  async ready() {
+  async listens() {
     let over = false;
     this.ended.then(() => (over = true));
     await until(() => {
@@ -294,6 +294,10 @@ export class Service {
         throw new Error(`serve ended:\n${this.log}`);
       return this.url;
     }, 30_000, `serve listens:\n${this.log}`);
+  }
+
+  async ready() {
+    await this.listens();
     await until(async () => (await this.get('/readyz').catch(() => ({ status: 0 }))).status === 200, 30_000, 'serve is ready');
   }
 

@@ -5,13 +5,17 @@ import path from 'node:path';
 const root = new URL('../..', import.meta.url).pathname;
 const library = path.resolve(root, process.env.FAIRWAY_SICK_SERVER ?? 'build/release/tests/faults/sick_server.so');
 
+/** The environment of a service whose host's clock is fast by so many seconds. */
+export const fastHost = seconds => ({ LD_PRELOAD: library, FAST_SECONDS: String(seconds) });
+
 /** Restarts the world's server. fill() fills its disk, free() makes space; setClock() sets by how many seconds its clock is fast. */
-export async function restartSick(world) {
+export async function restartSick(world, isStopped = false) {
   const copy = path.join(world.folder, 'sick_server.so'); // a folder that the server's user can read
   const full = path.join(world.folder, 'full'), clock = path.join(world.folder, 'clock');
   fs.copyFileSync(library, copy);
   fs.chmodSync(copy, 0o755);
-  await world.postgres('stop');
+  if (!isStopped)
+    await world.postgres('stop');
   await world.postgres('start', { env: { LD_PRELOAD: copy, FULL_DISK: full, FAST_CLOCK: clock } });
   return { fill: () => fs.writeFileSync(full, ''), free: () => fs.rmSync(full, { force: true }), setClock: seconds => fs.writeFileSync(clock, String(seconds)) };
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { sleep, submit } from '../e2e/harness.mjs';
 import { eachLedger, flip } from '../e2e/lies.mjs';
-import { restartSick } from '../e2e/sick-server.mjs';
+import { fastHost, restartSick } from '../e2e/sick-server.mjs';
 import { unseal } from '../e2e/unseal.mjs';
 import { ACCOUNTS } from './patient.mjs';
 
@@ -21,12 +21,21 @@ function patient(name, { skip, ...options }, define) {
   patients.push(one);
 }
 
+/** The thresholds of the distribution account, and the weight of somebody else's key. */
+export async function setOptions(one, options, ...signers) {
+  const source = await one.world.network.getAccount(one.world.distribution.publicKey());
+  const transaction = new TransactionBuilder(source, { fee: '100', networkPassphrase: one.world.passphrase })
+    .addOperation(Operation.setOptions(options)).setTimeout(60).build();
+  signers.forEach(signer => transaction.sign(signer));
+  await submit(one.world, transaction.toXDR());
+}
+
 patient('one RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('protocol vote', async one => one.exam({
     begin: () => fetch(one.world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'localnet_upgrade', params: { supportedProtocol: 99 } }) }),
     names: { [PART]: /^the network has or will have protocol 99, newer than this build, which knows \d+: install a newer one$/ },
-    alerts: ['FairwayProtocolVote'], log: /newer than this build.*protocol=99/,
+    alerts: ['FairwayCheckWarns'], log: /newer than this build.*protocol=99/,
   }));
 });
 
@@ -34,14 +43,14 @@ patient('its own RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
   fault('RPC late', async one => one.exam({
     begin: () => one.rpc = async (call, forward) => (await sleep(20_000), null),
     names: { [PART]: /getLedgers: .*timed out/, [LEDGERS]: /closed (4[5-9]|[5-9]\d) s before/, [LEASE]: /closed \d+ s ago and no later one is ingested/ },
-    alerts: ['FairwayLedgersLate', 'FairwayNotGranting', 'FairwayReplicaNotIngesting', 'FairwayRpcFails'],
+    alerts: ['FairwayCheckFails', 'FairwayCheckWarns', 'FairwayLedgersLate', 'FairwayNotGranting'],
     log: /ingestion failed.*getLedgers: .*timed out/,
     end: () => one.rpc = null,
   }));
   fault('clock: the network\'s is fast', async one => one.exam({
     begin: () => one.world.localnet.faults.configure({ jump: 1, jumpSeconds: 60 }),
     names: { [LEASE]: /clock/, [LEDGERS]: /closed \d+ s after the database's clock/ },
-    alerts: ['FairwayClock', 'FairwayNotGranting'],
+    alerts: ['FairwayCheckFails', 'FairwayClock', 'FairwayNotGranting'],
     end: () => one.world.localnet.faults.configure({ reset: true }),
   }));
 });
@@ -87,6 +96,27 @@ patient('the pool', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '
   }));
 });
 
+patient('the keys and the host', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
+  fault('signers of the distribution account', async one => one.exam({
+    begin: () => setOptions(one, { medThreshold: 2, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 1 } }, one.world.distribution),
+    names: { [LEASE]: /no longer reaches its thresholds/, [MONEY]: /no longer reaches its thresholds: its signers were changed/ },
+    alerts: ['FairwayCheckFails', 'FairwayNotGranting'], log: /level=error msg="the distribution account's signers were changed/,
+    end: () => setOptions(one, { medThreshold: 0, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 0 } }, one.world.distribution),
+  }));
+  fault('clock: a host\'s is fast', async one => {
+    const first = one.service;
+    await one.exam({
+      begin: async () => one.service = await one.world.serve({ RPC_URL: one.proxies[0].url, ...fastHost(300) }, [], false),
+      names: { [PART]: /^this host's clock is (299|30\d) s ahead of the database's: .*clients' tokens are refused$/ },
+      alerts: ['FairwayCheckFails'],
+      end: async () => {
+        await one.service.kill();
+        one.service = first;
+      },
+    });
+  });
+});
+
 patient('the account', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('money', async one => one.exam({
     begin: async () => {
@@ -101,7 +131,7 @@ patient('the account', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
       await submit(one.world, transaction.toXDR());
     },
     names: { [LEASE]: /distribution account/, [MONEY]: /^for 5 payments/ },
-    alerts: ['FairwayFundsLow', 'FairwayFundsRunOut', 'FairwayNotGranting'], log: /distribution account/,
+    alerts: ['FairwayCheckFails', 'FairwayFundsRunOut', 'FairwayNotGranting'], log: /distribution account/,
   }));
 });
 
@@ -110,8 +140,9 @@ patient('the clock of the database', {}, fault => {
     const server = await restartSick(one.world);
     await one.exam({
       begin: () => server.setClock(60),
-      names: { [LEASE]: /clock/, [LEDGERS]: /closed (59|6\d) s before the database's clock, and ledgers come in: that clock is fast/ },
-      alerts: ['FairwayClock', 'FairwayNotGranting'],
+      names: { [LEASE]: /clock/, [LEDGERS]: /closed (59|6\d) s before the database's clock, and ledgers come in: that clock is fast/,
+        [PART]: /^this host's clock is (59|6\d) s behind the database's/ },
+      alerts: ['FairwayCheckFails', 'FairwayCheckWarns', 'FairwayClock', 'FairwayNotGranting'],
       end: () => server.setClock(0),
     });
   });
@@ -125,7 +156,7 @@ for (const [place, liar] of [['first', 0], ['second', 1]])
         return call.method === 'getLedgers' && i === liar ? flip(400)(answer) : answer;
       },
       names: { [PART]: new RegExp(`^RPC ${liar + 1}: \\d+ of its ledgers are not the network's`) },
-      alerts: ['FairwayRpcLies'], log: new RegExp(`is not waited for.*rpc=${liar + 1}`),
+      alerts: ['FairwayCheckWarns', 'FairwayRpcLies'], log: new RegExp(`is not waited for.*rpc=${liar + 1}`),
     }));
   });
 
@@ -136,9 +167,25 @@ patient('two RPCs', { rpcs: 2 }, fault => {
       return call.method === 'getLedgers' && i === 1 ? eachLedger(ledger => (ledger.hash = 'ab'.repeat(32)))(answer) : answer;
     },
     names: { [PART]: /^RPC 2: \d+ of its ledgers are not the network's/ },
-    alerts: ['FairwayRpcLies'], log: /is not waited for.*rpc=2/,
+    alerts: ['FairwayCheckWarns', 'FairwayRpcLies'], log: /is not waited for.*rpc=2/,
     end: () => one.rpc = null,
   }));
+});
+
+patient('two RPCs, one of them useless', { rpcs: 2 }, fault => {
+  const second = (name, say, words) => fault(name, async one => one.exam({
+    begin: () => one.rpc = (call, forward, i) => i === 1 ? say(call, forward) : forward(),
+    names: { [PART]: words }, alerts: ['FairwayCheckWarns'],
+    end: () => one.rpc = null,
+  }));
+  let stuck;
+  second('RPC 2 is stuck', async (call, forward) => {
+    const answer = await forward();
+    stuck ??= answer.result?.latestLedger;
+    return call.method !== 'getLedgers' ? answer : { jsonrpc: '2.0', id: call.id, error: { code: -32600,
+      message: `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } };
+  }, /^RPC 2: it is at ledger \d+, and the network at \d+: stuck, or of another network$/);
+  second('RPC 2 hangs', () => new Promise(() => {}), /^RPC 2: it is at ledger \d+, and the network at \d+/);
 });
 
 patient('the database, for long', { skip: process.env.FAIRWAY_SIZE !== 'long' && 'a snapshot is old after five minutes' }, fault => {
@@ -147,7 +194,7 @@ patient('the database, for long', { skip: process.env.FAIRWAY_SIZE !== 'long' &&
     await sleep(290_000);
     await one.exam({
       begin: () => {},
-      names: { [PART]: /keeps dead rows since \d+ s$/ }, alerts: ['FairwayOldSnapshot'], log: /snapshot/,
+      names: { [PART]: /keeps dead rows since \d+ s$/ }, alerts: ['FairwayCheckWarns'], log: /snapshot/,
       end: async () => {
         await one.world.postgres('stop', { mode: 'immediate' });
         await sleeper;
@@ -159,9 +206,25 @@ patient('the database, for long', { skip: process.env.FAIRWAY_SIZE !== 'long' &&
 patient('the database', { env: { DATABASE_FAILOVER: 'asynchronous' } }, fault => {
   fault('standby lost', async one => one.exam({
     begin: () => one.world.setStandby('nobody'),
-    names: { [PART]: /^no standby is connected, and each commit waits for one/ },
-    alerts: ['FairwayNoStandby'],
+    names: { [LEASE]: /no standby is connected, and each commit waits for one/, [PART]: /^no standby is connected, and each commit waits for one/ },
+    alerts: ['FairwayCheckFails', 'FairwayNotGranting'],
     end: () => one.world.setStandby(''),
+  }));
+});
+
+patient('the locks', {}, fault => {
+  fault('somebody locks the accounts', async one => one.exam({
+    begin: () => {
+      one.locker = one.world.sql("BEGIN; LOCK TABLE fairway.channel_accounts IN EXCLUSIVE MODE; SELECT pg_sleep(60); COMMIT").catch(() => {});
+      one.client = setInterval(() => one.lease(20).catch(() => {}), 300);
+    },
+    names: { [LEASE]: /^no: /, [PART]: /./ },
+    alerts: ['FairwayCheckFails', 'FairwayNotGranting'], log: /leases cannot be granted/,
+    end: async () => {
+      clearInterval(one.client);
+      await one.world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()");
+      await one.locker;
+    },
   }));
 });
 
@@ -170,8 +233,8 @@ patient('the disk', {}, fault => {
     const disk = await restartSick(one.world);
     await one.exam({
       begin: () => disk.fill(),
-      names: { [PART]: /^the database cannot write: is its disk full\?/ },
-      alerts: ['FairwayDatabaseDiskFull'],
+      names: { [LEASE]: /the database cannot write: is its disk full\?/, [PART]: /^the database cannot write: is its disk full\?/ },
+      alerts: ['FairwayCheckFails', 'FairwayNotGranting'],
       end: () => disk.free(),
     });
   });

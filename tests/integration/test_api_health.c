@@ -59,8 +59,8 @@ static void assert_passes(const char *path)
 
 TEST(at_first_every_check_passes)
 {
-    static const char *const names[] = {
-        "database", "keys", "ingestion", "ledgers", "grants", "accounts", "funds", "disk"};
+    static const char *const names[] = {"database", "keys", "ingestion", "ledgers", "grants", "accounts",
+        "funds", "disk", "clock", "leases", "bids", "budget", "rpcs", "protocol"};
     AUTO_RESPONSE response = {0};
     service_get(&service, &response, "/readyz");
     assert_int_equal(response.status, 200);
@@ -107,13 +107,12 @@ static char *reason_of(const char *name)
     return mem_copy_text(json_string_value(json_object_get(check_named(&response, name), "reason")));
 }
 
-TEST(DO5_DR10_grants_on_hold_fail_their_check_with_the_reason_and_the_end)
+TEST(DO5_DR10_grants_on_hold_fail_their_check_and_the_operators_reason_is_not_public)
 {
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET held_until = 4102444800, hold_reason = 'the volume was copied'");
     AUTO_FREE char *reason = reason_of("grants");
-    assert_string_equal(reason,
-        "grants are on hold until a ledger has closed after 2100-01-01T00:00:00Z: the volume was copied");
+    assert_string_equal(reason, "grants are on hold");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET held_until = NULL, hold_reason = NULL");
     assert_passes("/readyz");
     test_db_exec(&service.db, "UPDATE fairway.cursor SET timeline = timeline + 1");
@@ -157,13 +156,13 @@ TEST(DO5_a_failed_probe_is_logged_once_with_its_reason_and_so_is_its_recovery)
     close(stderr_fd);
     assert_int_equal(log_set_level("error"), ERR_OK);
     assert_int_equal(
-        count_lines(log, "msg=\"readiness check failed\" check=grants reason=\"grants are on hold\""
-                         " detail=\"grants are on hold until a ledger has closed after "
+        count_lines(log, "msg=\"a check fails: this replica is not ready\" check=grants"
+                         " reason=\"grants are on hold\" detail=\"on hold until a ledger closes after "
                          "2100-01-01T00:00:00Z: the volume was copied\""),
         1);
     assert_int_equal(count_lines(log, "check=grants reason=\"grants are stopped\""), 1);
-    assert_int_equal(count_lines(log, "readiness check failed"), 2);
-    assert_int_equal(count_lines(log, "msg=\"readiness check passes again\" check=grants"), 1);
+    assert_int_equal(count_lines(log, "this replica is not ready"), 2);
+    assert_int_equal(count_lines(log, "msg=\"a check passes again\" check=grants"), 1);
     assert_int_equal(count_lines(log, "passes again"), 1);
     fclose(log);
 }
@@ -205,6 +204,37 @@ TEST(DO5_a_low_balance_is_a_warning_and_one_below_the_minimum_fails_its_check)
     assert_passes("/readyz");
 }
 
+/* Everything else passes: what fairway signs would be txBAD_AUTH. */
+TEST(signers_of_the_distribution_account_that_were_changed_fail_its_check_and_stop_leases)
+{
+    AUTO_RESPONSE response = {0};
+    service_set_spendable(&service, 1000 * SERVICE_PAYMENT);
+    test_db_exec(&service.db, "UPDATE fairway.funds SET cannot_sign = true");
+    assert_check_fails("funds");
+    fixture_post_payment(&response);
+    assert_refused(&response, 503, "GRANTS_SUSPENDED");
+}
+
+/* The lock lets all checks read. */
+TEST(batches_that_fail_fail_their_check_although_every_other_passes)
+{
+    AUTO_RESPONSE refused = {0}, granted = {0};
+    struct db *locker = test_db_open(&service.db);
+    static const char sql_lock[] = "LOCK TABLE fairway.channel_accounts IN EXCLUSIVE MODE";
+    static const char sql_patient[] = "SET idle_in_transaction_session_timeout = 0";
+    assert_int_equal(db_query(locker, DB_SQL0(sql_patient), NULL, NULL), ERR_OK);
+    assert_int_equal(db_begin(locker, NULL), ERR_OK);
+    assert_int_equal(db_query(locker, DB_SQL0(sql_lock), NULL, NULL), ERR_OK);
+    fixture_post_payment(&refused);
+    assert_int_equal(refused.status, 503);
+    assert_check_fails("leases");
+    db_rollback(locker);
+    db_free(locker);
+    fixture_post_payment(&granted);
+    assert_int_equal(granted.status, 201);
+    assert_passes("/readyz");
+}
+
 static void set_standby_names(const char *names)
 {
     AUTO_FREE char *sql = mem_format("ALTER SYSTEM SET synchronous_standby_names = '%s'", names);
@@ -217,15 +247,21 @@ static void set_standby_names(const char *names)
         assert_int_not_equal(clock_left_ms(end), 0);
 }
 
-TEST(DR10_synchronous_failover_without_a_synchronous_standby_is_a_warning)
+TEST(DR10_no_synchronous_standby_is_a_warning_and_one_that_is_gone_fails_its_check)
 {
     service.synchronous_failover = true;
     service_restart_api(&service, &service_limits);
     assert_non_null(strstr(warning("standby"), "no synchronous standby"));
     assert_passes("/readyz");
     set_standby_names("somebody");
-    assert_string_equal(warning("standby"), "");
+    AUTO_RESPONSE refused = {0}, granted = {0};
+    fixture_post_payment(&refused);
+    assert_int_equal(refused.status, 503);
+    assert_checks_fail("standby", "leases");
     set_standby_names("");
+    service_reset(&service);
+    fixture_post_payment(&granted);
+    assert_int_equal(granted.status, 201);
     assert_non_null(strstr(warning("standby"), "no synchronous standby"));
     service.synchronous_failover = false;
     service_restart_api(&service, &service_limits);
