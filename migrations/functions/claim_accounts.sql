@@ -1,7 +1,7 @@
 -- Locks up to wanted idle accounts, from a random slot upwards, and then from the first. What it costs is that of the accounts that it
 -- passes, and not that of the pool. keys: of the master keys that the caller has; empty: all.
 -- One walk along the index of slots passes an account at the least cost, but it visits all its versions. So when the table has become
--- many times as large as its accounts, each slot is looked up by itself, and the accounts that were idle are locked by their place.
+-- many times as large as its accounts, each slot is looked up by itself, and its account is locked by its place.
 CREATE OR REPLACE FUNCTION fairway.claim_accounts(wanted bigint, keys text[])
 RETURNS TABLE (public_key text, sequence bigint, sequence_ledger bigint, sealed_seed bytea, key_id text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -26,13 +26,11 @@ BEGIN
                 SELECT b.public_key::text, b.sequence, b.sequence_ledger, b.sealed_seed, b.key_id
                 FROM generate_series(at::integer, (at + step - 1)::integer) n
                 CROSS JOIN LATERAL (
-                    SELECT a.ctid AS place, a.state = 'active' AND a.lease_hash IS NULL AND (keys = '{}' OR a.key_id = ANY (keys)) AS idle
-                    FROM fairway.channel_accounts a WHERE a.slot BETWEEN n AND n ORDER BY a.slot DESC LIMIT 1) newest
+                    SELECT a.ctid AS place FROM fairway.channel_accounts a WHERE a.slot BETWEEN n AND n ORDER BY a.slot DESC LIMIT 1) newest
                 CROSS JOIN LATERAL (
                     SELECT * FROM fairway.channel_accounts c
                     WHERE c.ctid = newest.place AND c.state = 'active' AND c.lease_hash IS NULL AND (keys = '{}' OR c.key_id = ANY (keys))
                     FOR UPDATE SKIP LOCKED) b
-                WHERE newest.idle
                 LIMIT wanted;
         END IF;
         GET DIAGNOSTICS locked = ROW_COUNT;
