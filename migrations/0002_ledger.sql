@@ -32,6 +32,7 @@ CREATE TABLE fairway.cursor (
     -- No lease is granted until a ledger has closed after this (Unix seconds): then every forgotten lease is dead.
     held_until     bigint,
     hold_reason    text,
+    held_since     bigint, -- leases that were granted after this ledger may be forgotten
     paused         text, -- why no lease is granted until an operator ends it; NULL: not paused
     CHECK (grants_allowed = (grants_reason IS NULL)),
     CHECK ((held_until IS NULL) = (hold_reason IS NULL))

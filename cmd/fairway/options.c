@@ -24,9 +24,9 @@ enum {
 #define DURATION(...) BOUNDED(CONFIG_DURATION, __VA_ARGS__) /* in milliseconds */
 
 /*
- * The comments say why an operator sets the options. What nobody has a reason to set is a constant. The bounds
- * are ours: beyond them is a mistake of units, or more than was measured. Two are not: ports are TCP's, and
- * FEE_BUMP_BASE_FEE begins with the network's least base fee, MAX_FEE with twice that (CAP-15).
+ * The comments say why an operator sets the options. What nobody has a reason to set is a constant. The
+ * bounds are ours: beyond them is a mistake of units, or more than was measured. Two are not: ports are
+ * TCP's, and FEE_BUMP_BASE_FEE begins with the network's least base fee, MAX_FEE with twice that (CAP-15).
  */
 static const struct {
     struct config_option option;

@@ -27,14 +27,15 @@
 #define GRANTS_COLUMNS                                                                                       \
     "c.grants_allowed, c.grants_reason, c.sequence, c.close_time,"                                           \
     " floor(extract(epoch FROM clock_timestamp()))::int8, " GRANTS_SAME_DATABASE                             \
-    ", c.held_until, c.hold_reason, c.paused"
-#define GRANTS_COLUMN_COUNT 9
+    ", c.held_until, c.hold_reason, c.paused, c.held_since"
+#define GRANTS_COLUMN_COUNT 10
 struct grants_state {
     bool known; /* false: no ledger has been ingested, and nothing else is set */
     bool stopped, same_database, paused;
     uint32_t ledger; /* the last committed one */
     int64_t close_time_s, clock_s;
     int64_t held_until_s; /* 0: no hold is set */
+    int64_t held_since;   /* leases that were granted after this ledger may be forgotten; 0: not known */
     char reason[160];     /* why grants are stopped, on hold or paused, cut to fit; else '' */
 };
 /* Reads the columns of the first row, from this one on. */
@@ -44,6 +45,9 @@ struct grants_state grants_state_read(const struct db_rows *rows, int column);
  * the state; 0: not known. ERR_GRANTS_SUSPENDED: detail has the reason. */
 MUST_CHECK enum err grants_check(
     const struct grants_state *state, unsigned ledger_ms, uint32_t seen, struct detail *detail);
+/* As this process has checked it last: leases that were granted after this ledger may be forgotten; 0: none.
+ */
+int64_t grants_forgotten_since(void);
 
 /* ---- for a grant transaction */
 

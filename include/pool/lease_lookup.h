@@ -36,7 +36,7 @@ void lease_status_free(struct lease_status *status);
 
 struct lease_lookup {
     struct hash hash;   /* of a lease or of a fee bump */
-    const char *client; /* only leases of this client are found */
+    const char *client; /* only leases of this client are found, and nobody's: fairway.record_forgotten */
     bool found;
     struct lease_status
         status; /* if found. Before: hash and granted_us, if an earlier look-up has found them */

@@ -59,7 +59,7 @@ struct settle_terms {
 /*
  * A transaction of an account of the pool that the distribution account has bumped is a lease's: nobody else
  * can sign that fee bump. If the database has no such lease, open or ended, it was set back: the ledger is
- * settled as on hold, and the caller puts grants on hold.
+ * settled as on hold, the lease is recorded with its end as nobody's, and the caller puts grants on hold.
  *
  * In this order:
  *   1. each open lease whose hash is in the ledger, with a result that consumed the sequence number, ends as

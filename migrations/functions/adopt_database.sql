@@ -6,7 +6,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairway.cursor c SET system_identifier = i.system_identifier, timeline = i.timeline, home = i.home,
         hold_reason = CASE WHEN n.nothing_lost OR c.held_until >= n.until THEN c.hold_reason
             ELSE 'the database was restored or failed over' END,
-        held_until = CASE WHEN n.nothing_lost THEN c.held_until ELSE greatest(c.held_until, n.until) END
+        held_until = CASE WHEN n.nothing_lost THEN c.held_until ELSE greatest(c.held_until, n.until) END,
+        held_since = CASE WHEN n.nothing_lost THEN c.held_since ELSE least(c.held_since, c.sequence) END
     FROM fairway.cursor o CROSS JOIN fairway.identity() i CROSS JOIN LATERAL (
         SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint, o.close_time) + hold_seconds AS until,
             synchronous AND (o.system_identifier, o.home) = (i.system_identifier, i.home) AS nothing_lost) n

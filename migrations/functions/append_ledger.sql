@@ -13,7 +13,8 @@ BEGIN
         VALUES (ledger, ledger_hash, previous, ledger_protocol, closed, transactions, operation_total, operations_max, lane_prices);
     UPDATE fairway.cursor c SET sequence = ledger, hash = ledger_hash, close_time = closed,
         grants_allowed = c.grants_allowed OR c.grants_reason = gap_reason, grants_reason = nullif(c.grants_reason, gap_reason),
-        hold_reason = CASE WHEN hold_until <> 0 THEN c.hold_reason END, held_until = nullif(hold_until, 0)
+        hold_reason = CASE WHEN hold_until <> 0 THEN c.hold_reason END, held_until = nullif(hold_until, 0),
+        held_since = CASE WHEN hold_until <> 0 THEN c.held_since END
         WHERE c.term = my_term AND (c.sequence < ledger AND c.close_time <= closed OR c.close_time < closed);
     IF NOT FOUND THEN
         INSERT INTO fairway.cursor (sequence, hash, close_time, term) VALUES (ledger, ledger_hash, closed, my_term);

@@ -1,6 +1,7 @@
 /* Writes replies and problems. No endpoint's rule is here. */
 #include "reply.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -8,6 +9,7 @@
 #include "base/mem.h"
 #include "base/rate_limit.h"
 #include "base/text.h"
+#include "pool/grants_allowed.h"
 
 #define LIMIT_DEFAULT 100
 
@@ -75,6 +77,8 @@ static void refuse(
 {
     if (err_status(e) >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
         log_failure(request, e, detail);
+    if (e == ERR_GRANTS_SUSPENDED && members == NULL && grants_forgotten_since() > 0)
+        members = mem_format("{\"forgottenSince\":%" PRId64 "}", grants_forgotten_since());
     http_reply_problem(request, e, detail, after_s, members);
     free(members);
 }

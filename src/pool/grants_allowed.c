@@ -3,6 +3,7 @@
 #include "pool/grants_allowed.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/deadlines.h"
@@ -27,7 +28,8 @@ enum {
     SAME_DATABASE,
     HELD_UNTIL,
     HOLD_REASON,
-    PAUSED
+    PAUSED,
+    HELD_SINCE
 };
 
 struct grants_state grants_state_read(const struct db_rows *rows, int column)
@@ -42,6 +44,7 @@ struct grants_state grants_state_read(const struct db_rows *rows, int column)
     state.clock_s = db_i64(rows, 0, column + CLOCK);
     const bool held = !db_is_null(rows, 0, column + HELD_UNTIL);
     state.held_until_s = held ? db_i64(rows, 0, column + HELD_UNTIL) : 0;
+    state.held_since = db_is_null(rows, 0, column + HELD_SINCE) ? 0 : db_i64(rows, 0, column + HELD_SINCE);
     state.paused = !db_is_null(rows, 0, column + PAUSED);
     if (state.stopped || held || state.paused)
         snprintf(state.reason, sizeof state.reason, "%s",
@@ -63,10 +66,19 @@ static enum err check_clock(const struct grants_state *state, unsigned ledger_ms
         apart_s);
 }
 
+static _Atomic int64_t forgotten_since;
+
+int64_t grants_forgotten_since(void)
+{
+    return atomic_load(&forgotten_since);
+}
+
 /* Until ingestion has put grants on hold, the check of `seen` is what stops them. */
 enum err grants_check(
     const struct grants_state *state, unsigned ledger_ms, uint32_t seen, struct detail *detail)
 {
+    const bool set_back = state->known && (!state->same_database || state->ledger < seen);
+    atomic_store(&forgotten_since, state->held_since == 0 && set_back ? state->ledger : state->held_since);
     if (!state->known)
         return detail_set(detail, ERR_GRANTS_SUSPENDED, "no ledger has been ingested yet");
     if (state->stopped)

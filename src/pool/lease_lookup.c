@@ -118,7 +118,7 @@ enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count
         db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         struct lease_lookup *lookup = &lookups[db_ordinal(rows, row, 0, count)];
-        if (strcmp(lookup->client, db_text(rows, row, 9)) != 0)
+        if (strcmp(lookup->client, db_text(rows, row, 9)) != 0 && strcmp("*", db_text(rows, row, 9)) != 0)
             continue;
         lookup->found = true;
         lookup->status = read_status(rows, row);

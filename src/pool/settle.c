@@ -141,26 +141,56 @@ static enum err read_history(struct settlement *settlement, struct db *db, struc
     return db_query(db, DB_SQL(sql_signed, DB_BYTEAS(hashes, count)), &settlement->history, detail);
 }
 
-static bool is_forgotten(const struct settlement *settlement, const struct settle_account *account)
+/* The transaction of a lease that the database does not have; NULL: none. */
+static const struct transaction_evidence *forgotten_of(
+    const struct settlement *settlement, const struct settle_account *account)
 {
     const struct settle_evidence *evidence = settlement->evidence;
     const int64_t consumed = account->evidence != NULL ? account->evidence->consumed : 0;
     if (consumed == 0 || signed_by_us(settlement, account, consumed))
-        return false;
+        return NULL;
     for (size_t t = 0; t < evidence->transaction_count; t++) {
         const struct transaction_evidence *transaction = &evidence->transactions[t];
         if (transaction->bumped_by != NULL && strcmp(transaction->source, account->address) == 0 &&
             public_key_equal(transaction->bumped_by, settlement->terms->distribution))
-            return true;
+            return transaction;
     }
-    return false;
+    return NULL;
 }
 
-static void look_for_forgotten(struct settlement *settlement)
+static const char sql_forgotten[] = "SELECT fairway.record_forgotten($1, $2, $3, $4, $5, $6, $7)";
+
+static enum err look_for_forgotten(struct settlement *settlement, struct db *db, struct detail *detail)
 {
-    for (size_t i = 0; settlement->terms->distribution != NULL && i < settlement->accounts.count; i++)
-        settlement->out->forgotten += is_forgotten(settlement, &settlement->accounts.items[i]);
-    settlement->on_hold = settlement->terms->on_hold || settlement->out->forgotten > 0;
+    const size_t count = settlement->terms->distribution == NULL ? 0 : settlement->accounts.count;
+    struct bytes *bytes AUTO_FREE = NEW_ARRAY(4 * count, struct bytes);
+    struct bytes *hashes = bytes, *bumps = bytes + count, *results = bumps + count, *values = results + count;
+    const char **texts AUTO_FREE = NEW_ARRAY(2 * count, const char *), **codes = texts + count;
+    int64_t *sequences AUTO_FREE = NEW_ARRAY(count, int64_t);
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct settle_account *account = &settlement->accounts.items[i];
+        const struct transaction_evidence *transaction = forgotten_of(settlement, account);
+        if (transaction == NULL)
+            continue;
+        const struct lease_outcome outcome = outcome_of(transaction);
+        hashes[found] = BYTES_OF(transaction->hash.bytes);
+        bumps[found] = BYTES_OF(outcome.hash->bytes);
+        results[found] = outcome.result;
+        values[found] = outcome.return_value;
+        texts[found] = account->address;
+        codes[found] = transaction->code;
+        sequences[found++] = account->evidence->consumed;
+    }
+    settlement->out->forgotten = found;
+    settlement->on_hold = settlement->terms->on_hold || found > 0;
+    if (found == 0)
+        return ERR_OK;
+    return db_query(db,
+        DB_SQL(sql_forgotten, DB_BYTEAS(hashes, found), DB_TEXTS(texts, found), DB_I64S(sequences, found),
+            DB_TEXTS(codes, found), DB_BYTEAS(bumps, found), DB_BYTEAS(results, found),
+            DB_BYTEAS(values, found)),
+        NULL, detail);
 }
 
 /* ---- the accounts */
@@ -302,9 +332,10 @@ static enum err settle(struct settlement *settlement, struct db *db, struct deta
         end_by_hash(settlement, &settlement->accounts.items[i]);
     if (e == ERR_OK)
         e = read_history(settlement, db, detail);
+    if (e == ERR_OK)
+        e = look_for_forgotten(settlement, db, detail);
     if (e != ERR_OK)
         return e;
-    look_for_forgotten(settlement);
     change_accounts(settlement);
     end_leases(settlement);
     if (settlement->terms->ends != NULL)

@@ -84,17 +84,20 @@ const SUSPENDED = '503 GRANTS_SUSPENDED';
 /** Keeps asking these replicas for leases until stop(), which returns the status and code of each response that was not a lease. */
 function pester(...replicas) {
   let running = true;
-  const answers = new Set();
+  const answers = new Set(), since = new Set();
   const all = Promise.all([...replicas, ...replicas].map(async replica => {
     while (running) {
       const { status, json } = await post(replica);
       answers.add(`${status} ${json.code ?? json.hash}`);
+      if (json.forgottenSince)
+        since.add(json.forgottenSince);
       await sleep(20);
     }
   }));
   return { stop: async () => {
     await until(() => answers.has(SUSPENDED), 20_000, 'a request was refused because of the hold').finally(() => (running = false));
     await all;
+    assert.ok(since.size > 0, 'the answers say since which ledger leases may be forgotten');
     return [...answers];
   } };
 }
@@ -156,6 +159,8 @@ test('DR10 promotion of a standby that lags: forgotten transactions are followed
   assert.ok(until_s > Math.max(...forgotten.map(({ maxTime }) => Number(maxTime))), 'held until all of them are dead');
   assert.ok(until_s <= Number(clock) + HOLD_SECONDS);
   await include(...forgotten);
+  for (const { hash } of [confirmed, ...forgotten])
+    assert.equal((await service.get(`/v1/transactions/${hash}`)).json.status, 'confirmed', 'what ingestion finds is known again');
   await assertMirrored();
   if (LONG)
     await until(async () => Number((await cursor('close_time'))[0]) > Number(until_s) - 5, HOLD_SECONDS * 1000, 'the hold nears its end');

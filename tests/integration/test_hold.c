@@ -10,6 +10,7 @@
 #include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
+#include "pool/lease_lookup.h"
 #include "slowness.h"
 #include "support/ledger_envelopes.h"
 #include "support/ledger_feed.h"
@@ -112,7 +113,8 @@ static void assert_suspended(struct world *world, const char *why)
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
     if (strstr(detail.text, why) == NULL)
         fail_msg("\"%s\" does not contain \"%s\"", detail.text, why);
-    assert_nothing_leased(&world->pool);
+    assert_int_equal(leased_accounts(&world->pool), 0);
+    assert_int_equal(number(world, "SELECT count(*) FROM fairway.leases WHERE client <> '*'"), 0);
     asked_wipe(&asked);
 }
 
@@ -243,6 +245,20 @@ TEST(DR10_a_bumped_transaction_of_no_lease_is_followed_and_puts_grants_on_hold)
     consume(world, 2);
     assert_int_equal(number(world, sql_quarantined), 0);
     assert_suspended(world, "set back");
+    assert_true(number(world, "SELECT sequence - held_since FROM fairway.cursor") > 0);
+    AUTO_ROWS rows = NULL;
+    struct lease_lookup lookup = {.client = "anybody"};
+    static const char sql[] = "SELECT hash, account FROM fairway.leases WHERE client = '*'";
+    assert_int_equal(db_query(world->lead.db, DB_SQL0(sql), &rows, NULL), ERR_OK);
+    assert_int_equal(db_count(rows), 1);
+    db_copy(rows, 0, 0, lookup.hash.bytes, sizeof lookup.hash.bytes);
+    assert_int_equal(lease_lookup(world->lead.db, &lookup, 1, NULL), ERR_OK);
+    assert_true(lookup.found);
+    assert_string_equal(lookup.status.status, "confirmed");
+    assert_string_equal(lookup.status.result_code, "txSUCCESS");
+    assert_int_equal(lookup.status.ledger, world->next - 1);
+    assert_true(lookup.status.has_ledger_hash && lookup.status.result.len > 0);
+    lease_status_free(&lookup.status);
     const int64_t until_s = number(world, sql_held_until);
     assert_true(number(world, "SELECT held_until - close_time FROM fairway.cursor") >= HELD_SECONDS - 5);
     close_with(world, NULL);

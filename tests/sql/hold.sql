@@ -1,7 +1,7 @@
 -- A database that was restored, copied or failed over (DR10): that this is noticed, and until when grants are on hold.
 SELECT fill_pool(1);
 CREATE VIEW same AS SELECT fairway.same_database(c.tableoid, c.system_identifier, c.timeline, c.home) FROM fairway.cursor c;
-CREATE VIEW hold AS SELECT held_until - close_time AS seconds, hold_reason FROM fairway.cursor;
+CREATE VIEW hold AS SELECT held_until - close_time AS seconds, hold_reason, held_since - sequence AS since FROM fairway.cursor;
 CREATE FUNCTION adopt(seconds bigint, synchronous boolean DEFAULT false) RETURNS bigint LANGUAGE sql AS $$ -- NULL: it is the same database
     SELECT a.held_until - c.close_time FROM fairway.cursor c, fairway.adopt_database(seconds, synchronous) a
 $$;
