@@ -51,7 +51,7 @@ CREATE TABLE fairway.lease_results (
     -- When a ledger has the transaction; NULL also when that ledger was lost and the RPC does not tell.
     ledger_hash  bytea CHECK (octet_length(ledger_hash) = 32), -- its hash there: that of its fee bump
     result_xdr   bytea, -- TransactionResult, which begins with the fee charged
-    return_value bytea -- SCVal; NULL: it has none, or none that the result proves
+    return_value bytea -- SCVal; NULL: it has none, or none that the result proves. Of a call that failed: DiagnosticEvents
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (granted_at, hash): a lease has one result
 -- Serves reading a client's ends in their order, merged from all days: a lease may end long after its day. It has one row of each batch.
 CREATE INDEX lease_results_of_client ON fairway.lease_results (client, ended_ledger) WHERE client IS NOT NULL;

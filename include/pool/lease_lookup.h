@@ -30,7 +30,7 @@ struct lease_status {
     /* Of the ledger that has the transaction, and only as far as they are known: */
     bool has_ledger_hash;
     struct hash ledger_hash;         /* that of the fee bump, if there is one */
-    struct buf result, return_value; /* TransactionResult and SCVal; empty: not known, or none */
+    struct buf result, return_value; /* TransactionResult; stellar/return_value. Empty: not known, or none */
 };
 void lease_status_free(struct lease_status *status);
 

@@ -1,8 +1,11 @@
 /* Writes the status of a lease. Nothing is looked up: a member that is not known is left out. */
 #include "status.h"
 
+#include <string.h>
+
 #include "reply.h"
 #include "stellar/result.h"
+#include "stellar/return_value.h"
 #include "xdr/xdr.h"
 
 static void write_bids(struct json_write *out, const struct lease_status *status)
@@ -43,9 +46,21 @@ static void write_rejected(struct json_write *out, struct bytes result)
     json_write_close(out, '}');
 }
 
+/* The word of the RPC that has told the ledger. */
+static void write_failure(struct json_write *out, struct bytes events)
+{
+    struct xdr_reader in = xdr_reader(events);
+    struct bytes event;
+    json_write_bool(out, "authorizationUsed", call_failure_used(events));
+    json_write_open(out, "failure", '[');
+    while (in.at < in.end && xdr_take(&in, XDR_DiagnosticEvent, &event) == ERR_OK)
+        json_write_base64(out, NULL, event);
+    json_write_close(out, ']');
+}
+
 void api_begin_status(struct json_write *out, const struct lease_status *status)
 {
-    json_write_begin(out, STATUS_ROOM + (status->result.len + status->return_value.len) * 4 / 3);
+    json_write_begin(out, STATUS_ROOM + (status->result.len + status->return_value.len) * 3 / 2);
     api_write_status(out, status);
 }
 
@@ -72,6 +87,8 @@ void api_write_status(struct json_write *out, const struct lease_status *status)
         json_write_text(out, "resultCode", status->result_code);
     if (status->result.len > 0)
         write_result(out, buf_bytes(&status->result));
-    if (status->return_value.len > 0)
+    if (status->return_value.len > 0 && strcmp(status->status, "failed") == 0)
+        write_failure(out, buf_bytes(&status->return_value));
+    else if (status->return_value.len > 0)
         json_write_base64(out, "returnValue", buf_bytes(&status->return_value));
 }

@@ -1,4 +1,4 @@
-/* Finds what a contract returned, and proves it by the result. What does not prove itself is never returned.
+/* Finds what a contract returned, and proves it by the result; of a call that failed, what the RPC says why.
  */
 #include "stellar/return_value.h"
 
@@ -51,25 +51,58 @@ static enum err found_v4(struct bytes found, void *image)
 }
 
 /* The walker has found an InvokeHostFunctionResult: its code, and after success (0) the hash. */
-static enum err note_hash(struct bytes found, void *context)
+static enum err note_result(struct bytes found, void *context)
 {
-    if (found.len == 4 + sizeof(struct hash))
-        *(struct bytes *)context = (struct bytes){found.data + 4, sizeof(struct hash)};
+    *(struct bytes *)context = found;
+    return ERR_OK;
+}
+
+/* An event of an error: inSuccessfulContractCall, ext, contractId, type, body 0, topics, of which the symbol
+ * "error" is the first. */
+static bool is_error(struct bytes event)
+{
+    static const uint8_t symbol[] = {0, 0, 0, 15, 0, 0, 0, 5, 'e', 'r', 'r', 'o', 'r'};
+    const size_t topics = 4 + 4 + 4 + (be32_get(event.data + 8) == 0 ? 0 : 32) + 4 + 4 + 4;
+    return event.len > topics + sizeof symbol && memcmp(event.data + topics, symbol, sizeof symbol) == 0;
+}
+
+/* From the first error on, as many as fit; none is skipped in between. */
+static enum err found_diagnostic(struct bytes event, void *context)
+{
+    struct bytes *events = context;
+    if (events->len == 0
+            ? is_error(event) && event.len <= CALL_FAILURE_MAX
+            : event.data == events->data + events->len && events->len + event.len <= CALL_FAILURE_MAX)
+        *events = (struct bytes){events->len == 0 ? event.data : events->data, events->len + event.len};
     return ERR_OK;
 }
 
 struct bytes return_value(struct bytes result, struct bytes meta)
 {
     struct xdr_reader in = xdr_reader(result), meta_in = xdr_reader(meta);
-    struct bytes hash = {0};
+    struct bytes outcome = {0}, failure = {0};
     struct pre_image image = {0};
     const struct xdr_search searches[] = {{XDR_SorobanTransactionMeta, found_v3, &image},
-        {XDR_OperationMetaV2, found_v4_operation, &image}, {XDR_SorobanTransactionMetaV2, found_v4, &image}};
-    if (xdr_each(&in, XDR_TransactionResult, XDR_InvokeHostFunctionResult, note_hash, &hash) != ERR_OK ||
-        xdr_search(&meta_in, XDR_TransactionMeta, searches, ARRAY_LEN(searches)) != ERR_OK || hash.len == 0 ||
-        image.value.len == 0)
+        {XDR_OperationMetaV2, found_v4_operation, &image}, {XDR_SorobanTransactionMetaV2, found_v4, &image},
+        {XDR_DiagnosticEvent, found_diagnostic, &failure}};
+    if (xdr_each(&in, XDR_TransactionResult, XDR_InvokeHostFunctionResult, note_result, &outcome) != ERR_OK ||
+        outcome.len == 0 ||
+        xdr_search(&meta_in, XDR_TransactionMeta, searches, ARRAY_LEN(searches)) != ERR_OK)
         return (struct bytes){0};
+    if (outcome.len == 4) /* only a code: it failed */
+        return failure;
     const struct bytes parts[] = {image.value, image.events};
     const struct hash computed = sha256_parts(parts, 2);
-    return memcmp(hash.data, computed.bytes, hash.len) == 0 ? image.value : (struct bytes){0};
+    return image.value.len > 0 && memcmp(outcome.data + 4, computed.bytes, sizeof computed.bytes) == 0
+               ? image.value
+               : (struct bytes){0};
+}
+
+/* What the host says when an entry's nonce is stored already: Error(Auth, ExistingValue), an SCVal. */
+bool call_failure_used(struct bytes events)
+{
+    static const uint8_t error[] = {0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 4};
+    static const char frame[] = "frame is already authorized"; /* then it is not the nonce */
+    return memmem(events.data, events.len, error, sizeof error) != NULL &&
+           memmem(events.data, events.len, frame, sizeof frame - 1) == NULL;
 }

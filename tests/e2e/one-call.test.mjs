@@ -107,6 +107,7 @@ test('an authorization whose transaction failed in a ledger is free, and confirm
   const sent = await Promise.all(bodies.map(body => call(replicas[0], body)));
   const ends = await Promise.all(sent.map(({ json }) => ended(replicas[1], json.hash)));
   assert.deepEqual(ends.map(({ status }) => status).sort(), ['confirmed', 'failed'], JSON.stringify(ends));
+  assert.deepEqual(ends.map(({ authorizationUsed, failure }) => [authorizationUsed, failure?.length > 0]).sort(), [[undefined, false], [false, true]]);
   const failed = ends.findIndex(({ status }) => status === 'failed'), refill = await call(replicas[0], await transfer(user, 1n), newKey(), 30);
   assert.equal(refill.json.status, 'confirmed');
   const top = new TransactionBuilder(await world.network.getAccount(user.publicKey()), { fee: '1000', networkPassphrase: world.passphrase })
@@ -128,13 +129,17 @@ test("a call that needs nobody's authority has no entry, and is repeated by its 
 });
 
 test('an authorization that somebody else has used is refused as used, not as a call that fails', async () => {
-  const { func, auth } = await transfer(), operation = Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
+  const { func, auth } = await transfer(), leased = await replicas[1].post('/v1/transactions', { func, auth });
+  const operation = Operation.invokeHostFunction({ func: xdr.HostFunction.fromXDR(func, 'base64'),
     auth: auth.map(it => xdr.SorobanAuthorizationEntry.fromXDR(it, 'base64')) });
   const theirs = await world.network.prepareTransaction(new TransactionBuilder(await world.network.getAccount(shop.publicKey()),
     { fee: '1000', networkPassphrase: world.passphrase }).addOperation(operation).setTimeout(60).build());
   theirs.sign(shop);
   await submit(world, theirs.toXDR());
   await world.network.pollTransaction(Buffer.from(theirs.hash()).toString('hex'), { attempts: 100, sleepStrategy: () => 200 });
+  const late = await replicas[0].request('POST', '/v1/submissions?wait=30', { transactionXdr: leased.json.transactionXdr });
+  assert.deepEqual([late.json.status, late.json.authorizationUsed], ['failed', true], JSON.stringify(late.json));
+  assert.match(Buffer.from(late.json.failure[0], 'base64').toString('latin1'), /nonce/);
   const { status, json } = await call(replicas[0], { func, auth });
   assert.deepEqual([status, json.code], [409, 'AUTHORIZATION_USED'], JSON.stringify(json));
 });

@@ -103,6 +103,51 @@ TEST(a_value_is_returned_only_if_the_result_has_its_hash_with_the_events)
         }
 }
 
+/* A DiagnosticEvent with this topic and words. */
+static void add_diagnostic(struct buf *out, const char topic[static 8], const char *words, uint32_t len)
+{
+    buf_add_u32(out, 0);
+    add_zeros(out, 2);
+    buf_add_u32(out, 2); /* diagnostic */
+    buf_add_u32(out, 0);
+    buf_add_u32(out, 2); /* topics */
+    buf_add_u32(out, 15);
+    buf_add_u32(out, 5);
+    buf_add(out, topic, 8);
+    buf_add_u32(out, 2); /* Error(Auth, ExistingValue) */
+    buf_add_u32(out, 9);
+    buf_add_u32(out, 4);
+    buf_add_u32(out, 14);
+    buf_add_u32(out, len);
+    buf_add(out, words, len);
+}
+
+TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to_4_KiB)
+{
+    static const char long_words[1600] = "x", frame[] = "frame is already authorized!";
+    struct buf result = result_of(-2, 0), empty = meta_of(4, 1), errors = {0}, meta = {0};
+    const size_t tail = 4;
+    assert_int_equal(return_value(buf_bytes(&result), buf_bytes(&empty)).len, 0);
+    buf_add(&meta, empty.data, empty.len - tail);
+    buf_add_u32(&meta, 5);
+    add_diagnostic(&meta, "calls\0\0", "", 0);
+    add_diagnostic(&errors, "error\0\0", "used", 4);
+    add_diagnostic(&errors, "other\0\0", long_words, sizeof long_words);
+    buf_add_bytes(&meta, buf_bytes(&errors));
+    add_diagnostic(&meta, "error\0\0", long_words, sizeof long_words); /* it does not fit */
+    add_diagnostic(&meta, "error\0\0", "", 0);                         /* would leave a hole */
+    assert_int_equal(xdr_check(XDR_TransactionMeta, buf_bytes(&meta)), ERR_OK);
+    assert_true(bytes_equal(return_value(buf_bytes(&result), buf_bytes(&meta)), buf_bytes(&errors)));
+    assert_true(call_failure_used(buf_bytes(&errors)));
+    add_diagnostic(&errors, "error\0\0", frame, sizeof frame - 1);
+    assert_false(call_failure_used(buf_bytes(&errors)));
+    assert_false(call_failure_used((struct bytes){0}));
+    buf_free(&meta);
+    buf_free(&empty);
+    buf_free(&errors);
+    buf_free(&result);
+}
+
 TEST(without_a_call_or_metadata_there_is_no_value)
 {
     struct buf meta = meta_of(4, 1), result = result_of(0, 1);
