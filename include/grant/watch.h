@@ -33,6 +33,7 @@ struct watch_ticket {
     uint64_t ends; /* the same: of watch_ends, before the submitter read what had ended */
     char client[CLIENT_SIZE];
     int64_t deadline_ms;
+    bool wants_envelope; /* in the status (pool/lease_lookup.h) */
     bool submitted; /* its request has just had the transaction sent: a rejection ends the wait, also one that
                        the first look-up finds */
     void (*done)(struct watch_ticket *ticket);

@@ -23,6 +23,7 @@ struct lease_status {
     int64_t closed_at_s;    /* close time of that ledger; 0: unknown */
     int64_t ended;          /* its place in the order of ends: a cursor; 0: pending, or not looked up */
     int64_t granted_us;     /* when the lease was granted, in microseconds */
+    struct buf envelope;    /* while pending: its TransactionEnvelope as it was granted; empty: not wanted */
     struct buf rejected;    /* why fairway has stopped sending it: a TransactionResult; empty: it has not */
     char *reference;        /* the client's; NULL: none */
     struct lease_bid *bids; /* while pending: the highest 10 fee bumps, the highest first */
@@ -37,6 +38,7 @@ void lease_status_free(struct lease_status *status);
 struct lease_lookup {
     struct hash hash;   /* of a lease or of a fee bump */
     const char *client; /* only leases of this client are found, and nobody's: fairway.record_forgotten */
+    bool wants_envelope;
     bool found;
     struct lease_status
         status; /* if found. Before: hash and granted_us, if an earlier look-up has found them */

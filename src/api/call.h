@@ -33,9 +33,13 @@ struct call {
     struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
     bool has_key;                /* an Idempotency-Key, not just a token */
     bool prepares;               /* it is a contract call that entries alone authorize */
-    struct envelope client;      /* of xdr */
-    struct buf prepared;         /* the transaction with the resource data that was found */
-    char *members;               /* of the problem of a refusal: the text of a JSON object; NULL: none */
+    /* Of a submission: */
+    bool first;             /* no other request had submitted it, or a request with the same key */
+    bool is_repeat;         /* of a call: its lease is of an earlier request, which this one may raise */
+    int64_t wait_until_ms;  /* of such a repeat */
+    struct envelope client; /* of xdr */
+    struct buf prepared;    /* the transaction with the resource data that was found */
+    char *members;          /* of the problem of a refusal: the text of a JSON object; NULL: none */
 };
 
 /* leases: it may become a lease. */

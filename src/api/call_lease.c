@@ -40,6 +40,17 @@ static enum err read_reference(const json_t *body, struct lease_request *request
     return ERR_OK;
 }
 
+/* What a key is for, of a call that is submitted: all but maxFee, which a repeat may raise. Its text has a
+ * prefix, because the same body may have been sent to the other endpoint. */
+static struct hash digest_of_call(const json_t *body)
+{
+    AUTO_JSON json_t *rest = json_copy((json_t *)body);
+    json_object_del(rest, "maxFee");
+    AUTO_FREE char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    const struct bytes parts[] = {{(const uint8_t *)"call", 4}, {(const uint8_t *)text, strlen(text)}};
+    return sha256_parts(parts, ARRAY_LEN(parts));
+}
+
 static enum err read_request(struct call *call, const json_t *body, struct detail *detail)
 {
     static const char *const names[] = {
@@ -56,8 +67,8 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
     request->limits = *api_limits(call->http);
     snprintf(request->client, sizeof request->client, "%s", api_client(call->http));
     snprintf(request->request_id, sizeof request->request_id, "%s", call->http->id);
-    if (request->submits) /* the same body may have been sent to the other endpoint */
-        request->digest = sha256(BYTES_OF(request->digest.bytes));
+    if (request->submits && request->idempotency_key[0] != '\0')
+        request->digest = digest_of_call(body);
     return ERR_OK;
 }
 

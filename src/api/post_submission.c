@@ -10,14 +10,48 @@
 #include "status.h"
 #include "submit/submitter.h"
 
+static void done(struct engine_ticket *ticket);
+static void watched(struct watch_ticket *ticket);
+
+/* A call whose transaction is leased already is submitted as if the client had brought that. */
+static void resubmit(struct call *call)
+{
+    struct engine_ticket *ticket = &call->ticket;
+    struct lease_status *status = &call->watch.status;
+    struct detail detail = {0};
+    call->is_repeat = false;
+    lease_wipe(&ticket->grant.lease);
+    buf_free(&call->xdr);
+    call->xdr = status->envelope;
+    status->envelope = (struct buf){0};
+    call->bump = (struct bump_request){.xdr = buf_bytes(&call->xdr),
+        .inner_hash = status->hash,
+        .authority = AUTHORITY_PROVED,
+        .max_fee_stroops = call->lease->max_fee_stroops,
+        .limits = &call->api->settings.limits,
+        .client_limits = *api_limits(call->http),
+        .submits = true};
+    snprintf(call->bump.client, sizeof call->bump.client, "%s", api_client(call->http));
+    lease_status_free(status);
+    *ticket = (struct engine_ticket){.kind = TICKET_BUMP, .done = done, .bump.request = &call->bump};
+    call->watch = (struct watch_ticket){
+        .done = watched, .deadline_ms = call->wait_until_ms, .wants_envelope = true, .submitted = true};
+    atomic_store(&call->watched, false); /* from here on, whoever cancels it asks the engine */
+    enum err e = atomic_load(&call->gone) ? ERR_CANCELLED : ERR_OK;
+    if (e == ERR_OK)
+        e = envelope_decode(call->bump.xdr, &call->bump.inner, &detail);
+    if (e == ERR_OK)
+        e = engine_submit(call->api->settings.engine, ticket);
+    if (e != ERR_OK)
+        call_refuse(call, e, &detail);
+}
+
 /* A retry under the key that took the lease is the first request again. */
 static void watched(struct watch_ticket *ticket)
 {
     struct call *call = call_of(ticket);
-    const bool bumps = call->ticket.kind == TICKET_BUMP;
-    const struct bump *bump = &call->ticket.bump;
     struct json_write object = {0};
-    if (ticket->error == ERR_TRANSACTION_NOT_FOUND && !bumps && call->ticket.grant.is_of_another) {
+    if (ticket->error == ERR_TRANSACTION_NOT_FOUND && call->is_repeat && !call->first) {
         struct detail detail = {0};
         call_refuse(call,
             detail_set(&detail, ERR_AUTHORIZATION_LEASED,
@@ -30,8 +64,13 @@ static void watched(struct watch_ticket *ticket)
         return;
     }
     const bool pending = strcmp(ticket->status.status, "pending") == 0;
+    if (call->is_repeat && pending &&
+        (ticket->status.rejected.len > 0 || call->lease->max_fee_stroops != 0)) {
+        resubmit(call);
+        return;
+    }
     api_begin_status(&object, &ticket->status);
-    json_write_bool(&object, "first", bumps ? bump->first : !call->ticket.grant.is_of_another);
+    json_write_bool(&object, "first", call->first);
     call_reply(call, pending ? 202 : 200, &object);
 }
 
@@ -50,6 +89,7 @@ static struct lease_status status_of(const struct grant *grant)
     if (grant->request->reference[0] != '\0')
         status.reference = mem_copy_text(grant->request->reference);
     *status.bids = (struct lease_bid){lease->bid_hash, lease->bid_stroops};
+    buf_add_bytes(&status.envelope, buf_bytes(&lease->envelope));
     return status;
 }
 
@@ -68,9 +108,19 @@ static void done(struct engine_ticket *ticket)
     }
     if (!call_granted(call))
         return;
-    if (bumps)
+    if (bumps) {
         submitter_send(submitter, hash, bump, true);
-    else if (lease->bid_stroops != 0) {
+        call->first |= bump->first;
+        call_watch(call, hash);
+        return;
+    }
+    call->watch.wants_envelope = true;
+    call->is_repeat = lease->bid_stroops == 0;
+    call->first = !ticket->grant.is_of_another;
+    call->wait_until_ms = call->watch.deadline_ms;
+    if (call->is_repeat && call->lease->max_fee_stroops != 0)
+        call->watch.deadline_ms = clock_ms(); /* its transaction is wanted at once */
+    if (lease->bid_stroops != 0) {
         submitter_send(submitter, hash,
             &(struct bump){
                 .hash = lease->bid_hash, .envelope = lease->bid, .sent_ledger = lease->sent_ledger},

@@ -60,7 +60,8 @@ static void write_failure(struct json_write *out, struct bytes events)
 
 void api_begin_status(struct json_write *out, const struct lease_status *status)
 {
-    json_write_begin(out, STATUS_ROOM + (status->result.len + status->return_value.len) * 3 / 2);
+    json_write_begin(
+        out, STATUS_ROOM + (status->result.len + status->return_value.len + status->envelope.len) * 3 / 2);
     api_write_status(out, status);
 }
 
@@ -73,6 +74,8 @@ void api_write_status(struct json_write *out, const struct lease_status *status)
     json_write_decimal(out, "maxTime", status->max_time_s);
     if (status->reference != NULL)
         json_write_text(out, "reference", status->reference);
+    if (status->envelope.len > 0)
+        json_write_base64(out, "transactionXdr", buf_bytes(&status->envelope));
     if (status->rejected.len > 0)
         write_rejected(out, buf_bytes(&status->rejected));
     if (status->ledger == 0)

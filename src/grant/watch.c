@@ -177,6 +177,7 @@ static struct lookup_batch collect(struct watch *watch, bool all)
         memcpy(batch.clients[batch.count], ticket->client, CLIENT_SIZE);
         batch.lookups[batch.count] = (struct lease_lookup){.hash = ticket->hash,
             .client = batch.clients[batch.count],
+            .wants_envelope = ticket->wants_envelope,
             .status = {.hash = ticket->status.hash, .granted_us = ticket->status.granted_us}};
         batch.count++;
     }

@@ -14,7 +14,8 @@
     " coalesce(r.result_code, ''), coalesce(r.ledger, 0), coalesce(g.close_time, 0), l.client,"              \
     " (extract(epoch FROM l.granted_at) * 1000000)::int8, l.reference, r.ledger_hash, r.result_xdr,"         \
     " r.return_value, b.bids, coalesce(r.ended_ledger << 31 | r.place, 0),"                                  \
-    " (SELECT s.rejected FROM fairway.submissions s WHERE s.lease_hash = n.hash)"                            \
+    " (SELECT s.rejected FROM fairway.submissions s WHERE s.lease_hash = n.hash),"                           \
+    " CASE WHEN n.wants <> 0 AND r.result IS NULL THEN l.envelope END"                                       \
     " FROM (" found " OFFSET 0) n"                                                                           \
     " CROSS JOIN LATERAL (SELECT * FROM fairway.leases i"                                                    \
     "   WHERE fairway.hour_key(i.granted_at, i.hash) = fairway.hour_key(n.granted_at, n.hash)"               \
@@ -31,6 +32,7 @@ void lease_status_free(struct lease_status *status)
 {
     free(status->reference);
     free(status->bids);
+    buf_free(&status->envelope);
     buf_free(&status->rejected);
     buf_free(&status->result);
     buf_free(&status->return_value);
@@ -81,6 +83,7 @@ static struct lease_status read_status(const struct db_rows *rows, size_t row)
     set_outcome(&status, in_ledger ? ledger.bytes : NULL, db_bytea(rows, row, 13), db_bytea(rows, row, 14));
     read_bids(db_bytea(rows, row, 15), &status);
     buf_add_bytes(&status.rejected, db_bytea(rows, row, 17));
+    buf_add_bytes(&status.envelope, db_bytea(rows, row, 18));
     return status;
 }
 
@@ -92,30 +95,34 @@ void lease_status_end(struct lease_status *status, const struct lease_ends *ends
     status->ledger = ends->ledger;
     status->closed_at_s = ends->closed_at_s;
     status->bid_count = 0;
+    buf_free(&status->envelope);
     set_outcome(
         status, outcome->hash == NULL ? NULL : outcome->hash->bytes, outcome->result, outcome->return_value);
 }
 
 static const char sql_lookup[] = STATUS(
-    "SELECT u.ordinal, w.lease_hash AS hash, w.granted_at"
+    "SELECT u.ordinal, w.lease_hash AS hash, w.granted_at, u.wants"
     " FROM fairway.find_grants(ARRAY(SELECT DISTINCT i.hash FROM unnest($1::bytea[], $2::int8[]) i (hash, us)"
     "   WHERE i.us = 0)) w"
-    " JOIN unnest($1, $2) WITH ORDINALITY u (hash, us, ordinal) ON u.hash = w.hash AND u.us = 0"
-    " UNION ALL SELECT u.ordinal, u.hash, 'epoch'::timestamptz + u.us * interval '1 us'"
-    " FROM unnest($1, $2) WITH ORDINALITY u (hash, us, ordinal) WHERE u.us <> 0");
+    " JOIN unnest($1, $2, $3::int8[]) WITH ORDINALITY u (hash, us, wants, ordinal)"
+    "   ON u.hash = w.hash AND u.us = 0"
+    " UNION ALL SELECT u.ordinal, u.hash, 'epoch'::timestamptz + u.us * interval '1 us', u.wants"
+    " FROM unnest($1, $2, $3) WITH ORDINALITY u (hash, us, wants, ordinal) WHERE u.us <> 0");
 
 enum err lease_lookup(struct db *db, struct lease_lookup lookups[], size_t count, struct detail *detail)
 {
     struct bytes *hashes AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    int64_t *granted_us AUTO_FREE = NEW_ARRAY(count, int64_t);
+    int64_t *granted_us AUTO_FREE = NEW_ARRAY(count, int64_t), *wants AUTO_FREE = NEW_ARRAY(count, int64_t);
     AUTO_ROWS rows = NULL;
     for (size_t i = 0; i < count; i++) {
         granted_us[i] = lookups[i].status.granted_us;
         hashes[i] = BYTES_OF((granted_us[i] != 0 ? &lookups[i].status.hash : &lookups[i].hash)->bytes);
         lookups[i].found = false;
+        wants[i] = lookups[i].wants_envelope;
     }
-    enum err e =
-        db_query(db, DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count)), &rows, detail);
+    enum err e = db_query(db,
+        DB_SQL(sql_lookup, DB_BYTEAS(hashes, count), DB_I64S(granted_us, count), DB_I64S(wants, count)),
+        &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
         struct lease_lookup *lookup = &lookups[db_ordinal(rows, row, 0, count)];
         if (strcmp(lookup->client, db_text(rows, row, 9)) != 0 && strcmp("*", db_text(rows, row, 9)) != 0)
@@ -152,7 +159,7 @@ static const char sql_committed[] =
     "SELECT coalesce((SELECT c.sequence FROM fairway.cursor c), 0), coalesce(" UP_TO ", 0)";
 
 static const char sql_list[] =
-    STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at"
+    STATUS("SELECT 1::int8 AS ordinal, e.hash, e.granted_at, 0 AS wants"
            " FROM (SELECT r.* FROM (SELECT DISTINCT i.ended_ledger, i.granted_at FROM fairway.lease_results i"
            "   WHERE i.client = $1 AND i.ended_ledger BETWEEN " AFTER " AND " UP_TO " OFFSET 0) b"
            " CROSS JOIN LATERAL (SELECT * FROM fairway.lease_results i"

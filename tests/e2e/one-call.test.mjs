@@ -47,10 +47,29 @@ test('one call is prepared, leased, sent and confirmed; its key gets the same ag
   const again = await call(replicas[1], body, key), another = await call(replicas[1], body);
   assert.deepEqual([again.status, again.json.hash, again.json.first], [200, json.hash, true]);
   assert.deepEqual([another.status, another.json.hash, another.json.first], [200, json.hash, false]);
-  assert.equal((await call(replicas[0], { ...body, maxFee: '1000001' }, key)).json.code, 'IDEMPOTENCY_CONFLICT');
+  assert.equal((await call(replicas[0], { ...body, reference: 'order 8' }, key)).json.code, 'IDEMPOTENCY_CONFLICT');
   const step = await replicas[0].post('/v1/transactions', { func: body.func, auth: body.auth });
   assert.deepEqual([step.status, step.json.code, step.json.hash], [409, 'AUTHORIZATION_LEASED', json.hash]);
   assert.deepEqual(await world.sql('SELECT count(*) FROM fairway.submissions'), [['0']]);
+});
+
+test('a call that is pending is raised by its key, by another one and by its transaction, and a rejected one is revived by a repeat', async () => {
+  const row = async hash => (await world.sql(`SELECT max_fee, rejected IS NULL FROM fairway.submissions WHERE lease_hash = '\\x${hash}'`))[0];
+  world.localnet.faults.configure({ loseSubmission: 1 });
+  const body = await transfer(), taken = newKey(), { status, json } = await call(replicas[0], { ...body, maxFee: '1000000' }, taken);
+  assert.deepEqual([status, json.status, json.first], [202, 'pending', true]);
+  const raised = await call(replicas[1], { ...body, maxFee: '1200000' }, taken);
+  assert.deepEqual([raised.status, raised.json.hash, raised.json.first, raised.json.transactionXdr], [202, json.hash, true, json.transactionXdr]);
+  assert.deepEqual(await row(json.hash), ['1200000', 't']);
+  const byAnother = await call(replicas[1], { ...body, maxFee: '1400000' });
+  assert.deepEqual([byAnother.status, byAnother.json.hash, byAnother.json.first, byAnother.json.transactionXdr], [202, json.hash, false, json.transactionXdr]);
+  const { status: accepted } = await replicas[0].post('/v1/submissions', { transactionXdr: json.transactionXdr, maxFee: '1600000' });
+  assert.deepEqual([accepted, await row(json.hash)], [202, ['1600000', 't']]);
+  assert.equal((await call(replicas[1], { ...body, maxFee: '1' })).json.code, 'FEE_BELOW_MINIMUM');
+  await world.sql(`UPDATE fairway.submissions SET rejected = '\\x0000000000000064fffffffa00000000' WHERE lease_hash = '\\x${json.hash}'`);
+  world.localnet.faults.configure({ loseSubmission: 0 });
+  const revived = await call(replicas[1], body, newKey(), 30);
+  assert.deepEqual([revived.json.status, revived.json.hash, revived.json.first], ['confirmed', json.hash, false], JSON.stringify(revived.json));
 });
 
 test('a transaction of such a call is taken too; one that lacks a signature of its own is not', async () => {
