@@ -20,27 +20,13 @@ enum err hex_decode(const char *text, size_t text_len, uint8_t *out, size_t len)
                                                                                          : ERR_MALFORMED;
 }
 
-static const char base64_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 void base64_add(struct buf *out, struct bytes bytes)
 {
-    if (bytes.len == 0)
-        return; /* an empty buffer may have no memory */
-    buf_reserve(out, (bytes.len + 2) / 3 * 4);
-    uint8_t *at = out->data + out->len;
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t have = bytes.len - i < 3 ? bytes.len - i : 3;
-        uint32_t group = (uint32_t)bytes.data[i] << 16;
-        if (have > 1)
-            group |= (uint32_t)bytes.data[i + 1] << 8;
-        if (have > 2)
-            group |= bytes.data[i + 2];
-        *at++ = (uint8_t)base64_alphabet[group >> 18];
-        *at++ = (uint8_t)base64_alphabet[group >> 12 & 63];
-        *at++ = (uint8_t)(have > 1 ? base64_alphabet[group >> 6 & 63] : '=');
-        *at++ = (uint8_t)(have > 2 ? base64_alphabet[group & 63] : '=');
-    }
-    out->len = (size_t)(at - out->data);
+    const size_t size = sodium_base64_ENCODED_LEN(bytes.len, sodium_base64_VARIANT_ORIGINAL);
+    buf_reserve(out, size);
+    sodium_bin2base64(
+        (char *)out->data + out->len, size, bytes.data, bytes.len, sodium_base64_VARIANT_ORIGINAL);
+    out->len += size - 1;
 }
 
 char *base64_encode(struct bytes bytes)
@@ -100,7 +86,7 @@ enum err base64_decode_to(const char *text, size_t text_len, uint8_t *out, size_
     memcpy(last, text + 4 * groups, sizeof last);
     if (padding > 0 && (base64_digit(last[3 - padding]) & unused[padding]) != 0)
         return ERR_MALFORMED;
-    memset(last + sizeof last - padding, base64_alphabet[0], padding);
+    memset(last + sizeof last - padding, 'A', padding);
     if (!decode_groups(text, groups, out) || !decode_groups(last, 1, bytes))
         return ERR_MALFORMED;
     memcpy(out + 3 * groups, bytes, 3 - padding);
