@@ -21,7 +21,7 @@ export const chargeFee = (transaction, ledgerLayer, baseFee) => {
   payer.balance -= fee;
   const changes = layer.changes();
   layer.commit();
-  return { outcome: new Outcome(transaction, fee), inclusionCharged: fee - transaction.resourceFee, changes };
+  return { outcome: new Outcome(transaction, fee), changes };
 };
 
 const removeOneTimeSigner = (layer, id, hash) => {

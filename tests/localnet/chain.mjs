@@ -8,7 +8,6 @@ import { History, describeTransaction } from './history.mjs';
 import { Past } from './past.mjs';
 import { Status } from './queue.mjs';
 import { Queues } from './queues.mjs';
-import { phaseOf } from './transaction.mjs';
 import { selectTransactions } from './txset.mjs';
 import { Delayed } from './delayed.mjs';
 import { checkValid } from './validity.mjs';
@@ -16,7 +15,6 @@ import { decode } from './xdr.mjs';
 
 /** The target of a real network. Decides how early a transaction is refused as too late when ledgers are closed by hand. */
 const DEFAULT_TARGET_MS = 5_000;
-const FEE_LEDGERS = 50;
 
 /**
  * Emits `nominating` before a ledger's transactions are chosen, and `closed` with `{header, items, queued}` once it is durable and
@@ -47,8 +45,6 @@ export class Chain extends EventEmitter {
     this.past = new Past();
     const isFiltered = ({ innermost }) => faults.happensTo('filtered', innermost);
     this.queue = new Queues({ verifier, maxOperations: () => this.head.header.maxTxSetSize, isFiltered });
-    /** `{classic, soroban}`: inclusion fee rates, in stroops per operation, of the transactions of the last ledgers. */
-    this.recentFees = [];
   }
 
   async open() {
@@ -160,7 +156,6 @@ export class Chain extends EventEmitter {
     layer.commit();
     this.head = { header, hash };
     this.history.add({ place, xdr: meta, decodedTransactions: items.map(describeItem) });
-    this.#noteFees(items);
     this.queue.ledgerClosed(isDropped ? [] : chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
     await this.#store.trim(header, this.state, this.history.oldest);
     this.emit('closed', { header, items, queued });
@@ -196,14 +191,6 @@ export class Chain extends EventEmitter {
   #latenessMargin() {
     const drift = this.now() - this.closeTime;
     return BigInt(Math.ceil((2 * this.#targetMs) / 1000)) + (drift > 0n ? drift : 0n);
-  }
-
-  #noteFees(items) {
-    const rates = { classic: [], soroban: [] };
-    for (const { transaction, inclusionCharged } of items)
-      rates[phaseOf(transaction)].push(inclusionCharged / BigInt(Math.max(1, transaction.operationCount)));
-    this.recentFees.push(rates);
-    if (this.recentFees.length > FEE_LEDGERS) this.recentFees.shift();
   }
 }
 

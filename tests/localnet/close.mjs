@@ -48,8 +48,8 @@ const applyAll = async (transactions, layer, baseFees, verifier) => {
   const turn = takeTurns();
   const items = [];
   for (const transaction of transactions) {
-    const { outcome, inclusionCharged, changes } = chargeFee(transaction, layer, baseFees[phaseOf(transaction)]);
-    items.push({ transaction, outcome, inclusionCharged, feeChanges: changes });
+    const { outcome, changes } = chargeFee(transaction, layer, baseFees[phaseOf(transaction)]);
+    items.push({ transaction, outcome, feeChanges: changes });
     await turn();
   }
   for (const item of items) {

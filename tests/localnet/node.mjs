@@ -21,7 +21,6 @@ export class LaggingNode {
       },
     };
     this.state = chain.past.stateAt(latest, chain.state);
-    this.recentFees = chain.recentFees;
   }
 
   get head() {

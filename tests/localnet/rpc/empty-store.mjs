@@ -14,8 +14,6 @@ const errors = new Map([
   ['getLatestLedger', 'could not get latest ledger sequence'],
   ['getLedgerEntries', `could not get latest ledger: ${EMPTY}`],
   ['getTransaction', `unable to get ledger range: ${EMPTY}`],
-  ['getTransactions', EMPTY], // read
-  ['getFeeStats', EMPTY], // read
 ]);
 
 /** Its core responds PENDING to what it cannot check. The RPC has no latest ledger. */

@@ -1,35 +1,15 @@
-// getHealth, getNetwork, getVersionInfo, getLatestLedger, getFeeStats: the state of the network.
+// getHealth, getNetwork, getVersionInfo, getLatestLedger: the state of the network.
 
 import { base64, encode } from '../xdr.mjs';
 import { codes, internalError } from './error.mjs';
 
 const MAX_HEALTHY_LATENCY_S = 30;
-const PERCENTILES = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99];
-
-const mostFrequent = (sorted) => {
-  const counts = new Map();
-  for (const value of sorted) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].reduce((best, entry) => (entry[1] > best[1] ? entry : best), [0n, 0])[0];
-};
 
 /** Formats whole seconds as Go prints a duration: 31s, 2m10s, 1h0m5s. */
 export const goDuration = (seconds) => {
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor((seconds % 3600) / 60);
   return `${hours ? `${hours}h` : ''}${hours || minutes ? `${minutes}m` : ''}${seconds % 60}s`;
-};
-
-const feeDistribution = (ledgers) => {
-  const sorted = ledgers.flat().sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-  const percentile = (percent) => sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0n;
-  return {
-    max: String(sorted.at(-1) ?? 0n),
-    min: String(sorted[0] ?? 0n),
-    mode: String(mostFrequent(sorted)),
-    ...Object.fromEntries(PERCENTILES.map((percent) => [`p${percent}`, String(percentile(percent))])),
-    transactionCount: String(sorted.length),
-    ledgerCount: ledgers.length,
-  };
 };
 
 export const networkMethods = ({ network, chain, friendbotUrl, retention }) => ({
@@ -76,10 +56,4 @@ export const networkMethods = ({ network, chain, friendbotUrl, retention }) => (
       metadataXdr: base64(chain.history.ledger(header.ledgerSeq).metadataXdr),
     };
   },
-
-  getFeeStats: () => ({
-    sorobanInclusionFee: feeDistribution(chain.recentFees.map(({ soroban }) => soroban)),
-    inclusionFee: feeDistribution(chain.recentFees.map(({ classic }) => classic)),
-    latestLedger: chain.history.latest,
-  }),
 });

@@ -21,7 +21,7 @@ const readBody = async (request) => {
 };
 
 /** Methods of Stellar RPC that this network does not have. */
-const NOT_IMPLEMENTED = ['getEvents'];
+const NOT_IMPLEMENTED = ['getEvents', 'getFeeStats', 'getTransactions'];
 
 /** Methods that control the network. */
 const CONTROL = 'localnet_';

@@ -1,13 +1,8 @@
-// getTransaction and getTransactions.
+// getTransaction.
 
 import { base64, encode } from '../xdr.mjs';
 import { invalidParams } from './error.mjs';
-import { pageLimit, pageStart } from './ledgers.mjs';
-import { object, requireBase64, text } from './params.mjs';
-
-/** Total order id: ledger, order in the ledger, operation. */
-const toid = (ledger, order) => (BigInt(ledger) << 32n) | (BigInt(order) << 12n);
-const LEDGER_SHIFT = 32n;
+import { requireBase64, text } from './params.mjs';
 
 /** The events of a contract call; classic operations have none here. */
 const eventsOf = (meta) => {
@@ -35,11 +30,6 @@ const describe = (transaction) => ({
   events: eventsOf(transaction.meta),
 });
 
-const parseCursor = (cursor) => {
-  if (!/^\d{1,19}$/.test(cursor)) throw invalidParams(`invalid cursor: ${cursor}`);
-  return Number(BigInt(cursor) >> LEDGER_SHIFT);
-};
-
 export const transactionMethods = ({ chain }) => ({
   getTransaction(params) {
     const { history } = chain;
@@ -60,34 +50,5 @@ export const transactionMethods = ({ chain }) => ({
     }
     const createdAt = String(history.summary(found.ledger).closeTime);
     return { ...window, ...describe(found), txHash: hash, ledger: found.ledger, createdAt };
-  },
-
-  getTransactions(params) {
-    const { history } = chain;
-    requireBase64(params);
-    const pagination = object(params, 'pagination');
-    const after = text(pagination, 'cursor');
-    const start = pageStart(params, after, parseCursor, history);
-    const limit = pageLimit(pagination);
-    const transactions = [];
-    let cursor = toid(start, 0);
-    for (let ledger = start; ledger <= history.latest && transactions.length < limit; ledger++) {
-      const createdAt = Number(history.summary(ledger).closeTime);
-      for (const transaction of history.transactions(ledger)) {
-        const id = toid(ledger, transaction.order);
-        if (transactions.length === limit) break;
-        if (after !== '' && id <= BigInt(after)) continue;
-        transactions.push({ ...describe(transaction), ledger, createdAt });
-        cursor = id;
-      }
-    }
-    return {
-      transactions,
-      latestLedger: history.latest,
-      latestLedgerCloseTimestamp: Number(history.summary(history.latest).closeTime),
-      oldestLedger: history.oldest,
-      oldestLedgerCloseTimestamp: Number(history.summary(history.oldest).closeTime),
-      cursor: String(transactions.length === limit ? cursor : toid(history.latest + 1, 0) - 1n),
-    };
   },
 });

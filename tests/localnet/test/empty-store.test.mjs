@@ -24,8 +24,6 @@ test('every method has its own error for an empty store', async (t) => {
   assert.deepEqual(await error('getLatestLedger'), says('could not get latest ledger sequence'));
   assert.deepEqual(await error('getLedgerEntries', { keys: [ENTRY] }), says('could not get latest ledger: DB is empty'));
   assert.deepEqual(await error('getTransaction', { hash: '0'.repeat(64) }), says('unable to get ledger range: DB is empty'));
-  assert.deepEqual(await error('getTransactions', { startLedger: 2 }), says('DB is empty'));
-  assert.deepEqual(await error('getFeeStats'), says('DB is empty'));
   const transaction = client.build(alice, [payment(bob)]).toXdr();
   assert.deepEqual((await client.call('simulateTransaction', { transaction })).result, { error: 'DB is empty', latestLedger: 0 });
   assert.equal((await client.call('getVersionInfo')).result.protocolVersion, 28);

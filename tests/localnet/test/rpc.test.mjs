@@ -207,32 +207,6 @@ test('getTransaction: found, failed, not found, and bad hashes', async (t) => {
   assert.equal((await client.call('getTransaction', { hash: 'x'.repeat(64) })).error.code, -32602);
 });
 
-test('getTransactions: in order, in pages', async (t) => {
-  const client = await Client.start(t);
-  const keys = await client.create(['a', 'b', 'c', 'd', 'e']);
-  const sent = new Set();
-  for (const key of keys) sent.add((await client.send(client.build(key, [payment(client.root)]))).hash);
-  await client.close();
-  await client.close();
-  const { result: first } = await client.call('getTransactions', { startLedger: 4, pagination: { limit: 3 } });
-  assert.deepEqual(first.transactions.map(({ applicationOrder }) => applicationOrder), [1, 2, 3]);
-  assert.equal(first.transactions[0].createdAt, CLOSE_TIME + 10);
-  assert.deepEqual([first.latestLedgerCloseTimestamp, first.oldestLedgerCloseTimestamp], [CLOSE_TIME + 15, CLOSE_TIME]);
-  const { result: rest } = await client.call('getTransactions', { pagination: { cursor: first.cursor, limit: 3 } });
-  assert.deepEqual(new Set([...first.transactions, ...rest.transactions].map(({ txHash }) => txHash)), sent);
-  assert.equal((await client.call('getTransactions', { startLedger: 99 })).error.code, -32600);
-  assert.equal((await client.server.getTransactions({ startLedger: 4 })).transactions.length, 5);
-});
-
-test('getFeeStats: strings, and the fees of the last ledgers', async (t) => {
-  const client = await Client.start(t);
-  await client.create(['alice']);
-  const { result } = await client.call('getFeeStats');
-  assert.deepEqual([result.inclusionFee.max, result.inclusionFee.p50, result.inclusionFee.transactionCount], ['100', '100', '1']);
-  assert.equal(result.latestLedger, 3);
-  assert.equal((await client.server.getFeeStats()).sorobanInclusionFee.max, '0');
-});
-
 test('simulateTransaction: the error is inside the result', async (t) => {
   const client = await Client.start(t);
   const [alice, bob] = await client.create(['alice', 'bob']);

@@ -72,7 +72,7 @@ test('xdrFormat: getLedgers has its own code for unknown formats; json is not im
   const error = async (method, params) => (await client.call(method, params)).error;
   const message = "got 'xml': expected base64, json for optional 'xdrFormat'";
   assert.deepEqual(await error('getLedgers', { startLedger: 2, xdrFormat: 'xml' }), { code: -32600, message });
-  for (const method of ['getTransaction', 'getTransactions', 'getLedgerEntries', 'sendTransaction'])
+  for (const method of ['getTransaction', 'getLedgerEntries', 'sendTransaction'])
     assert.deepEqual(await error(method, { xdrFormat: 'xml' }), { code: -32602, message }, method);
   assert.deepEqual(await error('getLedgers', { startLedger: 2, xdrFormat: 'json' }), {
     code: -32602,
