@@ -2,34 +2,30 @@
  * is for status and health. Changes nothing that a start would not. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sysexits.h>
-#include <time.h>
 
 #include "serve.h"
 #include "start.h"
+#include "api/judge.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "commands.h"
-#include "db/server.h"
 #include "ingest/ingest.h"
-#include "pool/pool_counts.h"
 #include "pool/role.h"
 #include "rpc/rpc.h"
 #include "stellar/envelope_build.h"
 
-#define STEP_MS 3000         /* what a step of the start may wait for database or RPC */
-#define CLOCK_APART_S 2      /* clocks that differ by more are wrong */
-#define RPC_BEHIND_LEDGERS 3 /* an RPC that is further behind another one */
+#define STEP_MS 3000 /* what a step of the start may wait for database or RPC */
 
 struct checks {
     const struct config *config;
     struct pool_opening opening;
     struct pool_access access;
     bool passed[STEP_COUNT];
-    bool acts; /* a line says so */
+    struct judgement judgement; /* of the database */
+    bool acts;                  /* a line says so */
 };
 
 /* Prints a line: what is so, or what is wrong and what to do. look: nothing is broken. */
@@ -125,42 +121,47 @@ static void check_rpcs(struct checks *checks)
 
 /* ---- the database */
 
-static void check_clocks(struct checks *checks)
+static void check_role(struct checks *checks)
 {
     struct detail detail = {0};
-    int64_t seconds;
-    enum err e = server_clock(checks->access.db, &seconds, &detail);
-    if (e == ERR_OK) {
-        const int64_t apart = seconds - (int64_t)time(NULL);
-        if (llabs(apart) > CLOCK_APART_S)
-            e = ERR_CONFIG;
-        detail_set(&detail, e, "the clock of the database is %" PRId64 " s ahead of this host's%s", apart,
-            e == ERR_OK ? "" : ": correct the wrong one (NTP)");
-    }
-    say(checks, "clocks", e, false, detail.text);
-}
-
-static void check_database(struct checks *checks)
-{
-    struct db *db = checks->access.db;
-    struct detail detail = {0};
-    bool may_write = false, synchronous = true;
-    enum err e = role_may_write(db, &may_write, &detail);
+    bool may_write = false;
+    enum err e = role_may_write(checks->access.db, &may_write, &detail);
     say(checks, "role", e, may_write,
         e != ERR_OK ? detail.text
         : may_write
             ? "it owns the schema or may write its tables: serve with the role fairway of docker/roles.sql"
             : "it may write no table");
-    if (checks->access.synchronous_failover) {
-        if ((e = server_has_synchronous_standby(db, &synchronous, &detail)) == ERR_OK && !synchronous)
-            e = detail_set(&detail, ERR_CONFIG,
-                "DATABASE_FAILOVER=synchronous, but synchronous_standby_names is empty: a failover may lose "
-                "leases");
-        say(checks, "standby", e, false, e == ERR_OK ? "commits wait for it" : detail.text);
+}
+
+static bool ingests(void *context, struct detail *why)
+{
+    (void)context;
+    (void)why;
+    return true;
+}
+
+/* What serve judges, as far as a process that serves nothing can. */
+static void check_judged(struct checks *checks)
+{
+    static const struct {
+        enum check check;
+        const char *fine;
+    } lines[] = {{CHECK_STANDBY, "commits wait for it"}, {CHECK_DISK, "it has room"},
+        {CHECK_CLOCK, "this host's and the database's agree"}, {CHECK_SNAPSHOT, "none is old"}};
+    const struct pool_access *access = &checks->access;
+    judge(access->db,
+        &(struct api_settings){.keyd = access->keyd,
+            .funds = access->funds,
+            .synchronous_failover = access->synchronous_failover,
+            .ledger_ms = (unsigned)config_ms(checks->config, "LEDGER_SECONDS"),
+            .ingest_ready = ingests},
+        true, &checks->judgement);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        const struct check_result *result = &checks->judgement.checks[lines[i].check];
+        if (result->ran)
+            say(checks, check_names[lines[i].check], result->level == CHECK_PASSES ? ERR_OK : ERR_CONFIG,
+                false, result->level == CHECK_PASSES ? lines[i].fine : judge_shown(result));
     }
-    e = server_check_disk(db, &detail);
-    say(checks, "disk", e, false, e == ERR_OK ? "it has room" : detail.text);
-    check_clocks(checks);
 }
 
 /* ---- the distribution account and the pool */
@@ -180,10 +181,10 @@ static void check_money(struct checks *checks)
         e = detail_set(&detail, ERR_CONFIG, "%s does not exist on this network: create and fund it", address);
     } else if (e == ERR_OK) {
         (void)!funds_take(&funds, &account, ledger, BASE_RESERVE_STROOPS);
-        const enum funds_level level = funds_level(&funds, &access->funds);
-        e = level == FUNDS_LOW || level == FUNDS_TOO_LOW ? ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED : ERR_OK;
-        detail_set(&detail, e, "%s can pay for %" PRId64 " payments%s", address,
-            funds_payments(&funds, &access->funds), e == ERR_OK ? "" : ": fund it");
+        const struct check_result result = judge_funds(&funds, &access->funds);
+        e = result.level == CHECK_PASSES ? ERR_OK : ERR_CONFIG;
+        detail_set(&detail, e, "%s can pay for %" PRId64 " payments%s%s", address,
+            funds_payments(&funds, &access->funds), e == ERR_OK ? "" : ": ", result.text);
     }
     say(checks, "money", e, false, detail.text);
     rpc_free(rpc);
@@ -192,17 +193,12 @@ static void check_money(struct checks *checks)
 static void check_pool(struct checks *checks)
 {
     const int64_t wanted = (int64_t)config_number(checks->config, "NUM_CHANNEL_ACCOUNTS");
-    struct pool_counts counts;
+    const struct pool_counts *counts = &checks->judgement.pool;
     struct detail detail = {0};
-    enum err e = pool_counts_read(checks->access.db, &counts, &detail);
-    if (e != ERR_OK) {
-        say(checks, "pool", e, false, detail.text);
-        return;
-    }
-    const bool few = counts.active == 0 ||
-                     (counts.active < wanted && config_is_given(checks->config, "NUM_CHANNEL_ACCOUNTS"));
-    detail_set(&detail, ERR_OK, "%" PRId64 " accounts are active, %" PRId64 " of them idle%s", counts.active,
-        counts.idle, few ? ": fairway ensure-accounts N creates more" : "");
+    const bool few = counts->active == 0 ||
+                     (counts->active < wanted && config_is_given(checks->config, "NUM_CHANNEL_ACCOUNTS"));
+    detail_set(&detail, ERR_OK, "%" PRId64 " accounts are active, %" PRId64 " of them idle%s", counts->active,
+        counts->idle, few ? ": fairway ensure-accounts N creates more" : "");
     say(checks, "pool", few ? ERR_CONFIG : ERR_OK, false, detail.text);
 }
 
@@ -232,9 +228,11 @@ static void check_all(struct checks *checks)
         return;
     }
     if (step(checks, STEP_DATABASE, "database", "reachable, with the schema of this version"))
-        check_database(checks);
+        check_role(checks);
     if (step(checks, STEP_RPC, "network", checks->access.passphrase))
         check_rpcs(checks);
+    if (checks->passed[STEP_DATABASE])
+        check_judged(checks);
     if (!checks->passed[STEP_DATABASE])
         not_checked("keys, pool", "the database");
     else if (step(

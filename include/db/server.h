@@ -4,16 +4,11 @@
 
 #include "db/db.h"
 
-/* Whether a commit waits for a standby: synchronous_standby_names is not empty. Also false when the storage
- * replicates below the server. */
-MUST_CHECK enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail *detail);
-/* The same as a boolean expression of SQL. */
+/* Expressions of SQL. Whether a commit waits for a standby: synchronous_standby_names is not empty; also
+ * false when the storage replicates below the server. */
 #define SERVER_HAS_SYNCHRONOUS_STANDBY "(current_setting('synchronous_standby_names') <> '')"
 /* Whether any standby is connected, synchronous or not: which one is, only some roles may read. */
 #define SERVER_HAS_CONNECTED_STANDBY "EXISTS (SELECT FROM pg_stat_replication)"
-
-/* Its clock, in Unix seconds. */
-MUST_CHECK enum err server_clock(struct db *db, int64_t *seconds, struct detail *detail);
 
 /*
  * Whether the disk of the database has space. Writes a few kilobytes of temporary files, which are removed

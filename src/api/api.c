@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "context.h"
 #include "http/server.h"
-#include "recent_speed.h"
+#include "api/recent_speed.h"
 
 #define WORKERS_DEFAULT 3
 #define ADMIN_WORKERS 1

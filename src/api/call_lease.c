@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "call.h"
-#include "judge.h"
+#include "api/judge.h"
 #include "prepare.h"
 
 /* Like the transaction's own max time: less than the minimum is refused, more than the maximum is cut. */

@@ -4,7 +4,7 @@
  * texts.
  */
 #include "db_endpoint.h"
-#include "judge.h"
+#include "api/judge.h"
 
 void api_get_livez(struct http_request *request, void *context)
 {

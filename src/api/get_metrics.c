@@ -12,7 +12,7 @@
 #include "base/version.h"
 #include "commit.h"
 #include "db_endpoint.h"
-#include "judge.h"
+#include "api/judge.h"
 #include "stellar/protocol.h"
 
 static void put_build(FILE *out)

@@ -1,6 +1,6 @@
 /* GET /v1/pool: the pool in counts, the cursor, and whether leases are granted. */
 #include "db_endpoint.h"
-#include "judge.h"
+#include "api/judge.h"
 
 /* 100,000 accounts are counted in about 0.1 s here. So they are counted once a second at most. */
 #define ACCOUNTS_A_MS 100

@@ -1,5 +1,5 @@
 /* Judges. Whether an account is idle is no part of it: requests wait for one. */
-#include "judge.h"
+#include "api/judge.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,8 +17,7 @@
 #include "rpc/rpc.h"
 #include "stellar/protocol.h"
 
-#define CLOCK_APART_S 2      /* clocks that differ by more are wrong */
-#define RPC_BEHIND_LEDGERS 3 /* an RPC that is further from the network's ledger is sick */
+#define CLOCK_APART_S 2 /* clocks that differ by more are wrong */
 
 const char *const check_names[CHECK_COUNT] = {
 #define X(id, name) [CHECK_##id] = name,
@@ -169,11 +168,11 @@ static void check_ingestion(const struct api_settings *settings, struct judgemen
 
 static void check_clock(const struct api_settings *settings, struct judgement *out)
 {
-    const struct grants_state *grants = &out->pool.grants;
-    if (!grants->known)
-        return;
-    const int64_t ahead_s = (int64_t)time(NULL) - grants->clock_s;
-    const bool is_ours = llabs(out->pool.cursor_lag_s) <= grants_clock_slack_s(settings->ledger_ms),
+    const struct pool_counts *pool = &out->pool;
+    const int64_t theirs_s =
+        pool->cursor_sequence == 0 ? (int64_t)pool->now_s : pool->cursor_close_time_s + pool->cursor_lag_s;
+    const int64_t ahead_s = (int64_t)time(NULL) - theirs_s;
+    const bool is_ours = llabs(pool->cursor_lag_s) <= grants_clock_slack_s(settings->ledger_ms),
                tokens = settings->auth != NULL && is_ours &&
                         (ahead_s < -AUTH_SKEW_S - 1 || ahead_s > AUTH_SKEW_S + AUTH_WINDOW_MAX_S);
     struct detail detail;
@@ -287,7 +286,7 @@ static void check_grants(struct judgement *out, enum err e, const struct detail 
         &detail);
 }
 
-static void check_funds(const struct api_settings *settings, struct judgement *out)
+struct check_result judge_funds(const struct funds *funds, const struct funds_limits *limits)
 {
     static const struct {
         enum check_level level;
@@ -300,8 +299,8 @@ static void check_funds(const struct api_settings *settings, struct judgement *o
         [FUNDS_CANNOT_SIGN] = {CHECK_FAILS,
             "the distribution account's own key no longer reaches its thresholds: its signers were changed"},
     };
-    const enum funds_level level = funds_level(&out->pool.funds, &settings->funds);
-    set(out, CHECK_FUNDS, results[level].level, results[level].text, NULL);
+    const enum funds_level level = funds_level(funds, limits);
+    return (struct check_result){.level = results[level].level, .text = results[level].text};
 }
 
 /* Without a synchronous standby a warning only: Patroni empties the setting on purpose when no standby is
@@ -349,7 +348,8 @@ static void check_database(
     check_grants(out, e, &why);
     expect(
         out, CHECK_ACCOUNTS, pool->active > 0, "no channel account is active: run fairway ensure-accounts");
-    check_funds(settings, out);
+    const struct check_result funds = judge_funds(&pool->funds, &settings->funds);
+    set(out, CHECK_FUNDS, funds.level, funds.text, NULL);
     if (e == ERR_OK)
         e = funds_check_lease(funds_spendable(&pool->funds), &settings->funds, &why);
     out->refusal = e;

@@ -10,7 +10,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "judge.h"
+#include "api/judge.h"
 #include "reply.h"
 #include "stellar/authorization.h"
 #include "stellar/envelope_build.h"

@@ -1,5 +1,5 @@
 /* Samples of this process's metrics, one in five seconds. */
-#include "recent_speed.h"
+#include "api/recent_speed.h"
 
 #include <pthread.h>
 

@@ -17,7 +17,7 @@
 #include "commit.h"
 #include "embedded.h"
 #include "db_endpoint.h"
-#include "judge.h"
+#include "api/judge.h"
 #include "pool/recent.h"
 
 #define EXPIRED_SICK 10 /* one in so many leases of the last hour: a client has stopped submitting */

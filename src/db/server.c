@@ -3,17 +3,6 @@
 
 #include "base/mem.h"
 
-static const char sql_standby[] = "SELECT " SERVER_HAS_SYNCHRONOUS_STANDBY;
-
-enum err server_has_synchronous_standby(struct db *db, bool *out, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL0(sql_standby), &rows, detail);
-    if (e == ERR_OK)
-        *out = db_bool(rows, 0, 0);
-    return e;
-}
-
 /* For this round trip only, which is one transaction. '' is the tablespace of the database. */
 static const char sql_small_memory[] = "SELECT pg_catalog.set_config('work_mem', '64kB', true),"
                                        " pg_catalog.set_config('temp_tablespaces', '', true)";
@@ -25,14 +14,4 @@ enum err server_check_disk(struct db *db, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL0(sql_small_memory), DB_SQL0(sql_spill)};
     return db_run(db, statements, ARRAY_LEN(statements), NULL, detail);
-}
-
-static const char sql_clock[] = "SELECT floor(extract(epoch FROM clock_timestamp()))::int8";
-
-enum err server_clock(struct db *db, int64_t *seconds, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = db_query(db, DB_SQL0(sql_clock), &rows, detail);
-    *seconds = e == ERR_OK ? db_i64(rows, 0, 0) : 0;
-    return e;
 }

@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { Keypair } from '@stellar/stellar-sdk';
 import { inRole, startWorld } from './harness.mjs';
 import { refuse } from './lies.mjs';
+import { fastHost } from './sick-server.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 let world, proxy;
@@ -32,8 +33,8 @@ test('CK1 nothing is wrong', async () => {
   const { code, out, lines } = await check();
   assert.equal(code, 0, out);
   assert.deepEqual(acts(lines), []);
-  assert.deepEqual(Object.keys(lines), ['options', 'clients', 'validators', 'key process', 'walls', 'database', 'role', 'disk', 'clocks',
-    'network', 'rpc 1', 'keys', 'pool', 'money']);
+  assert.deepEqual(Object.keys(lines), ['options', 'clients', 'validators', 'key process', 'walls', 'database', 'role',
+    'network', 'rpc 1', 'disk', 'clock', 'snapshot', 'keys', 'pool', 'money']);
   assert.match(lines.pool[1], /^4 accounts are active, 4 of them idle$/);
   assert.match(lines.money[1], /^G\w+ can pay for \d+ payments$/);
 });
@@ -68,9 +69,10 @@ const faults = {
     fs.writeFileSync(other('other.seed'), Keypair.random().secret(), { mode: 0o600 });
     return { DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE: other('other.seed') };
   }, 'keys', /sponsored by G/],
-  'there is little money': [() => ({ LOW_BALANCE_PAYMENTS: '100000000' }), 'money', /can pay for \d+ payments: fund it/],
+  'there is little money': [() => ({ LOW_BALANCE_PAYMENTS: '100000000' }), 'money', /can pay for \d+ payments: .*balance is low: fund it/],
   'the pool is small': [() => ({ NUM_CHANNEL_ACCOUNTS: '5' }), 'pool', /4 accounts are active.*ensure-accounts/],
-  'no standby is configured': [() => ({ DATABASE_FAILOVER: 'synchronous' }), 'standby', /synchronous_standby_names is empty/],
+  'no standby is configured': [() => ({ DATABASE_FAILOVER: 'synchronous' }), 'standby', /no synchronous standby is configured/],
+  "this host's clock is fast": [() => fastHost(300), 'clock', /this host's clock is (299|30\d) s ahead of the database's/],
 };
 for (const [name, [bring, line, words]] of Object.entries(faults))
   test(`CK1 ${name}`, async () => {

@@ -73,7 +73,7 @@ const faults = {
   'somebody locks the accounts': [lock('LOCK TABLE fairway.channel_accounts IN EXCLUSIVE MODE'), unlock],
   'nobody may read the accounts': [lock('LOCK TABLE fairway.channel_accounts IN ACCESS EXCLUSIVE MODE'), unlock, true],
   'nobody may write leases': [lock('LOCK TABLE fairway.leases IN EXCLUSIVE MODE'), unlock, true],
-  'no lease can be counted': [lock('LOCK TABLE fairway.client_usage IN EXCLUSIVE MODE'), unlock],
+  'no key can be kept': [lock('LOCK TABLE fairway.idempotency_keys IN EXCLUSIVE MODE'), unlock],
   'the cursor is locked': [lock('SELECT FROM fairway.cursor FOR UPDATE'), unlock, true],
   'the database is stopped': [() => one.world.postgres('stop', { mode: 'immediate' }), async () => { server = await restartSick(one.world, true); }],
   "the database's clock is fast": [() => server.setClock(60), () => server.setClock(0)],

@@ -37,7 +37,7 @@ const values = {
   result: ['ok', 'error', 'failed', 'cancelled'],
   state: ['idle', 'leased', 'creating', 'retiring', 'quarantined', 'pending', 'rejected'],
   client: ['none', 'other'],
-  check: all(read('src/api/judge.h'), /X\([A-Z]+, "([a-z]+)"/g),
+  check: all(read('include/api/judge.h'), /X\([A-Z]+, "([a-z]+)"/g),
 };
 test('each query names values of labels that exist', () => {
   const named = queries.flatMap(expr => [...expr.matchAll(/(\w+)!?=~?"([^"]*)"/g)]).filter(([, label]) => label !== 'job');

@@ -11,9 +11,11 @@
 #include "base/json_write.h"
 #include "pool/oldest_snapshot.h"
 #include "pool/pool_counts.h"
-#include "recent_speed.h"
+#include "api/recent_speed.h"
 
 /* id, name in replies and in the label of fairway_check. */
+#define RPC_BEHIND_LEDGERS 3 /* an RPC that is further from the network's ledger is sick */
+
 #define CHECKS(X)                                                                                            \
     X(DATABASE, "database")   /* it answers */                                                               \
     X(KEYS, "keys")           /* the key process runs, with the master keys that the seeds need */           \
@@ -67,6 +69,9 @@ void judge(struct db *db, const struct api_settings *settings, bool counted, str
 
 /* Whether no check fails. */
 bool judge_ready(const struct judgement *judgement);
+
+/* The check of what the distribution account can pay. */
+struct check_result judge_funds(const struct funds *funds, const struct funds_limits *limits);
 
 /* A later read of the same reply failed. */
 void judge_database_lost(struct judgement *judgement, const struct detail *why);
