@@ -33,16 +33,8 @@ struct bump_request {
 struct bump {
     const struct bump_request *request;
     enum grant_state state;
-    enum err error;
-    struct detail detail;
-    enum limit limit; /* that has refused it; LIMIT_NONE: another error */
-    /* When state is GRANT_DONE: */
-    struct hash hash;
-    int64_t fee_stroops;
-    struct buf envelope; /* the signed TransactionEnvelope; bump_wipe frees it */
-    /* Of a submission (pool/fee_bump.h): */
-    bool first;
-    int64_t sent_ledger;
+    struct fee_bump_item item; /* with the error and the limit that have refused it */
+    struct buf envelope;       /* of one that is done: the signed TransactionEnvelope; bump_wipe frees it */
 };
 void bump_wipe(struct bump *bump);
 

@@ -16,7 +16,7 @@ struct fee_bump_item {
     struct public_key source; /* its source account */
     int64_t sequence;
     const char *client;
-    struct limits limits; /* of the client */
+    struct limits limits; /* of the client; of a raise set by fee_bumps_find */
     enum lane lane;
     /* Set by fee_bumps_find: */
     enum err error; /* also by fee_bumps_record */
@@ -36,7 +36,7 @@ struct fee_bump_item {
     int64_t fee_stroops;
     /* Before both: whether fairway sends the fee bump (fairway.submissions). Then also, for the second: */
     bool submits;
-    int64_t max_fee_stroops;     /* the cap */
+    int64_t max_fee_stroops;     /* the cap; fee_bumps_find sets the one that the submission has, 0: none */
     const struct hash *replaced; /* the bid that this one follows; NULL: a client submits */
     struct bytes outer;          /* the fee bump's envelope */
     /* Set by it: */
@@ -54,7 +54,7 @@ struct fee_bump_item {
  * that is returned is of all items: as db_query.
  */
 MUST_CHECK enum err fee_bumps_find(
-    struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);
+    struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail);
 
 /*
  * Records signed fee bumps, before they are returned to clients, in one transaction: when ERR_OK is returned,
@@ -64,6 +64,6 @@ MUST_CHECK enum err fee_bumps_find(
  * Errors that are returned: as db_execute.
  */
 MUST_CHECK enum err fee_bumps_record(
-    struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail);
+    struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail);
 
 #endif

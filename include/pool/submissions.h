@@ -9,10 +9,7 @@
 /* A submission that is due: its bid is sent, or the next one is made. */
 struct submission_due {
     struct hash lease, bid;
-    const char *client;      /* lives as long as rows, as does the envelope */
-    int64_t max_fee_stroops; /* the cap */
-    int64_t day_max_stroops; /* the client's limit for a day; 0: none */
-    int64_t bid_stroops;
+    const char *client;    /* lives as long as rows, as does the envelope */
     int64_t round_ledger;  /* the cursor when these bytes were first sent */
     int64_t tip;           /* the cursor */
     struct bytes outer;    /* the bid's TransactionEnvelope */

@@ -4,8 +4,7 @@
 -- close while one claim follows the other, what was claimed first would be claimed again before the rest. earlier: the bids before one that nodes
 -- have refused.
 CREATE OR REPLACE FUNCTION fairway.claim_submissions(most bigint, lasts bigint, since bigint, until bigint)
-RETURNS TABLE (hash bytea, owner text, cap bigint, day_max bigint, stroops bigint, bid_hash bytea, bid_envelope bytea, round bigint, tip bigint,
-    asks bigint, earlier bytea)
+RETURNS TABLE (hash bytea, owner text, bid_hash bytea, bid_envelope bytea, round bigint, tip bigint, asks bigint, earlier bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     at constant bigint := (SELECT c.sequence FROM fairway.cursor c);
@@ -16,7 +15,7 @@ BEGIN
     -- A statement of its own: its snapshot is later than the locks, so bid_hash and envelope are of one bid.
     RETURN QUERY
         UPDATE fairway.submissions s SET due_ledger = at + 1 WHERE s.lease_hash = ANY (due)
-            RETURNING s.lease_hash, s.client, s.max_fee, s.stroops_max, s.bid, s.bid_hash,
+            RETURNING s.lease_hash, s.client, s.bid_hash,
                 (SELECT b.envelope FROM fairway.bids b WHERE b.lease_hash = s.lease_hash), s.round_ledger, at, coalesce(s.asked, 0),
                 (SELECT string_agg(int8send(f.fee), '') FROM fairway.fee_bumps f
                     WHERE s.asked IS NOT NULL AND f.granted_at = s.granted_at AND f.lease_hash = s.lease_hash AND f.hash <> s.bid_hash);

@@ -161,7 +161,7 @@ bool call_granted(struct call *call)
     give_share(call, SHARE_LEASE);
     if ((bumps ? bump->state : grant->state) == GRANT_DONE)
         return true;
-    call_refuse(call, bumps ? bump->error : grant->error, bumps ? &bump->detail : &grant->detail);
+    call_refuse(call, bumps ? bump->item.error : grant->error, bumps ? &bump->item.detail : &grant->detail);
     return false;
 }
 
@@ -264,7 +264,7 @@ static char *take_members(struct call *call, enum err e)
 void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
-    enum limit limit = bumps ? call->ticket.bump.limit : call->ticket.grant.limit;
+    enum limit limit = bumps ? call->ticket.bump.item.limit : call->ticket.grant.limit;
     if (e == ERR_LIMIT_EXCEEDED && call->refused_by != LIMIT_NONE)
         limit = call->refused_by;
     name_transaction(call);

@@ -11,10 +11,10 @@ static void done(struct engine_ticket *ticket)
     if (!call_granted(call))
         return;
     json_write_begin(&out, 512 + bump->envelope.len * 4 / 3);
-    api_write_hash(&out, "hash", &bump->hash);
+    api_write_hash(&out, "hash", &bump->item.hash);
     api_write_hash(&out, "innerHash", &call->bump.inner_hash);
     json_write_base64(&out, "transactionXdr", buf_bytes(&bump->envelope));
-    json_write_decimal(&out, "fee", bump->fee_stroops);
+    json_write_decimal(&out, "fee", bump->item.fee_stroops);
     api_write_address(&out, "feeAccount", &call->api->settings.distribution);
     json_write_text(&out, "networkPassphrase", call->api->settings.passphrase);
     call_reply(call, 200, &out);

@@ -102,7 +102,7 @@ static void done(struct engine_ticket *ticket)
     const struct bump *bump = &ticket->bump;
     const bool bumps = ticket->kind == TICKET_BUMP;
     const struct hash *hash = bumps ? &call->bump.inner_hash : &lease->hash;
-    if (bumps && (bump->error == ERR_LEASE_SETTLED || bump->error == ERR_LEASE_EXPIRED)) {
+    if (bumps && (bump->item.error == ERR_LEASE_SETTLED || bump->item.error == ERR_LEASE_EXPIRED)) {
         call_watch(call, hash);
         return;
     }
@@ -110,7 +110,7 @@ static void done(struct engine_ticket *ticket)
         return;
     if (bumps) {
         submitter_send(submitter, hash, bump, true);
-        call->first |= bump->first;
+        call->first |= bump->item.first;
         call_watch(call, hash);
         return;
     }
@@ -123,7 +123,7 @@ static void done(struct engine_ticket *ticket)
     if (lease->bid_stroops != 0) {
         submitter_send(submitter, hash,
             &(struct bump){
-                .hash = lease->bid_hash, .envelope = lease->bid, .sent_ledger = lease->sent_ledger},
+                .item = {.hash = lease->bid_hash, .sent_ledger = lease->sent_ledger}, .envelope = lease->bid},
             true);
         call->watch.status = status_of(&ticket->grant);
         if (clock_ms() >= call->watch.deadline_ms) {

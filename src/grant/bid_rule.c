@@ -4,6 +4,7 @@
 /* A node replaces what it has queued by a bid of so many times its fee for each operation, and asks for that.
  */
 #define REPLACES 10
+#define PRICE_MAX (INT64_MAX >> 10) /* far above any cap, and no sum overflows */
 
 static int64_t least_of(int64_t a, int64_t b)
 {
@@ -15,21 +16,13 @@ static int64_t most_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Of this price for each operation. */
-static int64_t fee_of(const struct bid_terms *terms, int64_t price_stroops)
-{
-    int64_t fee;
-    return __builtin_mul_overflow(price_stroops, terms->operations, &fee) ||
-                   __builtin_add_overflow(fee, terms->resource_stroops, &fee)
-               ? INT64_MAX
-               : fee;
-}
-
 /* In a surge one stroop an operation more than the last ledger's price, at which it had no room for all. */
 static int64_t wanted_now(const struct bid_terms *terms)
 {
-    const int64_t price = terms->price_stroops;
-    return most_of(terms->least_stroops, price == 0 ? 0 : fee_of(terms, least_of(price, INT64_MAX - 1) + 1));
+    const int64_t price = least_of(terms->price_stroops, PRICE_MAX);
+    return price == 0
+               ? terms->least_stroops
+               : most_of(terms->least_stroops, (price + 1) * terms->operations + terms->resource_stroops);
 }
 
 int64_t bid_first(const struct bid_terms *terms)

@@ -12,18 +12,10 @@ void bump_wipe(struct bump *bump)
     buf_free(&bump->envelope);
 }
 
-static void refuse(struct bump *bump, const struct fee_bump_item *item)
-{
-    bump->state = GRANT_REFUSED;
-    bump->error = item->error;
-    bump->detail = item->detail;
-    bump->limit = item->limit;
-}
-
 /* The batch in the form that pool/ and keyd take. What has been refused is left out of each next step. */
 struct bump_batch {
     struct bump *bumps[BUMP_BATCH_MAX];
-    struct fee_bump_item items[BUMP_BATCH_MAX];
+    struct fee_bump_item *items[BUMP_BATCH_MAX];
     struct bump_signing signings[BUMP_BATCH_MAX];
     size_t count;
 };
@@ -35,7 +27,8 @@ static void batch_fill(struct bump_batch *batch, struct bump *const bumps[], siz
         bump_wipe(bumps[i]);
         bumps[i]->state = GRANT_OPEN;
         batch->bumps[i] = bumps[i];
-        batch->items[i] = (struct fee_bump_item){.lease = request->inner_hash,
+        batch->items[i] = &bumps[i]->item;
+        bumps[i]->item = (struct fee_bump_item){.lease = request->inner_hash,
             .source = request->inner.source,
             .sequence = request->inner.sequence,
             .client = request->client,
@@ -52,8 +45,8 @@ static void batch_drop_refused(struct bump_batch *batch)
 {
     size_t kept = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        if (batch->items[i].error != ERR_OK) {
-            refuse(batch->bumps[i], &batch->items[i]);
+        if (batch->items[i]->error != ERR_OK) {
+            batch->bumps[i]->state = GRANT_REFUSED;
             continue;
         }
         batch->bumps[kept] = batch->bumps[i];
@@ -91,7 +84,7 @@ static enum err check_signatures(enum authority authority, struct detail *detail
 static void check_all(struct bump_batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        struct fee_bump_item *item = &batch->items[i];
+        struct fee_bump_item *item = batch->items[i];
         if (item->error != ERR_OK)
             continue;
         item->error = check_signatures(batch->bumps[i]->request->authority, &item->detail);
@@ -106,17 +99,17 @@ static enum err sign_all(
 {
     for (size_t i = 0; i < batch->count; i++)
         batch->signings[i] = (struct bump_signing){.inner = batch->bumps[i]->request->xdr,
-            .sealed = batch->items[i].sealed,
-            .fee_stroops = batch->items[i].fee_stroops,
+            .sealed = batch->items[i]->sealed,
+            .fee_stroops = batch->items[i]->fee_stroops,
             .envelope = &batch->bumps[i]->envelope};
     enum err e = keyd_sign_fee_bumps(keyd, deadline_ms, batch->signings, batch->count);
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process does not answer");
     for (size_t i = 0; i < batch->count; i++) {
-        batch->items[i].error = batch->signings[i].result;
-        batch->items[i].detail = batch->signings[i].detail;
-        batch->items[i].hash = batch->signings[i].hash;
-        batch->items[i].outer = buf_bytes(&batch->bumps[i]->envelope);
+        batch->items[i]->error = batch->signings[i].result;
+        batch->items[i]->detail = batch->signings[i].detail;
+        batch->items[i]->hash = batch->signings[i].hash;
+        batch->items[i]->outer = buf_bytes(&batch->bumps[i]->envelope);
     }
     batch_drop_refused(batch);
     return ERR_OK;
@@ -136,13 +129,8 @@ static enum err record_all(struct db *db, struct bump_batch *batch, struct detai
     if (e != ERR_OK)
         return e;
     batch_drop_refused(batch);
-    for (size_t i = 0; i < batch->count; i++) {
+    for (size_t i = 0; i < batch->count; i++)
         batch->bumps[i]->state = GRANT_DONE;
-        batch->bumps[i]->hash = batch->items[i].hash;
-        batch->bumps[i]->fee_stroops = batch->items[i].fee_stroops;
-        batch->bumps[i]->first = batch->items[i].first;
-        batch->bumps[i]->sent_ledger = batch->items[i].sent_ledger;
-    }
     return ERR_OK;
 }
 
@@ -160,7 +148,7 @@ enum err bump_batch_run(
     for (size_t i = 0; i < count; i++) {
         if (e != ERR_OK) {
             bumps[i]->state = GRANT_OPEN;
-            bumps[i]->limit = LIMIT_NONE;
+            bumps[i]->item.limit = LIMIT_NONE;
         }
         if (bumps[i]->state != GRANT_DONE)
             bump_wipe(bumps[i]);

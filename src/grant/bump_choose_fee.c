@@ -22,16 +22,17 @@ static void lower(int64_t *cap_stroops, int64_t to_stroops)
         *cap_stroops = to_stroops;
 }
 
-/* The cap of the submission. */
-static enum err find_cap(const struct bump_request *request, int64_t *cap_stroops, struct detail *detail)
+/* The cap of the submission: as asked, else as it is, else fairway's. */
+static enum err find_cap(
+    const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
 {
     const int64_t operations = request->inner.operation_count + 1;
-    if (!request->raises && request->max_fee_stroops != 0)
-        return bump_fee(request, request->max_fee_stroops, cap_stroops, detail);
-    *cap_stroops = request->raises ? request->max_fee_stroops
-                                   : BID_CAP_FACTOR * request->limits->bump_base_fee_stroops * operations +
-                                         request->inner.resource_fee_stroops;
-    lower(cap_stroops, bump_fee_maximum(request));
+    if (request->max_fee_stroops != 0)
+        return bump_fee(request, request->max_fee_stroops, &item->max_fee_stroops, detail);
+    if (item->max_fee_stroops == 0)
+        item->max_fee_stroops = BID_CAP_FACTOR * request->limits->bump_base_fee_stroops * operations +
+                                request->inner.resource_fee_stroops;
+    lower(&item->max_fee_stroops, bump_fee_maximum(request));
     return ERR_OK;
 }
 
@@ -39,12 +40,12 @@ static enum err find_cap(const struct bump_request *request, int64_t *cap_stroop
 static enum err find_terms(const struct bump_request *request, struct fee_bump_item *item,
     struct bid_terms *terms, struct detail *detail)
 {
-    const int64_t day = request->client_limits.most[LIMIT_STROOPS_PER_DAY];
+    const int64_t day = item->limits.most[LIMIT_STROOPS_PER_DAY];
     enum err e;
     *terms = (struct bid_terms){.operations = request->inner.operation_count + 1,
         .resource_stroops = request->inner.resource_fee_stroops,
         .price_stroops = item->price_stroops};
-    if ((e = find_cap(request, &item->max_fee_stroops, detail)) != ERR_OK ||
+    if ((e = find_cap(request, item, detail)) != ERR_OK ||
         (e = bump_fee(request, 0, &terms->least_stroops, detail)) != ERR_OK ||
         (e = policy_bump_fee(&request->inner, request->limits, 0, 0, terms->least_stroops,
              &terms->floor_stroops, detail)) != ERR_OK)
@@ -78,14 +79,13 @@ static enum err find_bid(
 enum err bump_choose_fee(
     const struct bump_request *request, struct fee_bump_item *item, struct detail *detail)
 {
-    const struct limits *limits = &request->client_limits;
     enum err e = request->submits ? find_bid(request, item, detail)
                                   : bump_fee(request, request->max_fee_stroops, &item->fee_stroops, detail);
     if (e != ERR_OK)
         return e;
     if (!request->submits || item->fee_stroops != item->bid_stroops)
         item->limit = limit_of_fee_bump(
-            limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
-    e = limit_refuse(item->limit, limits, detail);
+            &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
+    e = limit_refuse(item->limit, &item->limits, detail);
     return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, detail);
 }

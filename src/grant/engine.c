@@ -18,8 +18,8 @@ void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct d
     const struct detail reason = detail != NULL ? *detail : (struct detail){0};
     if (ticket->kind == TICKET_BUMP) {
         ticket->bump.state = GRANT_REFUSED;
-        ticket->bump.error = e;
-        ticket->bump.detail = reason;
+        ticket->bump.item.error = e;
+        ticket->bump.item.detail = reason;
     } else {
         ticket->grant.state = GRANT_REFUSED;
         ticket->grant.error = e;
@@ -43,7 +43,7 @@ static void count_bump(const struct bump *bump)
 {
     const bool done = bump->state == GRANT_DONE;
     metric_add(METRIC_FEE_BUMPS, 0, 0, done);
-    metric_add(METRIC_SUBMISSIONS, 0, 0, done && bump->request->submits && bump->first);
+    metric_add(METRIC_SUBMISSIONS, 0, 0, done && bump->request->submits && bump->item.first);
 }
 
 void engine_done(struct engine_ticket *ticket)

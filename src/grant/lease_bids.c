@@ -45,10 +45,10 @@ enum err lease_bids_choose(struct lease_bids *bids, size_t i, struct grant *gran
     const struct lease_request *request = grant->request;
     struct bump_request bump = {.inner = request->envelope,
         .limits = limits,
-        .client_limits = request->limits,
         .max_fee_stroops = request->max_fee_stroops,
         .submits = true};
-    struct fee_bump_item item = {.spendable_stroops = spendable_stroops,
+    struct fee_bump_item item = {.limits = request->limits,
+        .spendable_stroops = spendable_stroops,
         .spent_stroops = bids->spent[i],
         .price_stroops = bids->prices[i]};
     bump.inner.fee_stroops = inner_fee_stroops;

@@ -27,36 +27,36 @@ struct columns {
     size_t count;
 };
 
-static void columns_add(struct columns *columns, const struct fee_bump_item items[], size_t item)
+static void columns_add(struct columns *columns, struct fee_bump_item *const items[], size_t item)
 {
     const size_t at = columns->count++;
-    address_encode(&items[item].source, columns->address[at]);
+    address_encode(&items[item]->source, columns->address[at]);
     columns->source[at] = columns->address[at];
-    columns->client[at] = items[item].client;
-    columns->lease[at] = BYTES_OF(items[item].lease.bytes);
-    columns->hash[at] = BYTES_OF(items[item].hash.bytes);
-    columns->sequence[at] = items[item].sequence;
-    columns->fee[at] = items[item].fee_stroops;
-    columns->lane[at] = items[item].lane + 1;
-    columns->bumps_max[at] = items[item].limits.most[LIMIT_FEE_BUMPS];
-    columns->day_max[at] = items[item].limits.most[LIMIT_STROOPS_PER_DAY];
+    columns->client[at] = items[item]->client;
+    columns->lease[at] = BYTES_OF(items[item]->lease.bytes);
+    columns->hash[at] = BYTES_OF(items[item]->hash.bytes);
+    columns->sequence[at] = items[item]->sequence;
+    columns->fee[at] = items[item]->fee_stroops;
+    columns->lane[at] = items[item]->lane + 1;
+    columns->bumps_max[at] = items[item]->limits.most[LIMIT_FEE_BUMPS];
+    columns->day_max[at] = items[item]->limits.most[LIMIT_STROOPS_PER_DAY];
     columns->item[at] = item;
-    if (!items[item].submits)
+    if (!items[item]->submits)
         return;
-    if (items[item].outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
-        columns->inner_digests[at] = sha256(fee_bump_inner(items[item].outer));
+    if (items[item]->outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
+        columns->inner_digests[at] = sha256(fee_bump_inner(items[item]->outer));
     columns->inner_digest[at] = BYTES_OF(columns->inner_digests[at].bytes);
-    columns->outer[at] = items[item].outer;
-    columns->max_fee[at] = items[item].max_fee_stroops;
-    if (items[item].replaced != NULL)
-        columns->replaced[at] = BYTES_OF(items[item].replaced->bytes);
+    columns->outer[at] = items[item]->outer;
+    columns->max_fee[at] = items[item]->max_fee_stroops;
+    if (items[item]->replaced != NULL)
+        columns->replaced[at] = BYTES_OF(items[item]->replaced->bytes);
     columns->submits = true;
 }
 
-static struct fee_bump_item *item_of(
-    struct fee_bump_item items[], const struct columns *columns, const struct db_rows *rows, size_t row)
+static struct fee_bump_item *item_of(struct fee_bump_item *const items[], const struct columns *columns,
+    const struct db_rows *rows, size_t row)
 {
-    return &items[columns->item[db_ordinal(rows, row, 0, columns->count)]];
+    return items[columns->item[db_ordinal(rows, row, 0, columns->count)]];
 }
 
 /* How the leases of these hashes and clients have ended; '' when one is open. */
@@ -81,7 +81,7 @@ static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows,
 
 /* Gives those of the items in columns whose leases have ended their error. */
 static enum err find_ended(
-    struct db *db, struct fee_bump_item items[], const struct columns *columns, struct detail *detail)
+    struct db *db, struct fee_bump_item *const items[], const struct columns *columns, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     if (columns->count == 0)
@@ -103,7 +103,7 @@ static const char sql_find[] =
     " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest,"
     " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
     " " SUBMISSIONS_PRICE ", CASE WHEN u.rejected IS NULL THEN coalesce(u.bid, 0) ELSE 0 END,"
-    " u.rejected IS NOT NULL, b.fees"
+    " u.rejected IS NOT NULL, coalesce(u.max_fee, 0), coalesce(u.stroops_max, 0), b.fees"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[], $5::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, lane, ordinal)"
     " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
@@ -122,6 +122,8 @@ enum {
     FIND_PRICE,
     FIND_BID,
     FIND_REJECTED,
+    FIND_CAP,
+    FIND_DAY_MAX,
     FIND_FEES
 };
 
@@ -160,6 +162,9 @@ static enum err read_found(
     item->price_stroops = db_i64(rows, row, FIND_PRICE);
     item->bid_stroops = db_i64(rows, row, FIND_BID);
     item->rejected = db_bool(rows, row, FIND_REJECTED);
+    item->max_fee_stroops = db_i64(rows, row, FIND_CAP);
+    if (item->replaced != NULL)
+        item->limits.most[LIMIT_STROOPS_PER_DAY] = db_i64(rows, row, FIND_DAY_MAX);
     const struct bytes fees = db_bytea(rows, row, FIND_FEES);
     item->recent_len = fees.len < sizeof item->recent ? fees.len : sizeof item->recent;
     if (item->recent_len > 0)
@@ -169,14 +174,15 @@ static enum err read_found(
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);
 }
 
-enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail)
+enum err fee_bumps_find(
+    struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     struct columns *all AUTO_FREE = NEW(struct columns);
     struct columns *not_open AUTO_FREE = NEW(struct columns);
     for (size_t i = 0; i < count; i++) {
         columns_add(all, items, i);
-        refuse_source(&items[i], all->source[i]);
+        refuse_source(items[i], all->source[i]);
     }
     enum err e = db_query(db,
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
@@ -185,7 +191,7 @@ enum err fee_bumps_find(struct db *db, struct fee_bump_item items[], size_t coun
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
         e = read_found(item_of(items, all, rows, row), rows, row, detail);
     for (size_t i = 0; i < count; i++)
-        if (items[i].error != ERR_OK && items[i].error != ERR_NOT_ELIGIBLE)
+        if (items[i]->error != ERR_OK && items[i]->error != ERR_NOT_ELIGIBLE)
             columns_add(not_open, items, i);
     return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
 }
@@ -211,19 +217,20 @@ static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows
 
 /* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
  * result. */
-static enum err refuse_unrecorded(
-    struct db *db, struct fee_bump_item items[], size_t count, const bool recorded[], struct detail *detail)
+static enum err refuse_unrecorded(struct db *db, struct fee_bump_item *const items[], size_t count,
+    const bool recorded[], struct detail *detail)
 {
     struct columns *ended AUTO_FREE = NEW(struct columns);
     for (size_t i = 0; i < count; i++)
         if (!recorded[i]) {
-            refuse_not_open(&items[i], "", false);
+            refuse_not_open(items[i], "", false);
             columns_add(ended, items, i);
         }
     return find_ended(db, items, ended, detail);
 }
 
-enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t count, struct detail *detail)
+enum err fee_bumps_record(
+    struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
     bool recorded[FEE_BUMPS_MAX] = {false};
@@ -245,9 +252,8 @@ enum err fee_bumps_record(struct db *db, struct fee_bump_item items[], size_t co
     if (e != ERR_OK)
         return e;
     for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
-        struct fee_bump_item *item = item_of(items, all, rows, row);
-        recorded[item - items] = true;
-        read_recorded(item, rows, row);
+        recorded[db_ordinal(rows, row, 0, count)] = true; /* all has each item, in order */
+        read_recorded(item_of(items, all, rows, row), rows, row);
     }
     return refuse_unrecorded(db, items, count, recorded, detail);
 }

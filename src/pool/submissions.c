@@ -6,21 +6,17 @@
 #include "stellar/policy.h"
 
 static const char sql_claim[] =
-    "SELECT c.hash, c.bid_hash, c.owner, c.cap, c.stroops, c.round, c.tip, c.bid_envelope, c.day_max, c.asks,"
-    " c.earlier"
+    "SELECT c.hash, c.bid_hash, c.owner, c.round, c.tip, c.bid_envelope, c.asks, c.earlier"
     " FROM fairway.claim_submissions($1, $2, $3, $4) c";
 
 static struct submission_due read_due(const struct db_rows *rows, size_t row)
 {
     struct submission_due due = {.client = db_text(rows, row, 2),
-        .max_fee_stroops = db_i64(rows, row, 3),
-        .bid_stroops = db_i64(rows, row, 4),
-        .round_ledger = db_i64(rows, row, 5),
-        .tip = db_i64(rows, row, 6),
-        .outer = db_bytea(rows, row, 7),
-        .day_max_stroops = db_i64(rows, row, 8),
-        .asked_stroops = db_i64(rows, row, 9),
-        .earlier = db_bytea(rows, row, 10)};
+        .round_ledger = db_i64(rows, row, 3),
+        .tip = db_i64(rows, row, 4),
+        .outer = db_bytea(rows, row, 5),
+        .asked_stroops = db_i64(rows, row, 6),
+        .earlier = db_bytea(rows, row, 7)};
     db_copy(rows, row, 0, due.lease.bytes, sizeof due.lease.bytes);
     db_copy(rows, row, 1, due.bid.bytes, sizeof due.bid.bytes);
     return due;

@@ -57,11 +57,13 @@ void submitter_ledger(void *context)
 void submitter_send(
     struct submitter *submitter, const struct hash *lease, const struct bump *bump, bool is_new)
 {
-    if (bump->sent_ledger == 0)
+    if (bump->item.sent_ledger == 0)
         return;
     sender_send(submitter->sender,
-        &(struct sender_item){
-            .lease = *lease, .bid = bump->hash, .round_ledger = bump->sent_ledger, .is_new = is_new},
+        &(struct sender_item){.lease = *lease,
+            .bid = bump->item.hash,
+            .round_ledger = bump->item.sent_ledger,
+            .is_new = is_new},
         buf_bytes(&bump->envelope));
 }
 
@@ -143,8 +145,8 @@ static void raise_done(struct engine_ticket *ticket)
     if (ticket->bump.state == GRANT_DONE)
         submitter_send(raise->submitter, &raise->request.inner_hash, &ticket->bump, false);
     else
-        log_debug("no higher bid", "error=%s detail=\"%s\"", err_code(ticket->bump.error),
-            ticket->bump.detail.text);
+        log_debug("no higher bid", "error=%s detail=\"%s\"", err_code(ticket->bump.item.error),
+            ticket->bump.item.detail.text);
     raise_free(raise);
 }
 
@@ -162,9 +164,7 @@ static void raise_bid(struct submitter *submitter, const struct submission_due *
     *request = (struct bump_request){.xdr = buf_bytes(&raise->xdr),
         .inner_hash = due->lease,
         .authority = AUTHORITY_PROVED,
-        .max_fee_stroops = due->max_fee_stroops,
         .limits = submitter->settings.limits,
-        .client_limits.most[LIMIT_STROOPS_PER_DAY] = due->day_max_stroops,
         .submits = true,
         .raises = true,
         .replaced = due->bid,

@@ -159,12 +159,13 @@ test('what a node has lost is sent again: the first bytes reach nobody, those af
 test('bytes that aged out are followed by another hash, within the cap, and a repeat keeps that, also of a V0 envelope', async () => {
   world.localnet.faults.configure({ loseSubmission: 1 });
   const transaction = asV0(await signed(undefined, 120));
-  const due = async () => (await world.sql(`SELECT bid FROM fairway.submissions WHERE lease_hash = '\\x${hashOf(transaction)}'`)).flat().map(Number);
+  const due = async () => (await world.sql(`SELECT bid, max_fee FROM fairway.submissions WHERE lease_hash = '\\x${hashOf(transaction)}'`)).flat().map(Number);
   assert.equal((await submit(transaction, 0, { maxFee: '20001' })).status, 202);
   await until(async () => (await bidsOf(transaction)).length >= 3, 40_000, 'a third bid');
   const third = await due();
-  assert.equal((await submit(transaction, 0, { maxFee: '20001' })).status, 202);
+  assert.equal((await submit(transaction)).status, 202);
   assert.deepEqual(await due(), third);
+  assert.equal(third[1], 20_001);
   world.localnet.faults.configure({ loseSubmission: 0 });
   assert.deepEqual((await bidsOf(transaction)).slice(0, 3), [20_000, 20_001, 19_999], 'at the cap another one below it');
   assert.equal((await service.get(`/v1/transactions/${hashOf(transaction)}?wait=60`)).json.status, 'confirmed');

@@ -70,7 +70,7 @@ static const struct bump *bump_done(struct bumper *bumper)
     const struct bump *bump = &bumper->bump.ticket.bump;
     client_wait(&bumper->bump, SOON_MS);
     if (bump->state != GRANT_DONE)
-        fail_msg("%s %s", err_code(bump->error), bump->detail.text);
+        fail_msg("%s %s", err_code(bump->item.error), bump->item.detail.text);
     return bump;
 }
 
@@ -78,7 +78,7 @@ static void bump_refused(struct bumper *bumper, enum err e)
 {
     client_wait(&bumper->bump, SOON_MS);
     assert_int_equal(bumper->bump.ticket.bump.state, GRANT_REFUSED);
-    assert_string_equal(err_code(bumper->bump.ticket.bump.error), err_code(e));
+    assert_string_equal(err_code(bumper->bump.ticket.bump.item.error), err_code(e));
     assert_int_equal(bumper->bump.ticket.bump.envelope.len, 0);
 }
 
@@ -135,7 +135,7 @@ TEST(DL2_fee_bumps_of_one_batch_are_one_transaction_and_each_has_its_own_result)
         else if (i == 7)
             bump_refused(&bumpers[i], ERR_CHANNEL_SIGNATURE_MISSING);
         else
-            assert_int_equal(bump_done(&bumpers[i])->fee_stroops, 2 * FEE);
+            assert_int_equal(bump_done(&bumpers[i])->item.fee_stroops, 2 * FEE);
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), BUMPERS - 3);
     assert_int_equal(count_of(&engine, "SELECT count(DISTINCT xmin::text) FROM fairway.fee_bumps"), 1);
     close_all(&engine, bumpers);
@@ -151,7 +151,7 @@ TEST(DL10_the_same_fee_bump_gets_the_same_bytes_each_time)
     bumper_open(&engine, &bumper);
     bump_submit(&engine, &bumper);
     buf_add_bytes(&first, buf_bytes(&bump_done(&bumper)->envelope));
-    const struct hash hash = bumper.bump.ticket.bump.hash;
+    const struct hash hash = bumper.bump.ticket.bump.item.hash;
     twin = (struct bumper){.request = bumper.request};
     struct db *holder = block_grants(&engine);
     struct client blocked = {0};
@@ -162,7 +162,7 @@ TEST(DL10_the_same_fee_bump_gets_the_same_bytes_each_time)
     unblock_grants(holder);
     assert_true(bytes_equal(buf_bytes(&bump_done(&bumper)->envelope), buf_bytes(&first)));
     assert_true(bytes_equal(buf_bytes(&bump_done(&twin)->envelope), buf_bytes(&first)));
-    assert_true(hash_equal(&bump_done(&twin)->hash, &hash));
+    assert_true(hash_equal(&bump_done(&twin)->item.hash, &hash));
     assert_int_equal(count_of(&engine, "SELECT count(*) FROM fairway.fee_bumps"), 1);
     test_engine_close(&engine);
     bumper_wipe(&bumper);
@@ -291,7 +291,7 @@ TEST(DL16_the_balance_bounds_a_bid_down_to_the_least_fee)
         bumpers[i].request.max_fee_stroops = 100000;
         bump_submit(&engine, &bumpers[i]);
         bump_done(&bumpers[i]);
-        assert_int_equal(bumpers[i].bump.ticket.bump.fee_stroops, cases[i].bid);
+        assert_int_equal(bumpers[i].bump.ticket.bump.item.fee_stroops, cases[i].bid);
     }
     close_all(&engine, bumpers);
 }

@@ -292,7 +292,7 @@ static void find_and_record(struct db *db, struct fee_bump_item *item)
     const int64_t fee = item->fee_stroops;
     enum err e;
     do { /* as the engine does */
-        e = fee_bumps_find(db, item, 1, NULL);
+        e = fee_bumps_find(db, &item, 1, NULL);
         item->hash = hash;
         item->fee_stroops = fee;
         if (e == ERR_OK && item->error == ERR_OK) {
@@ -301,7 +301,7 @@ static void find_and_record(struct db *db, struct fee_bump_item *item)
             item->error = limit_refuse(item->limit, &item->limits, &item->detail);
         }
         if (e == ERR_OK && item->error == ERR_OK)
-            e = fee_bumps_record(db, item, 1, NULL);
+            e = fee_bumps_record(db, &item, 1, NULL);
     } while (e == ERR_SERIALIZATION);
     if (e != ERR_OK)
         item->error = e;

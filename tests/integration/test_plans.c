@@ -200,7 +200,7 @@ static int64_t pages_of_find(struct test_pool *pool, struct db *db, struct fee_b
     assert_int_equal(address_decode(db_text(rows, 0, 0), &item->source), ERR_OK);
     assert_int_equal(db_begin(db, NULL), ERR_OK);
     const int64_t before = touched(db);
-    assert_int_equal(fee_bumps_find(db, item, 1, NULL), ERR_OK);
+    assert_int_equal(fee_bumps_find(db, &item, 1, NULL), ERR_OK);
     const int64_t pages = touched(db) - before;
     db_rollback(db);
     return pages;

@@ -168,9 +168,10 @@ static int64_t recorded(void)
 /* Items of every kind in one call, two of them the same fee bump. */
 TEST(each_fee_bump_of_a_batch_has_its_own_result)
 {
-    struct fee_bump_item items[5];
+    struct fee_bump_item items[5], *all[5];
     for (unsigned n = 0; n < ARRAY_LEN(items); n++) {
         const unsigned account = n == 4 ? 3 : n;
+        all[n] = &items[n];
         items[n] = (struct fee_bump_item){.lease = built_hash(account),
             .source = built_key(account),
             .sequence = INT64_MAX,
@@ -183,13 +184,13 @@ TEST(each_fee_bump_of_a_batch_has_its_own_result)
         }
     }
     lease_row_end(&database, 2, "expired", NULL);
-    assert_int_equal(fee_bumps_find(db, items, ARRAY_LEN(items), &detail), ERR_OK);
+    assert_int_equal(fee_bumps_find(db, all, ARRAY_LEN(items), &detail), ERR_OK);
     const enum err found[] = {ERR_NOT_ELIGIBLE, ERR_OK, ERR_LEASE_EXPIRED, ERR_OK, ERR_OK};
     for (size_t i = 0; i < ARRAY_LEN(items); i++)
         assert_int_equal(items[i].error, found[i]);
     items[2].error = items[0].error = ERR_OK;
     lease_row_end(&database, 1, "confirmed", "txSUCCESS");
-    assert_int_equal(fee_bumps_record(db, items, ARRAY_LEN(items), &detail), ERR_OK);
+    assert_int_equal(fee_bumps_record(db, all, ARRAY_LEN(items), &detail), ERR_OK);
     const enum err kept[] = {ERR_LEASE_NOT_FOUND, ERR_LEASE_SETTLED, ERR_LEASE_EXPIRED, ERR_OK, ERR_OK};
     for (size_t i = 0; i < ARRAY_LEN(items); i++)
         assert_int_equal(items[i].error, kept[i]);

@@ -1,6 +1,6 @@
 -- The rows of submissions (DL16): who claims them, what a bid, a raise and a rejection change, and that they go with their leases.
-CREATE FUNCTION claim(most bigint, until bigint DEFAULT 1000000) RETURNS TABLE (lease integer, cap bigint, stroops bigint, round bigint, asks bigint, earlier bigint) LANGUAGE sql AS $$
-    SELECT a.slot, c.cap, c.stroops, c.tip - c.round, c.asks, length(c.earlier) / 8 FROM fairway.claim_submissions(most, 300, 0, until) c
+CREATE FUNCTION claim(most bigint, until bigint DEFAULT 1000000) RETURNS TABLE (lease integer, round bigint, asks bigint, earlier bigint) LANGUAGE sql AS $$
+    SELECT a.slot, c.tip - c.round, c.asks, length(c.earlier) / 8 FROM fairway.claim_submissions(most, 300, 0, until) c
     JOIN fairway.channel_accounts a ON a.lease_hash = c.hash ORDER BY 1
 $$;
 CREATE FUNCTION answer(n bigint, number bigint, result bytea, asks bigint DEFAULT NULL) RETURNS void LANGUAGE sql AS $$

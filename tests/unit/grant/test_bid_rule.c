@@ -1,5 +1,6 @@
 /* The rule of bids, by its table, and against nodes that are short of room (DL16). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 #include "base/mem.h"
@@ -89,20 +90,15 @@ TEST(DL16_a_bid_is_lost_after_four_ledgers_or_when_a_node_asks_for_more_and_has_
 
 struct queued {
     size_t payer;
-    int64_t fee;
+    int64_t fee, until; /* of one that is banned */
     int age;
 };
 
 struct node {
-    size_t room; /* transactions a ledger */
-    struct queued queue[PAYERS_MAX];
-    size_t count;
-    int64_t evicted; /* the highest since the last close */
-    struct {
-        size_t payer;
-        int64_t fee, until;
-    } bans[BANS_MAX];
-    size_t ban_count;
+    size_t room;                                     /* transactions a ledger */
+    struct queued queue[PAYERS_MAX], bans[BANS_MAX]; /* the queue by fee, the highest first */
+    size_t count, ban_count;
+    int64_t evicted;       /* the highest since the last close */
     int64_t ledger, price; /* an operation; 0: there was room */
 };
 
@@ -120,22 +116,25 @@ struct surge {
     size_t count;
 };
 
-static void drop(struct node *node, size_t at)
+static void ban(struct node *node, struct queued what)
 {
     assert_true(node->ban_count < BANS_MAX);
-    node->bans[node->ban_count].payer = node->queue[at].payer;
-    node->bans[node->ban_count].fee = node->queue[at].fee;
-    node->bans[node->ban_count++].until = node->ledger + 10;
-    node->queue[at] = node->queue[--node->count];
+    what.until = node->ledger + 10;
+    node->bans[node->ban_count++] = what;
 }
 
-static size_t lowest(const struct node *node)
+static void take(struct node *node, size_t at)
 {
-    size_t at = 0;
-    for (size_t i = 1; i < node->count; i++)
-        if (node->queue[i].fee < node->queue[at].fee)
-            at = i;
-    return at;
+    node->count--;
+    memmove(&node->queue[at], &node->queue[at + 1], (node->count - at) * sizeof node->queue[0]);
+}
+
+static void insert(struct node *node, struct queued what)
+{
+    size_t at = node->count++;
+    for (; at > 0 && node->queue[at - 1].fee < what.fee; at--)
+        node->queue[at] = node->queue[at - 1];
+    node->queue[at] = what;
 }
 
 /* Returns what the node asks for; 0: it has it, or says nothing. */
@@ -145,28 +144,24 @@ static int64_t node_send(struct node *node, size_t payer, int64_t fee)
         if (node->bans[i].payer == payer && node->bans[i].fee == fee && node->bans[i].until > node->ledger)
             return 0;
     for (size_t i = 0; i < node->count; i++)
-        if (node->queue[i].payer == payer) {
-            if (fee != node->queue[i].fee && fee < 10 * node->queue[i].fee)
-                return 10 * node->queue[i].fee;
-            node->queue[i].fee = fee;
+        if (node->queue[i].payer == payer && node->queue[i].fee == fee)
             return 0;
+        else if (node->queue[i].payer == payer) { /* never ten times as much here */
+            assert_true(fee < 10 * node->queue[i].fee);
+            return 10 * node->queue[i].fee;
         }
-    const bool full = node->count == 2 * node->room;
-    const int64_t above =
-        full && node->queue[lowest(node)].fee > node->evicted ? node->queue[lowest(node)].fee : node->evicted;
-    node->queue[node->count] = (struct queued){payer, fee, 0};
+    const struct queued *last = node->count == 2 * node->room ? &node->queue[node->count - 1] : NULL;
+    const int64_t above = last != NULL && last->fee > node->evicted ? last->fee : node->evicted;
     if (fee <= above) {
-        node->count++;
-        drop(node, node->count - 1);
+        ban(node, (struct queued){.payer = payer, .fee = fee});
         return above + 1;
     }
-    if (full) {
-        node->evicted = node->queue[lowest(node)].fee;
-        const struct queued kept = node->queue[node->count];
-        drop(node, lowest(node));
-        node->queue[node->count] = kept;
+    if (last != NULL) {
+        node->evicted = last->fee;
+        ban(node, *last);
+        node->count--;
     }
-    node->count++;
+    insert(node, (struct queued){.payer = payer, .fee = fee});
     return 0;
 }
 
@@ -174,27 +169,21 @@ static int64_t node_send(struct node *node, size_t payer, int64_t fee)
 static void node_close(struct surge *surge)
 {
     struct node *node = &surge->node;
-    size_t taken[PAYERS_MAX], count = 0;
-    int64_t least = INT64_MAX;
+    const size_t count = node->count < node->room ? node->count : node->room;
     node->ledger++;
-    for (; count < node->room && node->count > 0; count++) {
-        size_t best = 0;
-        for (size_t i = 1; i < node->count; i++)
-            if (node->queue[i].fee > node->queue[best].fee)
-                best = i;
-        taken[count] = node->queue[best].payer;
-        least = node->queue[best].fee;
-        node->queue[best] = node->queue[--node->count];
-    }
-    node->price = node->count > 0 ? least / 2 : 0;
+    node->price = node->count > count ? node->queue[count - 1].fee / 2 : 0;
     for (size_t i = 0; i < count; i++) {
-        surge->payments[taken[i]].ends = node->ledger;
-        surge->payments[taken[i]].charged = node->price == 0 ? 200 : 2 * node->price;
+        struct payment *payment = &surge->payments[node->queue[0].payer];
+        payment->ends = node->ledger;
+        payment->charged = node->price == 0 ? 200 : 2 * node->price;
+        take(node, 0);
     }
     node->evicted = 0;
     for (size_t i = node->count; i-- > 0;)
-        if (++node->queue[i].age == BID_LEDGERS)
-            drop(node, i);
+        if (++node->queue[i].age == BID_LEDGERS) {
+            ban(node, node->queue[i]);
+            take(node, i);
+        }
 }
 
 /* What the submitter does with a payment after a ledger. */

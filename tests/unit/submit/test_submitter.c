@@ -23,11 +23,8 @@ enum err submissions_claim(struct db *db, int64_t since, int64_t until, struct s
     (void)db, (void)since, (void)until, (void)rows, (void)detail;
     atomic_fetch_add(&claims, 1);
     for (size_t i = 0; i < due; i++)
-        out[i] = (struct submission_due){.client = "a client",
-            .bid_stroops = 200,
-            .round_ledger = 100,
-            .tip = 100,
-            .outer = {(const uint8_t *)"foobar", 6}};
+        out[i] = (struct submission_due){
+            .client = "a client", .round_ledger = 100, .tip = 100, .outer = {(const uint8_t *)"foobar", 6}};
     *count = due;
     return ERR_OK;
 }
@@ -68,7 +65,7 @@ TEST(what_clients_submit_does_not_delay_claims)
     assert_int_equal(getsockname(silent, (struct sockaddr *)&address, &len), 0);
     AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", ntohs(address.sin_port));
     const struct hash lease = {{1}};
-    const struct bump bump = {.sent_ledger = 100};
+    const struct bump bump = {.item.sent_ledger = 100};
     due = 0;
     struct submitter *submitter = submitter_start(
         &(struct submitter_settings){.database_url = "postgresql:///x", .rpc_url = url, .limits = &limits});
