@@ -81,11 +81,10 @@ enum err bump_choose_fee(
 {
     enum err e = request->submits ? find_bid(request, item, detail)
                                   : bump_fee(request, request->max_fee_stroops, &item->fee_stroops, detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK || (request->submits && item->fee_stroops == item->bid_stroops)) /* it is sent already */
         return e;
-    if (!request->submits || item->fee_stroops != item->bid_stroops)
-        item->limit = limit_of_fee_bump(
-            &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
+    item->limit = limit_of_fee_bump(
+        &item->limits, item->fee_stroops, item->bumps, item->highest_stroops, item->spent_stroops);
     e = limit_refuse(item->limit, &item->limits, detail);
     return e != ERR_OK ? e : funds_check_bump(item->spendable_stroops, item->fee_stroops, detail);
 }
