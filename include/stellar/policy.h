@@ -27,12 +27,6 @@
 #define SOROBAN_ENVELOPE_MAX 132096
 #define CLASSIC_ENVELOPE_MAX (100 * 1024)
 
-/* The most that a transaction may declare: txMaxInstructions, txMaxDiskReadBytes and txMaxWriteBytes,
- * settings on which the network votes (these since SLP-4). Above them it is txSOROBAN_INVALID. */
-#define SOROBAN_INSTRUCTIONS_MAX 400000000
-#define SOROBAN_DISK_READ_BYTES_MAX 200000
-#define SOROBAN_WRITE_BYTES_MAX 132096
-
 /* A declared resource fee may be at most this many times what a simulation finds. */
 #define RESOURCE_FEE_FACTOR_MAX 2
 

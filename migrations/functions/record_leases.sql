@@ -35,8 +35,7 @@ BEGIN
     END IF;
     IF claims IS NOT NULL THEN -- in their order, so that batches which have some in common do not deadlock
         INSERT INTO fairway.lease_claims (client, claim, lease_hash, call, account, expires_ledger)
-            SELECT clients[n.place], n.claim, hashes[n.place], calls[n.place], accounts[n.place],
-                least(n.ledger, (SELECT c.sequence FROM fairway.cursor c) + 3110400) -- maxEntryTTL: an entry may name any later one
+            SELECT clients[n.place], n.claim, hashes[n.place], calls[n.place], accounts[n.place], n.ledger
             FROM unnest(claim_places, claims, claim_ledgers) n (place, claim, ledger) WHERE n.place > 0
             ORDER BY 1, 2, n.place, n.ledger DESC ON CONFLICT DO NOTHING;
         claimed := ARRAY(SELECT n.place FROM unnest(claim_places, claims) n (place, claim) WHERE n.place > 0 AND NOT EXISTS (

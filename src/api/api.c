@@ -32,6 +32,7 @@ static struct api *api_new(const struct api_settings *settings, unsigned workers
     api->settings = *settings;
     api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
     client_loads_init(&api->loads);
+    pthread_mutex_init(&api->limits_mutex, NULL);
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
     api->workers = workers_start(settings->database_url, workers);
@@ -109,5 +110,6 @@ void api_free(struct api *api)
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);
+    pthread_mutex_destroy(&api->limits_mutex);
     free(api);
 }

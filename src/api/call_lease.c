@@ -138,7 +138,8 @@ static enum err submit(struct call *call, struct detail *detail)
     if (e == ERR_OK && call->lease->envelope.soroban)
         e = check_load(call, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
-        prepare_simulate(call, call_ask(call, simulated));
+        (void)call_ask(call, simulated);
+        prepare_simulate(call);
         return ERR_OK;
     }
     return enqueue(call, e, detail);

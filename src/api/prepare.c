@@ -20,6 +20,9 @@
  * not passed on. */
 #define RETURNED_MAX 65536
 
+/* The network's limits are read again after so many ledgers: it may have voted for others. */
+#define LIMITS_LEDGERS 12
+
 /* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
 /* How it begins when an entry is missing, is not signed as its account wants, or has expired. */
@@ -135,12 +138,12 @@ static uint64_t with_margin(uint64_t value, unsigned percent, uint64_t max)
 }
 
 /* SorobanTransactionData ends with three resources (uint32) and the fee (int64). The fee is linear in each of
- * them, so the same margin for all covers it. What needs more than a limit has no margin: the network may
- * have voted for a higher one. */
-static void add_margin(struct buf *data, int64_t least_fee_stroops, unsigned percent)
+ * them, so the same margin for all covers it. Above a limit of the network it is txSOROBAN_INVALID. What
+ * needs more than a limit has no margin: the network may have voted for a higher one. */
+static void add_margin(
+    struct buf *data, int64_t least_fee_stroops, unsigned percent, const struct rpc_limits *network)
 {
-    static const uint32_t limits[] = {
-        SOROBAN_INSTRUCTIONS_MAX, SOROBAN_DISK_READ_BYTES_MAX, SOROBAN_WRITE_BYTES_MAX};
+    const uint32_t limits[] = {network->instructions, network->disk_read_bytes, network->write_bytes};
     uint8_t *end = data->data + data->len;
     for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
         uint8_t *resource = end - 20 + 4 * i;
@@ -164,21 +167,23 @@ static enum err refuse_reading(
         "returnValue.");
 }
 
-static enum err take_resources(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
+static enum err take_resources(struct call *call, struct rpc_simulation *simulation,
+    const struct rpc_limits *limits, struct detail *detail)
 {
     struct lease_request *request = call->lease;
     if (simulation->data.len == 0)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, /* stellar-rpc: a simulation that succeeds has it */
             "simulateTransaction: transactionData is missing in the response");
-    add_margin(
-        &simulation->data, simulation->resource_fee_stroops, call->api->settings.resource_margin_percent);
+    add_margin(&simulation->data, simulation->resource_fee_stroops,
+        call->api->settings.resource_margin_percent, limits);
     if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
     return request->envelope.read_write_count == 0 ? refuse_reading(call, simulation, detail) : ERR_OK;
 }
 
-/* What the lease claims. Of a call that entries alone authorize they set max ledger, which is exclusive. */
-static enum err keep_consumed(struct call *call)
+/* What the lease claims. Of a call that entries alone authorize they set max ledger, which is exclusive. The
+ * network keeps no nonce for longer than last, whatever a copy of its entry says. */
+static enum err keep_consumed(struct call *call, uint64_t last)
 {
     struct lease_request *request = call->lease;
     uint32_t *max_ledger = &request->envelope.preconditions.max_ledger;
@@ -186,10 +191,13 @@ static enum err keep_consumed(struct call *call)
     const uint32_t expires = request->authorization.expires_ledger;
     if (call->prepares && expires != UINT32_MAX && (*max_ledger == 0 || *max_ledger > expires + 1))
         *max_ledger = expires + 1;
+    for (size_t i = 0; i < request->authorization.count; i++)
+        if (request->authorization.entries[i].expires_ledger > last)
+            request->authorization.entries[i].expires_ledger = (uint32_t)last;
     return e;
 }
 
-void prepare_simulate(struct call *call, struct rpc *asked)
+static void simulate(struct call *call)
 {
     const struct envelope *envelope = &call->lease->envelope;
     struct buf xdr CLEANUP(buf_free) = {0}, transaction CLEANUP(buf_free) = {0};
@@ -199,7 +207,42 @@ void prepare_simulate(struct call *call, struct rpc *asked)
     transaction_build(envelope, &head, &transaction); /* as V1, whatever form the client has sent */
     envelope_build(buf_bytes(&transaction), NULL, NULL, 0, &xdr);
     struct rpc_simulation begun;
-    (void)!rpc_simulate(asked, buf_bytes(&xdr), policy_invokes(envelope), 0, &begun, NULL);
+    (void)!rpc_simulate(call->asked, buf_bytes(&xdr), policy_invokes(envelope), 0, &begun, NULL);
+}
+
+static struct rpc_limits limits_of(struct api *api)
+{
+    pthread_mutex_lock(&api->limits_mutex);
+    const struct rpc_limits limits = api->limits;
+    pthread_mutex_unlock(&api->limits_mutex);
+    return limits;
+}
+
+void prepare_simulate(struct call *call)
+{
+    const uint32_t tip = judge_seen_ledger(&call->api->settings);
+    struct rpc_limits limits = limits_of(call->api);
+    call->reads_limits =
+        policy_invokes(&call->client) && (limits.ledger == 0 || tip > limits.ledger + LIMITS_LEDGERS);
+    if (call->reads_limits)
+        (void)!rpc_limits(call->asked, &limits, NULL);
+    else
+        simulate(call);
+}
+
+/* ERR_NOT_YET also when the simulation begins. */
+static enum err read_limits(struct call *call, struct detail *detail)
+{
+    struct rpc_limits limits;
+    enum err e = rpc_limits(call->asked, &limits, detail);
+    if (e != ERR_OK)
+        return call_no_result(e);
+    pthread_mutex_lock(&call->api->limits_mutex);
+    call->api->limits = limits;
+    pthread_mutex_unlock(&call->api->limits_mutex);
+    call->reads_limits = false;
+    simulate(call);
+    return ERR_NOT_YET;
 }
 
 static enum err refuse_failed(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
@@ -223,6 +266,9 @@ static enum err refuse_failed(struct call *call, struct rpc_simulation *simulati
 
 enum err prepare_simulated(struct call *call, struct detail *detail)
 {
+    if (call->reads_limits)
+        return read_limits(call, detail);
+    const struct rpc_limits limits = limits_of(call->api);
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     enum err e = rpc_simulate(
         call->asked, (struct bytes){0}, false, judge_seen_ledger(&call->api->settings), &simulation, detail);
@@ -240,10 +286,10 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
             "The transaction needs entries that are archived. Restore them first, with a transaction of its "
             "own (RestoreFootprint).");
     e = call->prepares
-            ? take_resources(call, &simulation, detail)
+            ? take_resources(call, &simulation, &limits, detail)
             : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
     if (e == ERR_OK)
-        e = keep_consumed(call);
+        e = keep_consumed(call, (uint64_t)limits.ledger + limits.max_entry_ttl);
     return e != ERR_OK || !call->prepares ? e
                                           : policy_check(&call->lease->envelope, &call->api->settings.limits,
                                                 &call->lease->named, detail);

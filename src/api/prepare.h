@@ -17,8 +17,9 @@ MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct d
 /* Checks all that needs no network, and reads the authorization entries. Errors of policy_check. */
 MUST_CHECK enum err prepare_check(struct call *call, struct detail *detail);
 
-/* Has a Soroban transaction simulated, by call->asked: when that is done, prepare_simulated is called. */
-void prepare_simulate(struct call *call, struct rpc *asked);
+/* Has a Soroban transaction simulated, by call->asked: when that is done, prepare_simulated is called.
+ * Before, it has the network's limits read, when those that are known are some ledgers old. */
+void prepare_simulate(struct call *call);
 
 /*
  * Reads the simulation, and prepares such a call. Only what the host asks of entries is asked of them.

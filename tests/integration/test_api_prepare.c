@@ -156,6 +156,54 @@ TEST(the_margin_of_a_resource_ends_at_the_networks_limit)
     }
 }
 
+/* 360 million instructions with the margin. */
+static uint32_t margin_ends_at(uint8_t n)
+{
+    AUTO_RESPONSE response = {0};
+    CLEANUP(buf_free) struct buf auth = {0}, xdr = {0};
+    struct envelope envelope;
+    resources[0] = 360000000;
+    simulation_finds(1, "2001", "");
+    resources[0] = 1000;
+    add_entry(&auth, CONTRACT, n, EXPIRES, true);
+    post_call(&response, &auth, NULL);
+    leased_envelope(&response, &xdr, &envelope);
+    return be32_get(envelope.tail.data + envelope.tail.len - 20);
+}
+
+TEST(the_networks_limits_are_read_again_after_some_ledgers)
+{
+    assert_int_equal(margin_ends_at(30), 400000000);
+    fake_set_reply(service.rpc, 1,
+        (struct fake_reply){.method = "getLedgerEntries", .body = FAKE_LIMITS(FAKE_500_MILLION)});
+    atomic_store(&service.seen_ledger, 1012);
+    assert_int_equal(margin_ends_at(31), 400000000);
+    atomic_store(&service.seen_ledger, 1013);
+    assert_int_equal(margin_ends_at(32), 414000000);
+    fake_set_reply(service.rpc, 1,
+        (struct fake_reply){.method = "getLedgerEntries", .body = FAKE_LIMITS(FAKE_400_MILLION)});
+    assert_int_equal(margin_ends_at(33), 400000000);
+    atomic_store(&service.seen_ledger, 0);
+}
+
+/* A copy of an entry may name any later ledger; the network keeps no nonce for so long. */
+TEST(a_claim_ends_whatever_a_copy_of_its_entry_says)
+{
+    AUTO_RESPONSE response = {0};
+    CLEANUP(buf_free) struct buf auth = {0};
+    CLEANUP(sample_wipe) struct sample sample = SAMPLE;
+    simulation_finds(1, "1000", "");
+    add_entry(&auth, CONTRACT, 9, EXPIRES, true);
+    add_entry(&auth, CONTRACT, 9, UINT32_MAX, true);
+    add_invoke(&sample, NO_SOURCE, 0, 2, &auth);
+    sample.soroban = false;
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    post_json(&response, service_body(buf_bytes(&sample.xdr)), NULL);
+    assert_int_equal(response.status, 201);
+    assert_int_equal(
+        service_number(&service, "SELECT expires_ledger FROM fairway.lease_claims"), 1000 + 3110400);
+}
+
 TEST(a_lying_rpc_sets_no_higher_fee_than_the_maximum)
 {
     AUTO_RESPONSE above = {0}, huge = {0}, most = {0};

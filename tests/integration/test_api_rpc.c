@@ -183,6 +183,9 @@ TEST(a_signature_that_is_nobodys_gets_no_fee_bump)
 {
     AUTO_RESPONSE stranger = {0}, signer = {0}, network = {0};
     AUTO_FREE char *entries = account_with_signer(SIGNER + 1);
+    fake_set_reply(service.rpc, 1,
+        (struct fake_reply){
+            .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":1000}")});
     bump_signed_by(&stranger, SIGNER + 2, false); /* the account does not exist */
     assert_refused(&stranger, 400, "CLIENT_SIGNATURE_INVALID");
     fake_set_reply(service.rpc, 1, (struct fake_reply){.method = "getLedgerEntries", .body = entries});

@@ -29,7 +29,3 @@ SELECT ledger(), fairway.finish_ledger('{}', '{}', '{}', '{}');
 SELECT held();
 SELECT ledger(), fairway.finish_ledger('{}', '{}', '{}', '{}');
 SELECT sequence, held() FROM fairway.cursor;
-
--- A claim ends, whatever a copy of its entry says: the network keeps no nonce for longer than maxEntryTTL
-SELECT leases('{10}', claims => '{G}', until => 4294967295);
-SELECT expires_ledger - sequence FROM fairway.lease_claims, fairway.cursor WHERE lease_hash = lease_hash(10);

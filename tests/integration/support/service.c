@@ -112,8 +112,7 @@ void service_set_rpc(struct service *service)
         (struct fake_reply){.method = "simulateTransaction",
             .body = FAKE_RESULT("{\"minResourceFee\":\"5000000\",\"latestLedger\":1000}")});
     fake_set_reply(service->rpc, 1,
-        (struct fake_reply){
-            .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":1000}")});
+        (struct fake_reply){.method = "getLedgerEntries", .body = FAKE_LIMITS(FAKE_400_MILLION)});
 }
 
 static void start_api(struct service *service, const struct policy_limits *limits)
