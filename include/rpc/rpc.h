@@ -193,6 +193,7 @@ MUST_CHECK enum err rpc_transaction(
 struct rpc_simulation {
     uint32_t ledger; /* the state was that of this ledger; 0: the server does not say */
     bool succeeds;
+    bool emits;                   /* it has events of contracts */
     bool restores;                /* entries have to be restored by another transaction before */
     int64_t resource_fee_stroops; /* the least that the transaction has to declare */
     struct buf data;              /* SorobanTransactionData, validated */

@@ -17,6 +17,6 @@ struct bytes return_value(struct bytes result, struct bytes meta);
 #define CALL_FAILURE_MAX 2900 /* bytes of the events: less than 4 KiB of JSON */
 
 /* Whether these events say that the nonce of an authorization entry was consumed before. */
-bool call_failure_used(struct bytes events);
+bool return_value_nonce_used(struct bytes events);
 
 #endif

@@ -1,6 +1,6 @@
 -- Replaces the last committed ledger by one with the same transactions and other results, which the network has in its place, and what it said of
 -- the leases that it ended (hashes: of the transactions that consumed a sequence number). Readers of ends get the corrected ones again
--- with the next ledger, after its own. Begins a new term of the caller. Returns how many were wrong; -1 when more than results differ, and nothing is changed then: another set or
+-- with the next ledger, after its own. Claims that a false failure freed stay free: the simulation of their call finds the nonce used. Begins a new term of the caller. Returns how many were wrong; -1 when more than results differ, and nothing is changed then: another set or
 -- close time, a lease that should have ended or not, one that was superseded, or a transaction of ensure-accounts. NULL: the term is over.
 CREATE OR REPLACE FUNCTION fairway.correct_ledger(my_term bigint, refuted bigint, true_hash bytea, closed bigint, true_protocol integer, transactions integer,
     hashes bytea[], codes text[], ledger_hashes bytea[], result_xdrs bytea[], return_values bytea[]) RETURNS bigint

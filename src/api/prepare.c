@@ -178,7 +178,9 @@ static enum err take_resources(struct call *call, struct rpc_simulation *simulat
         call->api->settings.resource_margin_percent, limits);
     if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
-    return request->envelope.read_write_count == 0 ? refuse_reading(call, simulation, detail) : ERR_OK;
+    return request->envelope.read_write_count == 0 && !simulation->emits
+               ? refuse_reading(call, simulation, detail)
+               : ERR_OK;
 }
 
 /* What the lease claims. Of a call that entries alone authorize they set max ledger, which is exclusive. The

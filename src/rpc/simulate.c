@@ -91,6 +91,23 @@ static enum err read_value(
     return e;
 }
 
+/* Whether a contract has emitted an event: what others see of a call, also of one that writes nothing. */
+static bool has_contract_event(const json_t *events)
+{
+    const json_t *event;
+    size_t i;
+    json_array_foreach(events, i, event)
+    {
+        struct buf bytes CLEANUP(buf_free) = {0};
+        if (json_is_string(event) &&
+            base64_decode(json_string_value(event), json_string_length(event), &bytes) == ERR_OK &&
+            xdr_check(XDR_DiagnosticEvent, buf_bytes(&bytes)) == ERR_OK &&
+            be32_get(bytes.data + 12 + (be32_get(bytes.data + 8) == 0 ? 0 : 32)) == 1) /* CONTRACT */
+            return true;
+    }
+    return false;
+}
+
 static enum err read_success(const json_t *result, struct rpc_simulation *out, struct detail *detail)
 {
     const json_t *first = json_array_get(json_object_get(result, "results"), 0);
@@ -103,6 +120,7 @@ static enum err read_success(const json_t *result, struct rpc_simulation *out, s
         return e;
     if (fee > INT64_MAX)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: minResourceFee is too large");
+    out->emits = has_contract_event(json_object_get(result, "events"));
     out->restores = json_object_get(result, "restorePreamble") != NULL;
     out->resource_fee_stroops = (int64_t)fee;
     out->succeeds = true;

@@ -99,7 +99,7 @@ struct bytes return_value(struct bytes result, struct bytes meta)
 }
 
 /* What the host says when an entry's nonce is stored already: Error(Auth, ExistingValue), an SCVal. */
-bool call_failure_used(struct bytes events)
+bool return_value_nonce_used(struct bytes events)
 {
     static const uint8_t error[] = {0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 4};
     static const char frame[] = "frame is already authorized"; /* then it is not the nonce */

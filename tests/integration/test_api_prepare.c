@@ -243,16 +243,26 @@ TEST(without_resources_from_the_rpc_nothing_is_leased)
     assert_int_equal(service_leases(&service), 0);
 }
 
-TEST(only_a_call_that_writes_is_leased_also_one_without_entries)
+#define EVENT "AAAAAQAAAAAAAAAA" /* a DiagnosticEvent up to its type */
+
+TEST(only_a_call_that_writes_or_emits_an_event_is_leased_also_one_without_entries)
 {
-    AUTO_RESPONSE without = {0}, with = {0}, writes = {0}, again = {0};
+    AUTO_RESPONSE without = {0}, with = {0}, diagnosed = {0}, emits = {0}, writes = {0}, again = {0};
     simulation_finds(0, "1000", "");
     post_call(&without, NULL, NULL);
     assert_refused(&without, 400, "NOTHING_TO_SUBMIT");
     assert_string_equal(response_text(&without, "returnValue"), "AAAAAQ==");
     post_signed_call(&with, NULL);
     assert_refused(&with, 400, "NOTHING_TO_SUBMIT");
+    simulation_finds(
+        0, "1000", ",\"events\":[\"" EVENT "AAAAAgAAAAAAAAAAAAAAAQ==\"]"); /* of the host's diagnosis */
+    post_call(&diagnosed, NULL, NULL);
+    assert_refused(&diagnosed, 400, "NOTHING_TO_SUBMIT");
     assert_int_equal(service_leases(&service), 0);
+    simulation_finds(
+        0, "1000", ",\"events\":[7,\"" EVENT "AAAAAQAAAAAAAAAAAAAAAQ==\"]"); /* of the contract */
+    post_call(&emits, NULL, NULL);
+    assert_int_equal(emits.status, 201);
     simulation_finds(1, "1000", ""); /* it needs nobody's authority */
     post_call(&writes, NULL, NULL);
     post_call(&again, NULL, NULL);

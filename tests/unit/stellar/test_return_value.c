@@ -138,10 +138,10 @@ TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to
     add_diagnostic(&meta, "error\0\0", "", 0);                         /* would leave a hole */
     assert_int_equal(xdr_check(XDR_TransactionMeta, buf_bytes(&meta)), ERR_OK);
     assert_true(bytes_equal(return_value(buf_bytes(&result), buf_bytes(&meta)), buf_bytes(&errors)));
-    assert_true(call_failure_used(buf_bytes(&errors)));
+    assert_true(return_value_nonce_used(buf_bytes(&errors)));
     add_diagnostic(&errors, "error\0\0", frame, sizeof frame - 1);
-    assert_false(call_failure_used(buf_bytes(&errors)));
-    assert_false(call_failure_used((struct bytes){0}));
+    assert_false(return_value_nonce_used(buf_bytes(&errors)));
+    assert_false(return_value_nonce_used((struct bytes){0}));
     buf_free(&meta);
     buf_free(&empty);
     buf_free(&errors);
