@@ -6,8 +6,8 @@ import { accountKey } from './entries.mjs';
 import { addBalance } from './reserves.mjs';
 import { Op, Outcome, Tx, isSuccess, operationError } from './results.mjs';
 import { recordSequence } from './sequence.mjs';
-import { SignatureChecker, oneTimeSigner } from './signatures.mjs';
-import { hasOpenSponsorship, removeSigner } from './sponsorship.mjs';
+import { SignatureChecker } from './signatures.mjs';
+import { hasOpenSponsorship } from './sponsorship.mjs';
 import { Layer } from './state.mjs';
 import { Standing, assess, authorizationError } from './validity.mjs';
 
@@ -24,22 +24,10 @@ export const chargeFee = (transaction, ledgerLayer, baseFee) => {
   return { outcome: new Outcome(transaction, fee), changes };
 };
 
-const removeOneTimeSigner = (layer, id, hash) => {
-  const key = oneTimeSigner(hash);
-  if (!layer.peek(accountKey(id))?.signers.some((signer) => signer.key === key)) return;
-  const account = layer.load(accountKey(id));
-  removeSigner(layer, account.signers.find((signer) => signer.key === key), account);
-};
-
-const removeOneTimeSigners = (layer, transaction) => {
-  const sources = new Set([transaction.source, ...transaction.operations.map(({ source }) => source)]);
-  for (const source of sources) removeOneTimeSigner(layer, source, transaction.hash);
-};
-
 /** Core touches the fee source once more before the inner transaction, in case its signer was a one-time one. */
 const beforeFeeBump = (feeBump, ledgerLayer) => {
   const layer = new Layer(ledgerLayer);
-  if (layer.load(accountKey(feeBump.feeSource))) removeOneTimeSigner(layer, feeBump.feeSource, feeBump.hash);
+  layer.load(accountKey(feeBump.feeSource));
   const changes = layer.changes();
   layer.commit();
   return changes;
@@ -63,7 +51,6 @@ const begin = (transaction, ledgerLayer, verifier, outcome, isFeeBump) => {
   if (standing >= Standing.CONSUMES)
     recordSequence(ledger, layer.load(accountKey(transaction.source)), transaction.sequence);
   if (standing === Standing.VALID) checkAuthorization(transaction, layer, checker, outcome);
-  removeOneTimeSigners(layer, transaction);
   if (outcome.ok && !checker.allUsed()) outcome.fail(Tx.BAD_AUTH_EXTRA);
   const changes = layer.changes();
   layer.commit();

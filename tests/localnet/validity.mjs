@@ -7,12 +7,11 @@ import { accountKey } from './entries.mjs';
 import { availableBalance } from './reserves.mjs';
 import { Op, Outcome, Tx, operationError } from './results.mjs';
 import { isBadSequence, isTooEarlyForAccount } from './sequence.mjs';
-import { SignatureChecker } from './signatures.mjs';
+import { ED25519, SignatureChecker } from './signatures.mjs';
 import { sorobanError } from './soroban-validity.mjs';
 import { encode } from './xdr.mjs';
 
 const thresholdIndex = { low: 1, medium: 2, high: 3 };
-const SIGNED_PAYLOAD = 3;
 
 /** How far a transaction got. From CONSUMES on, it consumes its sequence number in a ledger. */
 export const Standing = Object.freeze({ INVALID: 0, CONSUMES: 1, VALID: 2 });
@@ -21,13 +20,13 @@ export const Standing = Object.freeze({ INVALID: 0, CONSUMES: 1, VALID: 2 });
 export const minFee = (ledger, { operationCount }) => ledger.baseFee * BigInt(Math.max(1, operationCount));
 
 const hasBadExtraSigners = ({ extraSigners }) =>
-  extraSigners.some((key) => key.type === SIGNED_PAYLOAD && key.ed25519SignedPayload.payload.length === 0) ||
-  (extraSigners.length === 2 && encode('SignerKey', extraSigners[0]).equals(encode('SignerKey', extraSigners[1])));
+  extraSigners.length === 2 && encode('SignerKey', extraSigners[0]).equals(encode('SignerKey', extraSigners[1]));
 
 /** The rules that do not depend on the source account. `late` seconds are added to the close time for the check of max time. */
 const formError = (transaction, view, ledger, { chargeFee, late }) => {
   const { operations, minTime, maxTime, minLedger, maxLedger } = transaction;
   if (hasBadExtraSigners(transaction)) return Tx.MALFORMED;
+  if (transaction.extraSigners.some(({ type }) => type !== ED25519)) return Tx.NOT_SUPPORTED;
   if (operations.length === 0) return Tx.MISSING_OPERATION;
   const contractError = transaction.isSoroban ? sorobanError(transaction, chargeFee) : null;
   if (contractError !== null) return contractError;

@@ -1,6 +1,7 @@
 import { accountKey, newSigner } from '../entries.mjs';
 import { hex } from '../network.mjs';
 import { Op } from '../results.mjs';
+import { ED25519 } from '../signatures.mjs';
 import { Reserve, chargeSigner, removeSigner } from '../sponsorship.mjs';
 
 const LOW_RESERVE = -1;
@@ -12,17 +13,13 @@ const INVALID_HOME_DOMAIN = -9;
 
 const MAX_SIGNERS = 20;
 const UINT8_MAX = 255;
-const SIGNED_PAYLOAD = 3;
 
 const thresholdFields = ['masterWeight', 'lowThreshold', 'medThreshold', 'highThreshold'];
 
 /** Core accepts plain ASCII without control characters. (isStringValid) */
 const isPrintable = (bytes) => bytes.every((byte) => byte >= 0x20 && byte < 0x7f);
 
-const isBadSigner = ({ key, weight }, source) =>
-  (key.type === 0 && hex(key.ed25519) === source) ||
-  (key.type === SIGNED_PAYLOAD && key.ed25519SignedPayload.payload.length === 0) ||
-  weight > UINT8_MAX;
+const isBadSigner = ({ key, weight }, source) => hex(key.ed25519) === source || weight > UINT8_MAX;
 
 /** Returns the result code, or a result of any operation wrapped in an object. */
 const setSigner = (layer, account, { key, weight }) => {
@@ -51,7 +48,8 @@ export const setOptions = {
   level: (body) => (body.signer || thresholdFields.some((field) => body[field] !== null) ? 'high' : 'medium'),
   body: (wire) => wire.setOptionsOp,
 
-  missing: ({ setFlags, clearFlags }) => (setFlags || clearFlags ? 'flags of an account' : null),
+  missing: ({ setFlags, clearFlags, signer }) =>
+    setFlags || clearFlags ? 'flags of an account' : signer && signer.key.type !== ED25519 ? 'signers that are no keys' : null,
 
   validate(body, source) {
     if (thresholdFields.some((field) => body[field] > UINT8_MAX)) return THRESHOLD_OUT_OF_RANGE;

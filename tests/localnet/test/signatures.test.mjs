@@ -1,9 +1,8 @@
 // Signers, weights and thresholds, and who verifies signatures.
 
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { Keypair, Operation, StrKey, TransactionBuilder } from '@stellar/stellar-sdk';
+import { Keypair, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { Disagreement, Verifier } from '../ed25519.mjs';
 import { Op, Tx } from '../results.mjs';
 import { Client, keypair, payment } from './harness.mjs';
@@ -59,43 +58,6 @@ test('a master key of weight 0 cannot sign', async (t) => {
   const transaction = client.build(alice, [payment(bob)], { unsigned: true });
   transaction.sign(carol);
   assert.equal(await codes(transaction), 'PENDING');
-});
-
-test('the preimage of a hash is a signature', async (t) => {
-  const { client, alice, bob, setOptions, codes } = await start(t);
-  const preimage = Buffer.from('the preimage, of up to 64 bytes');
-  const hash = createHash('sha256').update(preimage).digest();
-  await setOptions({ signer: { sha256Hash: hash, weight: 1 } });
-  const transaction = client.build(alice, [payment(bob)], { unsigned: true });
-  transaction.signHashX(preimage);
-  assert.equal(await codes(transaction), 'PENDING');
-});
-
-test('a pre-authorized transaction needs no signature, and its signer is removed with it', async (t) => {
-  const { client, alice, bob, setOptions } = await start(t);
-  const later = client.build(alice, [payment(bob)], { unsigned: true, sequence: client.account(alice).sequence + 2n });
-  await setOptions({ signer: { preAuthTx: later.hash(), weight: 1 } });
-  assert.equal(client.account(alice).signers.length, 1);
-  assert.equal((await client.include(later)).status, 'SUCCESS');
-  assert.equal(client.account(alice).signers.length, 0);
-  assert.equal(client.account(alice).subEntries, 0);
-});
-
-test('a signed payload is a signature of that payload, not of the transaction', async (t) => {
-  const { client, alice, bob, carol, codes } = await start(t);
-  const payload = Buffer.from('anything at all');
-  const key = Buffer.alloc(32 + 4 + 16);
-  Buffer.from(carol.rawPublicKey()).copy(key);
-  key.writeUInt32BE(payload.length, 32);
-  payload.copy(key, 36);
-  const demand = () =>
-    client.build(alice, [payment(bob)], { configure: (builder) => builder.setExtraSigners([StrKey.encodeSignedPayload(key)]) });
-  const wrong = demand();
-  wrong.sign(carol);
-  assert.deepEqual(await codes(wrong), [Tx.BAD_AUTH]);
-  const right = demand();
-  right.addDecoratedSignature(carol.signPayloadDecorated(payload));
-  assert.equal(await codes(right), 'PENDING');
 });
 
 test('twenty signatures fit, each verified', async (t) => {

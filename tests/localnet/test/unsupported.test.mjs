@@ -49,6 +49,7 @@ test('opNOT_SUPPORTED: every operation that this network does not implement', as
     manageData: Operation.manageData({ name: 'key', value: 'value' }),
     setTrustLineFlags: Operation.setTrustLineFlags({ trustor: bob.publicKey(), asset, flags: { authorized: false } }),
     'flags of an account': Operation.setOptions({ setFlags: 1 }),
+    'signers that are no keys': Operation.setOptions({ signer: { sha256Hash: Buffer.alloc(32), weight: 1 } }),
     allowTrust: Operation.allowTrust({ trustor: bob.publicKey(), assetCode: 'USD', authorize: true }),
     inflation: Operation.inflation(),
     createClaimableBalance: Operation.createClaimableBalance({ asset: native, amount: '1', claimants: [new Claimant(bob.publicKey())] }),
