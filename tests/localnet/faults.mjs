@@ -21,9 +21,6 @@ const SETTINGS = Object.freeze({
   tryAgainLater: PROBABILITY, // responds so to sendTransaction, and does nothing
   filtered: PROBABILITY, // the node's configuration excludes the transaction
   snapshotMissing: PROBABILITY, // getLedgerEntries: names a ledger whose snapshot its core has not published yet
-  simulationSnapshot: PROBABILITY, // simulateTransaction: the same
-  simulationMs: count(60_000), // takes so long to simulate
-  simulationLow: PROBABILITY, // simulates with fewer instructions than the ledger needs: the call fails by metering
   emptyStoreMs: count(600_000), // has just started with an empty store, for this long from when it is set
   // A submitted transaction.
   loseSubmission: PROBABILITY, // PENDING, but never included
@@ -85,12 +82,6 @@ export class Faults {
   /** Whether the fault happens this time. */
   happens(name) {
     return this.#settings[name] > 0 && this.#fire(name, this.#unit(name) < this.#settings[name]);
-  }
-
-  /** The setting itself. */
-  exactly(name) {
-    this.#fire(name, this.#settings[name] > 0);
-    return this.#settings[name];
   }
 
   /** Whether the RPC has no ledger in its store yet. */

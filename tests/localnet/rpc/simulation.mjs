@@ -51,7 +51,7 @@ const withGrowth = ({ diskReadBytes, writeBytes }, accounts) => ({
 });
 
 /** `operation` is an invokeHostFunction that this network implements; `node` simulates it. */
-export const simulate = ({ transaction, operation, params, node, network, verifier, faults }) => {
+export const simulate = ({ transaction, operation, params, node, network, verifier }) => {
   const { hostFunction, auth } = operation.wire.body.invokeHostFunctionOp;
   const authMode = text(params, 'authMode');
   const wrong = badAuthMode(authMode, auth);
@@ -75,7 +75,7 @@ export const simulate = ({ transaction, operation, params, node, network, verifi
   const leeway = params.resourceConfig?.instructionLeeway ?? 0;
   const resources = {
     footprint,
-    instructions: Math.floor((host.instructions + leeway) / (faults.happens('simulationLow') ? 2 : 1)),
+    instructions: host.instructions + leeway,
     ...withGrowth(bytesUsed(node.state, layer, footprint), diskEntries(footprint)),
   };
   const bytes =

@@ -1,6 +1,5 @@
 // sendTransaction and simulateTransaction.
 
-import { setTimeout } from 'node:timers/promises';
 import { base64, encode } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
 import { decodeTransaction } from '../transaction.mjs';
@@ -8,9 +7,6 @@ import { internalError, invalidParams } from './error.mjs';
 import { diagnosticWords } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
 import { simulate } from './simulation.mjs';
-
-/** Of an RPC whose core has not published the snapshot of the ledger that it names. */
-const NO_SNAPSHOT = 'setting ContractComputeV0 is not present in the snapshot';
 
 /** Returns null unless the text is the base64 of exactly one envelope. */
 const parse = (params, network) => {
@@ -58,9 +54,7 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     };
   },
 
-  async simulateTransaction(params) {
-    const ms = faults.exactly('simulationMs');
-    if (ms > 0) await setTimeout(ms);
+  simulateTransaction(params) {
     requireBase64(params);
     const failure = (error) => ({ error, latestLedger: chain.history.latest });
     const transaction = parse(params, network);
@@ -72,7 +66,6 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     const { missing } = operations[0];
     if (missing !== null) return failure(`not implemented by this local network: ${missing}`);
     if (transaction.isFeeBump) return failure('Transaction is a fee bump: simulate the inner transaction');
-    if (faults.happens('simulationSnapshot')) return { ...failure(NO_SNAPSHOT), events: [] };
-    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier, faults });
+    return simulate({ transaction, operation: operations[0], params, node: chain, network, verifier });
   },
 });
