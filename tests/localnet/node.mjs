@@ -14,7 +14,6 @@ export class LaggingNode {
       oldest: history.oldest,
       ledger: (sequence) => (sequence > latest ? null : history.ledger(sequence)),
       summary: (sequence) => history.summary(sequence),
-      transactions: (sequence) => history.transactions(sequence),
       find: (hash) => {
         const found = history.find(hash);
         return found && found.ledger <= latest ? found : null;
