@@ -565,8 +565,7 @@ static void *race(void *context)
             ask_keyed(&racer->replica, &asked, text, "body");
         pthread_barrier_wait(racer->barrier);
         while (asked.grant.state == GRANT_OPEN)
-            if (test_pool_grant(&racer->replica, &asked, 1, NULL) != ERR_OK)
-                abort();
+            check(test_pool_grant(&racer->replica, &asked, 1, NULL) == ERR_OK);
         racer->grants[round] = asked.grant;
         authorization_free(&asked.request.authorization);
         sample_wipe(&asked.sample);

@@ -44,15 +44,6 @@ struct race {
     size_t expired;
 };
 
-/* cmocka's assertions work on the main thread only. */
-#define check(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            print_error("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                      \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
-
 static int64_t slot_of(const struct test_pool *pool, const struct public_key *account)
 {
     for (size_t slot = 0; slot < ACCOUNTS; slot++)

@@ -19,15 +19,6 @@
 #define CONTRACT_PERCENT 10
 #define CONTRACT_MAX 4 /* that is of the accounts */
 
-/* cmocka's assertions work on the main thread only. */
-#define check(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            print_error("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                      \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
-
 static int set_up(void **state)
 {
     return test_pool_set_up(state, ACCOUNTS);

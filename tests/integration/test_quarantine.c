@@ -264,15 +264,6 @@ TEST(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_pic
 
 /* ---- grants, ledgers that are ahead of the cursor, and an operator, all at the same time */
 
-/* cmocka's assertions work on the main thread only. */
-#define check(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            print_error("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                      \
-            abort();                                                                                         \
-        }                                                                                                    \
-    } while (0)
-
 /* The network as of its last ledger, which may not be committed to the database yet. */
 static struct {
     pthread_mutex_t lock;

@@ -5,12 +5,23 @@
 #ifndef FAIRWAY_TESTS_POOL_H
 #define FAIRWAY_TESTS_POOL_H
 
+#include <stdlib.h>
+
 #include "check.h"
 #include "ledger_builder.h"
 #include "pg.h"
 #include "grant/grant.h"
 #include "pool/settle.h"
 #include "unit/stellar/sample.h"
+
+/* For other threads: cmocka's assertions work on the main thread only. */
+#define check(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            print_error("%s:%d: %s\n", __FILE__, __LINE__, #condition);                                      \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
 
 struct test_pool {
     struct test_db test;
