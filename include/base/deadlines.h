@@ -18,9 +18,9 @@
  * overload, when all are late, little would be answered. */
 #define DB_WORKERS_BEGIN_MS 300
 #define DB_WORKERS_SILENCE_MS 1500 /* no work has ended for so long: the database counts as unavailable */
-#define ENGINE_WAIT_MS 6000        /* a lease, in the queue: for an idle account */
-#define ENGINE_ANSWER_MS 6400      /* in all, with the batch */
-#define ENGINE_BUMP_WAIT_MS 4500   /* the same for fee bumps, which wait for no account */
+#define ENGINE_WAIT_MS 6000      /* a lease, in the queue: for an idle account. Its client may ask for more */
+#define ENGINE_ANSWER_MS 6400    /* in all, with the batch */
+#define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
 #define ENGINE_BUMP_ANSWER_MS 4900
 #define ENGINE_CONNECT_MS 2000 /* a batch, for a connection; an attempt goes on for the next batch */
 #define ENGINE_SILENCE_MS 2000 /* no reply to a batch for so long: the database counts as unavailable */

@@ -1,16 +1,19 @@
 /*
  * The engine grants leases and signs fee bumps: requests wait in a queue for each, and the engine's threads
- * take all that wait in one as a batch. First come, first served; the two queues take turns. A request for a
- * lease that finds no idle account waits up to ENGINE_WAIT_MS for a ledger to release one. While accounts are
- * short, the replicas share them in proportion to their waiting requests (see grant_batch).
+ * take all that wait in one as a batch. The two queues take turns. So do the clients that wait for leases
+ * (those that share a label of metrics as one); of a client, first come, first served. A request for a lease
+ * that finds no idle account waits for a ledger to release one: up to ENGINE_WAIT_MS, or wait_ms when that is
+ * more. While accounts are short, the replicas share them in proportion to their waiting requests (see
+ * grant_batch).
  *
  * While a batch runs, new requests are collected for ENGINE_GATHER_MS, so that the next batch has many of
  * them and each costs less. The next worker that is free takes them. A request that comes while none runs is
  * taken at once.
  *
- * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS, whatever
- * the database and keyd do. The calls of a batch end at the deadline of its oldest request; when it fails
- * then, and nothing of it was committed, the requests that have time left wait for another batch.
+ * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS (or wait_ms
+ * and what that has more than ENGINE_WAIT_MS), and soon after ENGINE_WAIT_MS when the database does not
+ * reply. The calls of a batch end at the earliest deadline of its requests; when it fails then, and nothing
+ * of it was committed, the requests that have time left wait for another batch.
  */
 #ifndef FAIRWAY_GRANT_ENGINE_H
 #define FAIRWAY_GRANT_ENGINE_H
@@ -18,9 +21,11 @@
 #include "grant/bump.h"
 
 #include "base/deadlines.h"
+#include "base/metric.h"
 
 #define ENGINE_GATHER_MS 3
 #define ENGINE_QUEUE_MAX 10000
+#define ENGINE_LANES METRIC_MAX_CLIENT
 
 struct engine;
 
@@ -39,6 +44,8 @@ struct engine_ticket {
         struct bump bump;
     };
     void (*done)(struct engine_ticket *ticket);
+    int64_t wait_ms; /* of a lease; engine_submit raises it to ENGINE_WAIT_MS */
+    size_t ledgers;  /* the engine's, when accounts are short: until one is likely to be idle; 0: not known */
     /* The engine's, guarded by its mutex: */
     enum ticket_place {
         TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
@@ -46,6 +53,7 @@ struct engine_ticket {
         TICKET_DELAYED, /* until not_before_ms */
         TICKET_BUMP_QUEUED
     } place;
+    unsigned lane; /* its client's label of metrics */
     bool cancelled;
     bool checked; /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
     int64_t arrived_ms;

@@ -60,17 +60,15 @@ static enum err read_key(struct call *call, struct detail *detail)
     return ERR_OK;
 }
 
-enum err call_read_body(struct call *call, json_t **body, struct detail *detail)
-{
-    enum err e = call->lease != NULL ? read_key(call, detail) : ERR_OK;
-    return e != ERR_OK ? e : api_read_body(call->http, body, detail);
-}
-
 void call_begin(struct call *call, void (*begin)(struct call *call, bool submits, const json_t *body))
 {
     AUTO_JSON json_t *body = NULL;
     struct detail detail = {0};
-    enum err e = call_read_body(call, &body, &detail);
+    enum err e = call_begin_wait(call, &detail);
+    if (e == ERR_OK && call->lease != NULL)
+        e = read_key(call, &detail);
+    if (e == ERR_OK)
+        e = api_read_body(call->http, &body, &detail);
     if (e == ERR_OK)
         begin(call, false, body);
     else
@@ -264,6 +262,11 @@ static char *take_members(struct call *call, enum err e)
 void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
+    const size_t short_s = call->ticket.ledgers * call->api->settings.ledger_ms / 1000,
+                 after_s = e == ERR_RPC_UNAVAILABLE               ? (size_t)call->retry_after_s
+                           : e != ERR_CHANNEL_ACCOUNT_UNAVAILABLE ? 0
+                           : short_s < TRANSACTION_WAIT_MAX_S     ? short_s
+                                                                  : TRANSACTION_WAIT_MAX_S;
     enum limit limit = bumps ? call->ticket.bump.item.limit : call->ticket.grant.limit;
     if (e == ERR_LIMIT_EXCEEDED && call->refused_by != LIMIT_NONE)
         limit = call->refused_by;
@@ -271,8 +274,8 @@ void call_refuse(struct call *call, enum err e, const struct detail *detail)
     give_all(call);
     if (limit != LIMIT_NONE)
         api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
-    else if (e == ERR_RPC_UNAVAILABLE && call->retry_after_s > 0)
-        api_refuse_after(call->http, e, detail, call->retry_after_s);
+    else if (after_s > 0)
+        api_refuse_after(call->http, e, detail, (int)after_s);
     else
         api_refuse_with(call->http, e, detail, take_members(call, e));
     call_free(call);

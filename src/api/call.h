@@ -56,11 +56,10 @@ MUST_CHECK enum err call_take_share(struct call *call, enum connection_share sha
 /* When the client leaves, the engine or the watch ends the call. */
 void call_on_client_gone(struct call *call);
 
-/* As api_read_body. Of a call that may become a lease reads the idempotency key, too. */
-MUST_CHECK enum err call_read_body(struct call *call, json_t **body, struct detail *detail);
 /* 0: not given. */
 MUST_CHECK enum err call_read_max_fee(const json_t *body, int64_t *fee_stroops, struct detail *detail);
-/* Has one of the next two read the body, or refuses the call. */
+/* Reads the wait, of a call that may become a lease its idempotency key, and the body, which one of the next
+ * two takes; or refuses the call. */
 void call_begin(struct call *call, void (*begin)(struct call *call, bool submits, const json_t *body));
 /* Both read the request and hand it to the engine, or refuse it: a transaction to be leased, after checks and
  * a simulation; a leased transaction to be bumped, after a look at its signers if that is needed. */

@@ -87,6 +87,7 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
         request->refusal_detail = *detail;
         request->named.count = 0;
     }
+    call->ticket.wait_ms = call->watch.deadline_ms - clock_ms();
     return engine_submit(call->api->settings.engine, &call->ticket);
 }
 

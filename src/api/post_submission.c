@@ -147,18 +147,16 @@ static bool is_one_call(const json_t *body)
            envelope.preconditions.extra_signer_count == 0 && policy_invokes_for_entries(&envelope);
 }
 
+static void begin(struct call *call, bool submits, const json_t *body)
+{
+    (void)submits;
+    (is_one_call(body) ? call_lease : call_bump)(call, true, body);
+}
+
 void api_post_submission(struct http_request *request, void *api)
 {
     struct call *call = call_new(api, request, true, done);
-    AUTO_JSON json_t *body = NULL;
-    struct detail detail = {0};
     call->watch.done = watched;
     call->watch.submitted = true;
-    enum err e = call_begin_wait(call, &detail);
-    if (e == ERR_OK)
-        e = call_read_body(call, &body, &detail);
-    if (e != ERR_OK)
-        call_refuse(call, e, &detail);
-    else
-        (is_one_call(body) ? call_lease : call_bump)(call, true, body);
+    call_begin(call, begin);
 }

@@ -56,11 +56,12 @@ void engine_done(struct engine_ticket *ticket)
 }
 
 /* Refuses all tickets of a list, which are in no queue of the engine any more. The mutex is not held. */
-static void refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail)
+static void refuse_all(struct ticket_queue *tickets, enum err e, const struct detail *detail, size_t ledgers)
 {
     for (struct engine_ticket *ticket = tickets->first, *next; ticket != NULL; ticket = next) {
         next = ticket->next; /* done may free the ticket */
         engine_set_refused(ticket, e, detail);
+        ticket->ledgers = ledgers;
         engine_done(ticket);
     }
 }
@@ -82,13 +83,15 @@ static bool tick(void *context)
     const enum err none = silent || !engine->is_short ? busy : ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
     const struct detail *detail = silent ? &silence : NULL;
     struct ticket_queue leases = {0}, bumps = {0};
-    ticket_queue_take_arrived(&engine->queue, now_ms - ENGINE_WAIT_MS, &leases);
-    ticket_queue_take_arrived(&engine->delayed, now_ms - ENGINE_WAIT_MS, &leases);
-    ticket_queue_take_arrived(&engine->bumps, now_ms - ENGINE_BUMP_WAIT_MS, &bumps);
+    const int64_t most_ms = silent ? ENGINE_WAIT_MS : INT64_MAX;
+    const size_t ledgers = engine->pace == 0 ? 0 : 1 + engine->queue.count / engine->pace;
+    ticket_queue_take_late(&engine->queue, now_ms, most_ms, &leases);
+    ticket_queue_take_late(&engine->delayed, now_ms, most_ms, &leases);
+    ticket_queue_take_late(&engine->bumps, now_ms, most_ms, &bumps);
     const bool watches = waiting(engine) + engine->taken > 0;
     pthread_mutex_unlock(&engine->mutex);
-    refuse_all(&leases, none, detail);
-    refuse_all(&bumps, busy, detail);
+    refuse_all(&leases, none, detail, ledgers);
+    refuse_all(&bumps, busy, detail, 0);
     return watches; /* tickets of a batch may be queued again */
 }
 
@@ -127,8 +130,14 @@ static bool needs_worker(const struct engine *engine, const struct ticket_queue 
 
 enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
 {
-    struct ticket_queue *queue = ticket->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
+    const bool bumps = ticket->kind == TICKET_BUMP;
+    struct ticket_queue *queue = bumps ? &engine->bumps : &engine->queue;
     bool wake = false;
+    if (bumps)
+        ticket->wait_ms = ENGINE_BUMP_WAIT_MS;
+    else if (ticket->wait_ms < ENGINE_WAIT_MS)
+        ticket->wait_ms = ENGINE_WAIT_MS;
+    ticket->lane = bumps ? 0 : metric_label_find(METRIC_CLIENT, ticket->grant.request->client);
     pthread_mutex_lock(&engine->mutex);
     enum err e = ticket->cancelled                                     ? ERR_CANCELLED
                  : engine->stopping                                    ? ERR_SHUTTING_DOWN
@@ -137,6 +146,8 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     if (e == ERR_OK) {
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
+        if (queue->of_lane[ticket->lane] == 0 && engine->served[ticket->lane] < engine->turn)
+            engine->served[ticket->lane] = engine->turn; /* it has not waited meanwhile */
         ticket_queue_append(queue, ticket);
         wake = needs_worker(engine, queue);
     }
@@ -159,6 +170,8 @@ struct engine_outcome engine_outcome(struct engine *engine, enum ticket_kind kin
 void engine_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
+    engine->pace = (engine->pace + engine->claimed + 1) / 2;
+    engine->claimed = 0;
     engine_accounts_released(engine);
     engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);
@@ -194,7 +207,7 @@ static void refuse_waiting(struct engine *engine)
     ticket_queue_merge(&rest, &engine->delayed);
     ticket_queue_merge(&rest, &engine->bumps);
     pthread_mutex_unlock(&engine->mutex);
-    refuse_all(&rest, ERR_SHUTTING_DOWN, NULL);
+    refuse_all(&rest, ERR_SHUTTING_DOWN, NULL, 0);
 }
 
 void engine_stop(struct engine *engine)

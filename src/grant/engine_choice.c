@@ -46,12 +46,23 @@ int engine_claim_delay_ms(const struct grant_batch *claim)
 
 int64_t engine_wait_end_ms(const struct engine_ticket *ticket)
 {
-    return ticket->arrived_ms + (ticket->kind == TICKET_BUMP ? ENGINE_BUMP_WAIT_MS : ENGINE_WAIT_MS);
+    return ticket->arrived_ms + ticket->wait_ms;
 }
 
 int64_t engine_answer_end_ms(const struct engine_ticket *ticket)
 {
-    return ticket->arrived_ms + (ticket->kind == TICKET_BUMP ? ENGINE_BUMP_ANSWER_MS : ENGINE_ANSWER_MS);
+    const bool bumps = ticket->kind == TICKET_BUMP;
+    return engine_wait_end_ms(ticket) +
+           (bumps ? ENGINE_BUMP_ANSWER_MS - ENGINE_BUMP_WAIT_MS : ENGINE_ANSWER_MS - ENGINE_WAIT_MS);
+}
+
+unsigned engine_next_lane(const struct engine *engine, const uint64_t served[ENGINE_LANES])
+{
+    unsigned next = ENGINE_LANES;
+    for (unsigned i = 0; i < ENGINE_LANES; i++)
+        if (engine->queue.of_lane[i] > 0 && (next == ENGINE_LANES || served[i] < served[next]))
+            next = i;
+    return next;
 }
 
 static bool has_time(const struct engine_run *run, int64_t now_ms)

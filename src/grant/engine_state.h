@@ -34,12 +34,15 @@ struct engine {
     struct ticket_queue queue, delayed, bumps; /* the first two are of leases */
     size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
+    uint64_t served[ENGINE_LANES], turn; /* leases that each client has had, as if it had always waited; the
+                                            least of those that wait */
     bool stopping;
     enum ticket_kind last_kind; /* of the batch that was taken last */
     bool is_short;              /* a shortage; these two are about it: */
     bool claiming;              /* a worker claims */
     int64_t claim_at_ms;        /* when the next claim is due; 0: now */
     uint64_t releases;          /* how often accounts may have become idle */
+    size_t claimed, pace;       /* accounts since the last release; between releases, of late */
     int64_t replica;            /* the number of this replica in fairway.waiting */
     int64_t replied_ms;         /* when the database last replied to a batch */
     struct engine_outcome outcomes[TICKET_KINDS];

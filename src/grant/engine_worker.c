@@ -2,6 +2,9 @@
  * tickets or puts them back. What it decides about the queues is in engine_choice.c; nothing here knows SQL.
  */
 #include "base/deadlines.h"
+
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
@@ -72,12 +75,23 @@ static bool wait_for_work(struct engine *engine)
 static void take_tickets(struct engine *engine, struct batch *batch)
 {
     struct ticket_queue unchecked = {0}, *from = batch->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
+    uint64_t served[ENGINE_LANES];
+    memcpy(served, engine->served, sizeof served);
     if (batch->kind == TICKET_LEASE && batch->claim.mode == GRANT_CHECK) {
         ticket_queue_take_unchecked(from, GRANT_BATCH_MAX, &unchecked);
         from = &unchecked;
     }
-    for (struct engine_ticket *ticket;
-         batch->count < GRANT_BATCH_MAX && (ticket = ticket_queue_take(from)) != NULL;) {
+    while (batch->count < GRANT_BATCH_MAX && from->count > 0) {
+        struct engine_ticket *ticket = from->first;
+        if (from == &engine->queue) {
+            const unsigned lane = engine_next_lane(engine, served);
+            if (batch->count == 0)
+                engine->turn = served[lane];
+            served[lane]++;
+            while (ticket->lane != lane)
+                ticket = ticket->next;
+        }
+        ticket_queue_remove(from, ticket);
         if (batch->kind == TICKET_BUMP)
             batch->bumps[batch->count] = &ticket->bump;
         else
@@ -216,7 +230,8 @@ static void sort_open(struct engine_ticket *ticket, bool checked, struct outcome
     ticket_queue_append(&outcome->waiting, ticket);
 }
 
-static void sort_by_outcome(const struct batch *batch, bool checked, struct outcome *outcome)
+static void sort_by_outcome(
+    struct engine *engine, const struct batch *batch, bool checked, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
@@ -226,8 +241,10 @@ static void sort_by_outcome(const struct batch *batch, bool checked, struct outc
             engine_set_refused(ticket, ERR_CANCELLED, NULL);
         if (is_open && !ticket->cancelled)
             sort_open(ticket, checked, outcome);
-        else
+        else {
+            engine->served[ticket->lane] += batch->kind == TICKET_LEASE && ticket->grant.state == GRANT_DONE;
             ticket_queue_append(&outcome->decided, ticket);
+        }
     }
 }
 
@@ -257,12 +274,13 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
     INVARIANT(engine->taken >= batch->count && engine->claiming >= batch->in_shortage);
     engine->taken -= batch->count;
     engine->claiming &= !batch->in_shortage;
-    sort_by_outcome(batch, e == ERR_OK, &outcome);
+    sort_by_outcome(engine, batch, e == ERR_OK, &outcome);
     if (batch->kind == TICKET_BUMP)
         ticket_queue_merge(&engine->bumps, &outcome.waiting);
     else {
         ticket_queue_merge(&engine->queue, &outcome.waiting);
         ticket_queue_merge(&engine->delayed, &outcome.delayed);
+        engine->claimed += batch->claim.claimed;
         if (e == ERR_OK && batch->claim.mode == GRANT_CLAIM)
             end_claim(engine, batch);
         /* Other accounts may be idle, or other batches may have skipped an account that this one had locked.
@@ -287,10 +305,11 @@ void *engine_worker_run(void *context)
         enum err e = db_connect(worker->db, &detail);
         if (!take(worker->engine, &batch))
             continue;
-        /* The deadline of the oldest ticket, which is the first, limits all calls to the database. */
-        batch.run.began_ms = began_ms;
-        batch.run.deadline_ms =
-            batch.count > 0 ? engine_answer_end_ms(batch.tickets[0]) : clock_ms() + ENGINE_ANSWER_MS;
+        /* The earliest deadline of its tickets limits all calls to the database. */
+        batch.run = (struct engine_run){began_ms, clock_ms() + ENGINE_ANSWER_MS};
+        for (size_t i = 0; i < batch.count; i++)
+            if (engine_answer_end_ms(batch.tickets[i]) < batch.run.deadline_ms)
+                batch.run.deadline_ms = engine_answer_end_ms(batch.tickets[i]);
         db_set_deadline(worker->db, batch.run.deadline_ms);
         finish(worker->engine, &batch, run(worker, &batch, 0, batch.count, e, &detail));
     }

@@ -15,6 +15,7 @@ static void insert(struct ticket_queue *queue, struct engine_ticket *ticket, str
     ticket->place = queue->place;
     queue->count++;
     queue->unchecked += !ticket->checked;
+    queue->of_lane[ticket->lane]++;
 }
 
 void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticket)
@@ -31,6 +32,7 @@ void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticke
     ticket->place = TICKET_ELSEWHERE;
     queue->count--;
     queue->unchecked -= !ticket->checked;
+    queue->of_lane[ticket->lane]--;
 }
 
 void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from)
@@ -68,8 +70,14 @@ void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struc
     }
 }
 
-void ticket_queue_take_arrived(struct ticket_queue *queue, int64_t arrived_ms, struct ticket_queue *out)
+void ticket_queue_take_late(
+    struct ticket_queue *queue, int64_t now_ms, int64_t most_ms, struct ticket_queue *out)
 {
-    while (queue->first != NULL && queue->first->arrived_ms <= arrived_ms)
-        move(queue, queue->first, out);
+    struct engine_ticket *next;
+    for (struct engine_ticket *ticket = queue->first; ticket != NULL; ticket = next) {
+        const int64_t waited_ms = now_ms - ticket->arrived_ms;
+        next = ticket->next;
+        if (waited_ms >= ticket->wait_ms || waited_ms >= most_ms)
+            move(queue, ticket, out);
+    }
 }

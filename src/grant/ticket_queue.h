@@ -9,6 +9,7 @@ struct ticket_queue {
     struct engine_ticket *first, *last;
     size_t count;
     size_t unchecked; /* how many of them have checked == false */
+    size_t of_lane[ENGINE_LANES];
 };
 
 /* The ticket arrived later than all that are in the queue. */
@@ -21,7 +22,8 @@ struct engine_ticket *ticket_queue_take(struct ticket_queue *queue);
 void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket);
 /* Moves to *out, in order, up to limit tickets that no batch has checked yet. */
 void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struct ticket_queue *out);
-/* Moves to *out, in order, the tickets that arrived at or before arrived_ms. */
-void ticket_queue_take_arrived(struct ticket_queue *queue, int64_t arrived_ms, struct ticket_queue *out);
+/* Moves to *out, in order, the tickets that have waited as long as they may, or most_ms. */
+void ticket_queue_take_late(
+    struct ticket_queue *queue, int64_t now_ms, int64_t most_ms, struct ticket_queue *out);
 
 #endif

@@ -22,7 +22,7 @@ export async function startClients({ replicas = 1, ...options }) {
   const [user, shop] = await Promise.all([world.newAccount(), world.newAccount()]);
   await createContract(world.network, world.passphrase, user);
   return { world, services, user, shop,
-    transfer: stroops => authorizedTransfer(world.network, world.passphrase, user, shop, stroops),
+    transfer: (stroops, until) => authorizedTransfer(world.network, world.passphrase, user, shop, stroops, until),
     /** The call as a transaction that nobody has signed. */
     draftOf: ({ func, auth }) => new TransactionBuilder(new Account(Keypair.random().publicKey(), '0'),
       { fee: '100', networkPassphrase: world.passphrase })

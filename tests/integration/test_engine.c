@@ -35,6 +35,37 @@ TEST(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts)
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
+TEST(clients_take_turns_and_each_request_waits_as_long_as_it_asks)
+{
+    struct test_engine engine;
+    struct client holder = {0}, early[3] = {0}, other = {0};
+    struct asked asked;
+    struct client *const order[] = {&other, &early[1], &early[2]}; /* early[0] asks for no wait */
+    test_engine_open(&engine, 1, 2);
+    ask(&engine.pool, &asked);
+    snprintf(asked.request.client, sizeof asked.request.client, "second");
+    metric_label_add(METRIC_CLIENT, "second");
+    other.ticket.grant.request = &asked.request;
+    other.ticket.wait_ms = early[1].ticket.wait_ms = early[2].ticket.wait_ms = 60000;
+    client_submit(&engine, &holder);
+    const struct lease *lease = client_lease(&holder, SOON_MS);
+    for (size_t i = 0; i < ARRAY_LEN(early); i++)
+        client_submit(&engine, &early[i]);
+    client_submit(&engine, &other);
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        assert_int_equal(test_pool_include(engine.pool.db, &lease, 1).released, 1);
+        lease = client_lease(order[i], SOON_MS);
+        if (i > 0)
+            continue;
+        client_refused(&early[0], ERR_CHANNEL_ACCOUNT_UNAVAILABLE, ENGINE_WAIT_MS + SOON_MS);
+        assert_int_equal(early[0].ticket.ledgers, 1 + 3); /* three waited, one account was idle in a ledger */
+    }
+    test_engine_close(&engine);
+    clients_wipe(&holder, 1);
+    clients_wipe(early, ARRAY_LEN(early));
+    clients_wipe(&other, 1);
+}
+
 struct submitter {
     struct test_engine *engine;
     struct client *client;

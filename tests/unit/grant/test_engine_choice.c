@@ -152,15 +152,30 @@ TEST(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_sha
         assert_int_equal(engine_claim_delay_ms(&cases[i].claim), cases[i].delay_ms);
 }
 
+/* ---- whose turn it is */
+
+TEST_WITH(clients_take_turns_by_what_they_have_had, clear, NULL)
+{
+    static const unsigned lanes[] = {0, 0, 0, 0, 2, 2, 1}, expected[] = {0, 2, 0, 2, 0, 1, 0};
+    uint64_t served[ENGINE_LANES] = {[1] = 2};
+    assert_int_equal(engine_next_lane(&engine, served), ENGINE_LANES);
+    for (size_t i = 0; i < ARRAY_LEN(lanes); i++)
+        engine.queue.of_lane[lanes[i]]++;
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        const unsigned lane = engine_next_lane(&engine, served);
+        assert_int_equal(lane, expected[i]);
+        served[lane]++;
+        engine.queue.of_lane[lane]--;
+    }
+}
+
 /* ---- after a batch that failed */
 
 TEST(deadlines_are_counted_from_the_arrival)
 {
-    const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7},
-                               bump = {.kind = TICKET_BUMP, .arrived_ms = 7};
-    assert_int_equal(engine_wait_end_ms(&lease), 7 + ENGINE_WAIT_MS);
+    const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7, .wait_ms = ENGINE_WAIT_MS},
+                               bump = {.kind = TICKET_BUMP, .arrived_ms = 7, .wait_ms = ENGINE_BUMP_WAIT_MS};
     assert_int_equal(engine_answer_end_ms(&lease), 7 + ENGINE_ANSWER_MS);
-    assert_int_equal(engine_wait_end_ms(&bump), 7 + ENGINE_BUMP_WAIT_MS);
     assert_int_equal(engine_answer_end_ms(&bump), 7 + ENGINE_BUMP_ANSWER_MS);
 }
 
@@ -176,8 +191,8 @@ TEST(after_a_stall_requests_that_have_time_wait_for_another_batch)
 {
     const struct engine_run late = run(500, 0), slow = run(ENGINE_AT_ONCE_MS, 5000);
     for (int kind = TICKET_LEASE; kind < TICKET_KINDS; kind++) {
-        struct engine_ticket ticket = {.kind = (enum ticket_kind)kind};
-        ticket.arrived_ms = NOW_MS - (kind == TICKET_BUMP ? ENGINE_BUMP_WAIT_MS : ENGINE_WAIT_MS) + 1;
+        const struct engine_ticket ticket = {
+            .kind = (enum ticket_kind)kind, .arrived_ms = NOW_MS - 999, .wait_ms = 1000};
         for (size_t i = 0; i < ARRAY_LEN(unavailable); i++) {
             assert_true(engine_waits_on(&late, unavailable[i], &ticket, NOW_MS));
             assert_true(engine_waits_on(&slow, unavailable[i], &ticket, NOW_MS));
@@ -200,7 +215,7 @@ TEST(what_failed_at_once_is_run_again_and_then_refused)
 TEST(a_serialization_failure_is_run_again_while_there_is_time)
 {
     const struct engine_run slow = run(3000, ENGINE_RETRY_LEFT_MS + 1);
-    const struct engine_ticket ticket = {.arrived_ms = NOW_MS - 3000};
+    const struct engine_ticket ticket = {.arrived_ms = NOW_MS - 3000, .wait_ms = ENGINE_WAIT_MS};
     assert_true(engine_runs_again(&slow, ERR_SERIALIZATION, NOW_MS));
     assert_false(engine_runs_again(&slow, ERR_SERIALIZATION, NOW_MS + 1));
     assert_true(engine_waits_on(&slow, ERR_SERIALIZATION, &ticket, NOW_MS + 1));

@@ -58,15 +58,16 @@ TEST(late_tickets_are_taken_and_the_others_keep_their_order)
     struct ticket_queue queue = {0}, out = {0};
     struct engine_ticket tickets[5];
     fill(&queue, tickets, ARRAY_LEN(tickets));
-    tickets[0].arrived_ms = 49;
-    tickets[1].arrived_ms = 50;
-    ticket_queue_take_arrived(&queue, 50, &out);
+    static const int64_t waits_ms[] = {51, 50, 90, 10, 52}, most_ms[] = {INT64_MAX, 51};
+    static const size_t late[] = {1, 3, 0, 2, 4};
+    for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
+        tickets[i].wait_ms = waits_ms[i];
+    ticket_queue_take_late(&queue, 150, most_ms[0], &out);
     assert_int_equal(out.count, 2);
-    assert_ptr_equal(out.first, &tickets[0]);
-    assert_ptr_equal(out.last, &tickets[1]);
-    assert_int_equal(queue.count, 3);
-    for (size_t i = 2; i < ARRAY_LEN(tickets); i++)
-        assert_ptr_equal(ticket_queue_take(&queue), &tickets[i]);
+    ticket_queue_take_late(&queue, 151, most_ms[1], &out);
+    assert_int_equal(queue.count, 0);
+    for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
+        assert_ptr_equal(ticket_queue_take(&out), &tickets[late[i]]);
 }
 
 TEST(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
