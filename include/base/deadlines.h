@@ -19,9 +19,10 @@
 #define DB_WORKERS_BEGIN_MS 300
 #define DB_WORKERS_SILENCE_MS 1500 /* no work has ended for so long: the database counts as unavailable */
 #define ENGINE_WAIT_MS 6000      /* a lease, in the queue: for an idle account. Its client may ask for more */
-#define ENGINE_ANSWER_MS 6400    /* in all, with the batch */
 #define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
-#define ENGINE_BUMP_ANSWER_MS 4900
+#define ENGINE_BATCH_MS 400      /* either, after its wait: the batch that has taken it */
+#define ENGINE_ANSWER_MS (ENGINE_WAIT_MS + ENGINE_BATCH_MS)
+#define ENGINE_BUMP_ANSWER_MS (ENGINE_BUMP_WAIT_MS + ENGINE_BATCH_MS)
 #define ENGINE_CONNECT_MS 2000 /* a batch, for a connection; an attempt goes on for the next batch */
 #define ENGINE_SILENCE_MS 2000 /* no reply to a batch for so long: the database counts as unavailable */
 /* A batch that fails earlier, and with more time left than this before its deadline, fails at once. */

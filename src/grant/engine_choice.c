@@ -51,9 +51,7 @@ int64_t engine_wait_end_ms(const struct engine_ticket *ticket)
 
 int64_t engine_answer_end_ms(const struct engine_ticket *ticket)
 {
-    const bool bumps = ticket->kind == TICKET_BUMP;
-    return engine_wait_end_ms(ticket) +
-           (bumps ? ENGINE_BUMP_ANSWER_MS - ENGINE_BUMP_WAIT_MS : ENGINE_ANSWER_MS - ENGINE_WAIT_MS);
+    return engine_wait_end_ms(ticket) + ENGINE_BATCH_MS;
 }
 
 unsigned engine_next_lane(const struct engine *engine, const uint64_t served[ENGINE_LANES])
