@@ -30,8 +30,8 @@ struct account_admin {
  */
 
 /*
- * quarantined -> active. The account must exist on the network, be controlled by its own key alone and not be
- * frozen, and its sealed seed must open. Stores the network's sequence number. An open lease stays open: only
+ * quarantined -> active. The account must exist on the network, be fit for import, and its sealed seed must
+ * open. Stores the network's sequence number. An open lease stays open: only
  * a ledger ends it.
  */
 MUST_CHECK enum err account_admin_release(

@@ -5,21 +5,29 @@
 
 #include "pool/provisioning.h"
 
-/* Refuses an account that can be neither leased nor merged: both need its own key, with full authority. */
+const char *account_refusal(const struct account_entry *account, bool frozen, uint32_t ledger)
+{
+    if (account->removed)
+        return "this network has no such account";
+    if (!account->own_authority)
+        return "its master key alone does not control it: remove its other signers, or lower its thresholds";
+    if (!account->bare)
+        return "it has trustlines, offers, data or signers, or sponsors something: remove these first";
+    if (account->immutable)
+        return "it has the flag AUTH_IMMUTABLE, so it could not be merged";
+    if (account->sequence >= ((int64_t)ledger + 1)
+                                 << 32) /* ACCOUNT_MERGE_SEQNUM_TOO_FAR in the next ledger */
+        return "its sequence number is ahead of the network's, so it could not be merged";
+    return frozen ? "the network has frozen it" : NULL;
+}
+
 static enum err judge_use(const struct account_probe *probe, struct detail *detail)
 {
-    if (!probe->account.own_authority)
-        return detail_set(detail, ERR_REFUSED,
-            "refused: its signers or thresholds were changed, so its own key alone no longer controls it;"
-            " restore them first");
-    if (probe->frozen)
-        return detail_set(detail, ERR_REFUSED,
-            "refused: the network has frozen it; no transaction of it is valid until it is unfrozen");
-    if (!probe->opens)
-        return detail_set(detail, ERR_REFUSED,
-            "refused: its sealed seed does not open under these master keys; start with the master key that"
-            " sealed it");
-    return ERR_OK;
+    const char *why = account_refusal(&probe->account, probe->frozen, probe->ledger);
+    if (why == NULL && !probe->opens)
+        why = "its sealed seed does not open under these master keys; start with the master key that"
+              " sealed it";
+    return why == NULL ? ERR_OK : detail_set(detail, ERR_REFUSED, "refused: %s", why);
 }
 
 /* An account to be created may exist already: a contract has created it, which no ledger proves (CAP-73). */

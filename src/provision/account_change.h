@@ -20,6 +20,10 @@ enum account_change {
     CHANGE_RETIRE,
 };
 
+/* Why an account cannot be of use in a pool: it could not be leased, or not be merged later. NULL: it can. As
+ * of this ledger. */
+const char *account_refusal(const struct account_entry *account, bool frozen, uint32_t ledger);
+
 /* Pure. *state is what the row becomes, or stays. Errors as in provision/account_admin.h. */
 enum err account_change_judge(enum account_change change, const struct account_locked *row,
     const struct account_probe *probe, enum account_state *state, struct detail *detail);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "pool/accounts.h"
+#include "account_change.h"
 #include "session.h"
 
 _Static_assert(KEYD_IMPORT_BATCH <= RPC_ENTRIES_MAX, "one call of the RPC reads a batch");
@@ -79,23 +80,6 @@ static enum err read_pool(struct import *import, struct detail *detail)
     return e;
 }
 
-/* Why the account cannot join; NULL: it can. Also refuses what ensure-accounts could not merge later. */
-static const char *refusal(const struct account_entry *account, bool frozen, uint32_t ledger)
-{
-    if (account->removed)
-        return "this network has no such account";
-    if (!account->own_authority)
-        return "its master key alone does not control it: remove its other signers, or lower its thresholds";
-    if (!account->bare)
-        return "it has trustlines, offers, data or signers, or sponsors something: remove these first";
-    if (account->immutable)
-        return "it has the flag AUTH_IMMUTABLE, so it could not be merged";
-    if (account->sequence >= ((int64_t)ledger + 1)
-                                 << 32) /* ACCOUNT_MERGE_SEQNUM_TOO_FAR in the next ledger */
-        return "its sequence number is ahead of the network's, so it could not be merged";
-    return frozen ? "the network has frozen it" : NULL;
-}
-
 /* Reads frozen accounts first: all that decides is as of the ledger of the second read, or audited later. */
 static enum err read_network(const struct import *import, struct account_entry accounts[], bool frozen[],
     uint32_t *ledger, struct detail *detail)
@@ -130,7 +114,7 @@ static enum err decide_open(struct import *import, struct detail *detail)
     uint32_t ledger;
     enum err e = read_network(import, accounts, frozen, &ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < import->open_count; i++) {
-        const char *why = refusal(&accounts[i], frozen[i], ledger);
+        const char *why = account_refusal(&accounts[i], frozen[i], ledger);
         decide(import->open[i], why == NULL ? IMPORT_TAKEN : IMPORT_REFUSED, why == NULL ? "" : why);
         if (why != NULL)
             continue;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "pool/grants_allowed.h"
 #include "pool/provisioning.h"
+#include "account_change.h"
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
 #define STROOPS_PER_XLM 10000000
@@ -47,25 +48,6 @@ static enum err read_network(struct provision *provision, const struct account_b
     return rpc_accounts(provision->rpc, keys, 1 + batch->count, out->accounts, &out->ledger, detail);
 }
 
-/* If an account exists before its creation, or is missing before its merge, a ledger that changed it has not
- * been ingested yet. */
-static enum err check_accounts(enum provisioning_kind kind, const struct account_batch *batch,
-    const struct network_snapshot *snapshot, struct detail *detail)
-{
-    char address[ADDRESS_SIZE];
-    for (size_t i = 0; i < batch->count; i++) {
-        if (snapshot->accounts[1 + i].removed != (kind == PROVISIONING_MERGE))
-            continue;
-        address_encode(&batch->keys[i], address);
-        return detail_set(detail, ERR_NOT_YET,
-            "account %s %s on the network; the ledger that changed it is not ingested yet%s", address,
-            kind == PROVISIONING_MERGE ? "is missing" : "exists",
-            kind == PROVISIONING_MERGE ? ""
-                                       : ", or a contract created it: then run fairway accounts release");
-    }
-    return ERR_OK;
-}
-
 static enum err check_funds(const struct provision *provision, enum provisioning_kind kind,
     const struct network_snapshot *snapshot, uint32_t fee, struct detail *detail)
 {
@@ -95,8 +77,34 @@ struct preparation {
     struct network_snapshot snapshot;
     bool bumped;
     struct account_source source; /* of a transaction that is bumped */
-    uint32_t broken; /* the place of a seed that does not open: of the batch, then the source's */
+    uint32_t broken; /* the place of an account to be set aside: of the batch, then the source's */
+    const char *why;
 };
+
+/* If an account exists before its creation, or is missing before its merge, a ledger that changed it has not
+ * been ingested yet. ERR_REFUSED: one cannot be merged. */
+static enum err check_accounts(
+    enum provisioning_kind kind, struct preparation *preparation, struct detail *detail)
+{
+    const struct account_batch *batch = &preparation->batch;
+    const bool merge = kind == PROVISIONING_MERGE;
+    char address[ADDRESS_SIZE];
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct account_entry *account = &preparation->snapshot.accounts[1 + i];
+        address_encode(&batch->keys[i], address);
+        if (account->removed == merge)
+            return detail_set(detail, ERR_NOT_YET,
+                "account %s %s on the network; the ledger that changed it is not ingested yet%s", address,
+                merge ? "is missing" : "exists",
+                merge ? "" : ", or a contract created it: then run fairway accounts release");
+        preparation->broken = (uint32_t)i;
+        if (merge &&
+            (preparation->why = account_refusal(account, false, preparation->snapshot.ledger)) != NULL)
+            return ERR_REFUSED;
+    }
+    preparation->why = ACCOUNTS_SEED_BROKEN;
+    return ERR_OK;
+}
 
 /* Locks an idle account. When there is none, or grants are stopped, the source is the distribution account,
  * unless it has a transaction already: then ERR_NOT_FOUND. */
@@ -174,15 +182,15 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
     const struct provisioning_tx transaction = build_transaction(provision, kind, preparation, now.now_s);
     if ((e = check_funds(provision, kind, &preparation->snapshot, transaction.fee_stroops, detail)) !=
             ERR_OK ||
-        (e = check_accounts(kind, &preparation->batch, &preparation->snapshot, detail)) != ERR_OK ||
+        (e = check_accounts(kind, preparation, detail)) != ERR_OK ||
         (e = sign(provision, preparation, &transaction, now.now_s, &envelope, &hash, detail)) != ERR_OK)
         return e;
     return provisioning_store(provision->session.db, &transaction, preparation->source.sequence_ledger,
         buf_bytes(&envelope), &hash, detail);
 }
 
-/* Runs in the same transaction if a seed does not open. The next batch is then picked without this account.
- */
+/* Runs in the same transaction if a seed does not open, or an account cannot be merged. The next batch is
+ * then picked without this account. */
 static enum err quarantine(
     struct provision *provision, const struct preparation *preparation, struct detail *detail)
 {
@@ -191,9 +199,9 @@ static enum err quarantine(
         preparation->broken < batch->count ? &batch->keys[preparation->broken] : &preparation->source.key;
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    detail_set(detail, ERR_OK, "account %s was quarantined: " ACCOUNTS_SEED_BROKEN, address);
+    detail_set(detail, ERR_OK, "account %s was quarantined: %s", address, preparation->why);
     provision->count_again = true;
-    return accounts_quarantine(provision->session.db, account, 1, ACCOUNTS_SEED_BROKEN, detail);
+    return accounts_quarantine(provision->session.db, account, 1, preparation->why, detail);
 }
 
 static void note_stored(
@@ -220,7 +228,8 @@ enum err prepare(
         (e = session_begin(&provision->session, detail)) != ERR_OK)
         return e;
     const enum err signing = sign_and_store(provision, kind, &preparation, detail);
-    e = signing == ERR_SEAL_BROKEN ? quarantine(provision, &preparation, detail) : signing;
+    e = signing == ERR_SEAL_BROKEN || signing == ERR_REFUSED ? quarantine(provision, &preparation, detail)
+                                                             : signing;
     e = session_end(&provision->session, e, detail);
     if (e == ERR_OK && signing == ERR_OK)
         note_stored(provision, kind, &preparation);

@@ -1,7 +1,8 @@
-// ensure-accounts with seeds that cannot be opened, when growing and when shrinking: each such account is named and set aside, and the pool
-// reaches its size. Also keys that were stored for accounts that are not needed any more.
+// ensure-accounts with seeds that cannot be opened and accounts that cannot be merged: each is named and set aside, and the pool reaches its
+// size. Also keys that were stored for accounts that are not needed any more.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { StrKey } from '@stellar/stellar-sdk';
 import { startProvisioning } from './provisioning.mjs';
 
 const REASON = 'its sealed seed does not open';
@@ -60,6 +61,34 @@ test('shrinking: retiring accounts with broken seeds are quarantined, and the ot
   const { code, out } = await accounts('release', ...broken);
   assert.equal(code, 0, out);
   await ensureExactly(5);
+  await ensureExactly(1);
+});
+
+test('accounts that cannot be merged are set aside with the reason, and the others of their transaction are merged', { timeout: 600_000 }, async () => {
+  await ensureExactly(5);
+  const active = await keys('active'), [ahead, trusting] = active.slice(2);
+  const { state } = world.localnet.chain, idOf = key => Buffer.from(StrKey.decodeEd25519PublicKey(key)).toString('hex');
+  const change = (key, fields) => state.add({ ...state.peek(idOf(key)), ...fields });
+  const { sequence } = state.peek(idOf(ahead));
+  change(ahead, { sequence: 2n ** 62n });
+  change(trusting, { subEntries: 1 });
+  const asked = await accounts('retire', trusting);
+  assert.match(asked.out, new RegExp(`^${trusting} refused: it has trustlines`, 'm'), asked.out);
+  const { code, out } = await ensure(1);
+  assert.equal(code, 0, out);
+  for (const [key, reason] of [[ahead, "its sequence number is ahead of the network's, so it could not be merged"],
+    [trusting, 'it has trustlines, offers, data or signers, or sponsors something: remove these first']]) {
+    assert.ok(out.includes(`channel account quarantined" account=${key} reason="${reason}"`), out);
+    assert.deepEqual(await row(key), ['quarantined', reason]);
+  }
+  assert.deepEqual(active.map(exists), [true, false, true, true, false]);
+  const refused = await accounts('release', ahead);
+  assert.equal(refused.code, 1, refused.out);
+  assert.match(refused.out, /refused: its sequence number is ahead/);
+  change(ahead, { sequence });
+  change(trusting, { subEntries: 0 });
+  const released = await accounts('release', ahead, trusting);
+  assert.equal(released.code, 0, released.out);
   await ensureExactly(1);
 });
 

@@ -127,8 +127,8 @@ test('each change that fairway did not cause quarantines the account, which is l
 });
 
 test('release: only if the network confirms that it may, with the network\'s sequence number', { timeout: 600_000 }, async () => {
-  await refused('release', signers, /refused: its signers or thresholds were changed/);
-  await refused('retire', signers, /refused: its signers or thresholds were changed/);
+  await refused('release', signers, /refused: its master key alone does not control it/);
+  await refused('retire', signers, /refused: its master key alone does not control it/);
   await refused('release', merged, /refused: the network has no such account; retire it/);
   await refused('release', broken, /refused: its sealed seed does not open/);
   await refused('retire', broken, /refused: its sealed seed does not open/);

@@ -36,7 +36,7 @@ static bool next_combination(unsigned n, struct combination *out)
         .row = {.state = (enum account_state)(n >> 6), .leased = n & 1, .grants_on_hold = n & 32},
         .probe = {.oldest = 90,
             .ledger = 90,
-            .account = {.sequence = 7, .removed = !(n & 2), .own_authority = n & 4},
+            .account = {.sequence = 7, .removed = !(n & 2), .own_authority = n & 4, .bare = true},
             .frozen = n & 8,
             .opens = n & 16}};
     return true;
@@ -109,9 +109,10 @@ TEST(each_refusal_names_its_reason)
         const char *words;
     } cases[] = {
         {{.account.removed = true}, "no such account"},
-        {{.opens = true}, "signers or thresholds were changed"},
-        {{.account.own_authority = true, .frozen = true, .opens = true}, "frozen"},
-        {{.account.own_authority = true}, "seed does not open"},
+        {{.opens = true}, "remove its other signers"},
+        {{.account = {.own_authority = true}, .opens = true}, "it has trustlines"},
+        {{.account = {.own_authority = true, .bare = true}, .frozen = true, .opens = true}, "frozen"},
+        {{.account = {.own_authority = true, .bare = true}}, "seed does not open"},
     };
     const struct account_locked row = {.state = ACCOUNT_QUARANTINED};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
