@@ -24,8 +24,8 @@ struct checks {
     struct pool_opening opening;
     struct pool_access access;
     bool passed[STEP_COUNT];
-    struct judgement judgement; /* of the database */
-    bool acts;                  /* a line says so */
+    struct judge_report judgement; /* of the database */
+    bool acts;                     /* a line says so */
 };
 
 /* Prints a line: what is so, or what is wrong and what to do. look: nothing is broken. */
@@ -144,7 +144,7 @@ static bool ingests(void *context, struct detail *why)
 static void check_judged(struct checks *checks)
 {
     static const struct {
-        enum check check;
+        enum judge_check check;
         const char *fine;
     } lines[] = {{CHECK_STANDBY, "commits wait for it"}, {CHECK_DISK, "it has room"},
         {CHECK_CLOCK, "this host's and the database's agree"}, {CHECK_SNAPSHOT, "none is old"}};
@@ -157,7 +157,7 @@ static void check_judged(struct checks *checks)
             .ingest_ready = ingests},
         true, &checks->judgement);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        const struct check_result *result = &checks->judgement.checks[lines[i].check];
+        const struct judge_result *result = &checks->judgement.checks[lines[i].check];
         if (result->ran)
             say(checks, check_names[lines[i].check], result->level == CHECK_PASSES ? ERR_OK : ERR_CONFIG,
                 false, result->level == CHECK_PASSES ? lines[i].fine : judge_shown(result));
@@ -181,7 +181,7 @@ static void check_money(struct checks *checks)
         e = detail_set(&detail, ERR_CONFIG, "%s does not exist on this network: create and fund it", address);
     } else if (e == ERR_OK) {
         (void)!funds_take(&funds, &account, ledger, BASE_RESERVE_STROOPS);
-        const struct check_result result = judge_funds(&funds, &access->funds);
+        const struct judge_result result = judge_funds(&funds, &access->funds);
         e = result.level == CHECK_PASSES ? ERR_OK : ERR_CONFIG;
         detail_set(&detail, e, "%s can pay for %" PRId64 " payments%s%s", address,
             funds_payments(&funds, &access->funds), e == ERR_OK ? "" : ": ", result.text);

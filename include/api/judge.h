@@ -34,7 +34,7 @@
     X(SNAPSHOT, "snapshot")   /* none is old */                                                              \
     X(PROTOCOL, "protocol")   /* this version knows the network's */
 
-enum check {
+enum judge_check {
 #define X(id, name) CHECK_##id,
     CHECKS(X)
 #undef X
@@ -42,21 +42,21 @@ enum check {
 };
 extern const char *const check_names[CHECK_COUNT];
 
-enum check_level {
+enum judge_level {
     CHECK_PASSES,
     CHECK_WARNS,
     CHECK_FAILS /* the replica is not ready */
 };
 
-struct check_result {
+struct judge_result {
     bool ran;
-    enum check_level level;
+    enum judge_level level;
     const char *text;     /* a constant, which anyone may read; "" when it passes */
     struct detail detail; /* for operators; may be empty */
 };
 
-struct judgement {
-    struct check_result checks[CHECK_COUNT];
+struct judge_report {
+    struct judge_result checks[CHECK_COUNT];
     enum err refusal; /* with which every request for a lease is refused; ERR_OK: with none */
     struct detail why;
     struct pool_counts pool; /* when CHECK_DATABASE does not fail */
@@ -65,19 +65,19 @@ struct judgement {
 };
 
 /* counted: as pool_counts_read, else as pool_status_read. */
-void judge(struct db *db, const struct api_settings *settings, bool counted, struct judgement *out);
+void judge(struct db *db, const struct api_settings *settings, bool counted, struct judge_report *out);
 
 /* Whether no check fails. */
-bool judge_ready(const struct judgement *judgement);
+bool judge_ready(const struct judge_report *judgement);
 
 /* The check of what the distribution account can pay. */
-struct check_result judge_funds(const struct funds *funds, const struct funds_limits *limits);
+struct judge_result judge_funds(const struct funds *funds, const struct funds_limits *limits);
 
 /* A later read of the same reply failed. */
-void judge_database_lost(struct judgement *judgement, const struct detail *why);
+void judge_database_lost(struct judge_report *judgement, const struct detail *why);
 
 /* What operators read of a check that does not pass: its detail, or else its text. */
-const char *judge_shown(const struct check_result *result);
+const char *judge_shown(const struct judge_result *result);
 
 /* The member "accounts": how many in each state. */
 void api_write_accounts(struct json_write *out, const struct pool_counts *pool);

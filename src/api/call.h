@@ -33,7 +33,7 @@ struct call {
     struct lease_request *lease; /* its envelope points into xdr or prepared; NULL: another call */
     bool has_key;                /* an Idempotency-Key, not just a token */
     bool prepares;               /* it is a contract call that entries alone authorize */
-    bool reads_limits;      /* the RPC has been asked for the network's limits, not for a simulation yet */
+    bool reads_limits; /* the RPC has been asked for the network's limits, not for a simulation yet */
     /* Of a submission: */
     bool first;             /* no other request had submitted it, or a request with the same key */
     bool is_repeat;         /* of a call: its lease is of an earlier request, which this one may raise */

@@ -16,7 +16,7 @@ void api_get_livez(struct http_request *request, void *context)
     api_reply(request, alive ? 200 : 503, &object);
 }
 
-static void write_check(struct json_write *out, const char *name, enum check_level level, const char *text)
+static void write_check(struct json_write *out, const char *name, enum judge_level level, const char *text)
 {
     json_write_open(out, NULL, '{');
     json_write_text(out, "name", name);
@@ -26,7 +26,7 @@ static void write_check(struct json_write *out, const char *name, enum check_lev
     json_write_close(out, '}');
 }
 
-static char *report_text(bool ready, const struct check_result results[static CHECK_COUNT])
+static char *report_text(bool ready, const struct judge_result results[static CHECK_COUNT])
 {
     struct json_write out = {0};
     json_write_begin(&out, 1024);
@@ -43,7 +43,7 @@ static char *report_text(bool ready, const struct check_result results[static CH
  * that would show that it has recovered. */
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
-    struct judgement judgement;
+    struct judge_report judgement;
     (void)detail;
     judge(db, query->settings, false, &judgement);
     const bool ready = judge_ready(&judgement);

@@ -46,7 +46,7 @@ static void put_accounts(FILE *out, const struct pool_counts *pool)
     fprintf(out, "fairway_submissions{state=\"rejected\"} %" PRId64 "\n", pool->submissions_rejected);
 }
 
-static void put_cursor(FILE *out, const struct judgement *now)
+static void put_cursor(FILE *out, const struct judge_report *now)
 {
     const struct pool_counts *pool = &now->pool;
     metric_gauge(out, "fairway_grants_held_until_seconds",
@@ -98,7 +98,7 @@ static void put_database(
         pool->standby_connected);
 }
 
-static void put_checks(FILE *out, const struct judgement *now)
+static void put_checks(FILE *out, const struct judge_report *now)
 {
     metric_describe(out, "gauge", "fairway_check",
         "The checks of /readyz, by name. 0: it passes; 1: it warns; 2: it fails.");
@@ -111,7 +111,7 @@ static void put_checks(FILE *out, const struct judgement *now)
 
 static void put_all(FILE *out, const struct api_settings *settings, struct db *db)
 {
-    struct judgement now;
+    struct judge_report now;
     const struct pool_counts *pool = &now.pool;
     judge(db, settings, true, &now);
     const bool database = now.checks[CHECK_DATABASE].level != CHECK_FAILS;

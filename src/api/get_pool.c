@@ -22,7 +22,7 @@ static void write_cursor(struct json_write *out, const struct pool_counts *pool)
 
 /* A reason of the cursor row is written as it is: the end of a hold has a member of its own. The balance is
  * for operators. */
-static void write_grants(struct json_write *out, const struct judgement *now)
+static void write_grants(struct json_write *out, const struct judge_report *now)
 {
     const struct grants_state *grants = &now->pool.grants;
     const char *reason = now->refusal == ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED ? err_text(now->refusal)
@@ -37,7 +37,7 @@ static void write_grants(struct json_write *out, const struct judgement *now)
     json_write_close(out, '}');
 }
 
-static char *pool_text(const struct judgement *now)
+static char *pool_text(const struct judge_report *now)
 {
     const struct pool_counts *pool = &now->pool;
     struct json_write out = {0};
@@ -51,7 +51,7 @@ static char *pool_text(const struct judgement *now)
 
 static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
 {
-    struct judgement now;
+    struct judge_report now;
     const struct pool_counts *pool = &now.pool;
     judge(db, query->settings, true, &now);
     if (now.checks[CHECK_DATABASE].level == CHECK_FAILS)

@@ -39,12 +39,12 @@ enum err judge_network(const struct api_settings *settings, struct detail *detai
         detail, ERR_GRANTS_SUSPENDED, "Stellar RPC has not answered since the start of this replica");
 }
 
-const char *judge_shown(const struct check_result *result)
+const char *judge_shown(const struct judge_result *result)
 {
     return result->detail.text[0] != '\0' ? result->detail.text : result->text;
 }
 
-bool judge_ready(const struct judgement *judgement)
+bool judge_ready(const struct judge_report *judgement)
 {
     for (size_t i = 0; i < CHECK_COUNT; i++)
         if (judgement->checks[i].level == CHECK_FAILS)
@@ -56,7 +56,7 @@ bool judge_ready(const struct judgement *judgement)
 
 /* Probes come every few seconds, so a check is logged only when it fails or warns, does so for another
  * reason, or passes again. All listeners share this state. */
-static void log_change(enum check check, const struct check_result *result)
+static void log_change(enum judge_check check, const struct judge_result *result)
 {
     static _Atomic(const char *) logged[CHECK_COUNT]; /* constants, compared as pointers */
     const char *before = atomic_exchange(&logged[check], result->level == CHECK_PASSES ? NULL : result->text);
@@ -68,17 +68,17 @@ static void log_change(enum check check, const struct check_result *result)
 }
 
 /* text is a constant. detail may be NULL. */
-static void set(struct judgement *out, enum check check, enum check_level level, const char *text,
+static void set(struct judge_report *out, enum judge_check check, enum judge_level level, const char *text,
     const struct detail *detail)
 {
-    struct check_result *result = &out->checks[check];
-    *result = (struct check_result){.ran = true, .level = level, .text = level == CHECK_PASSES ? "" : text};
+    struct judge_result *result = &out->checks[check];
+    *result = (struct judge_result){.ran = true, .level = level, .text = level == CHECK_PASSES ? "" : text};
     if (detail != NULL && level != CHECK_PASSES)
         result->detail = *detail;
     log_change(check, result);
 }
 
-static void expect(struct judgement *out, enum check check, bool passes, const char *text)
+static void expect(struct judge_report *out, enum judge_check check, bool passes, const char *text)
 {
     set(out, check, passes ? CHECK_PASSES : CHECK_FAILS, text, NULL);
 }
@@ -104,7 +104,7 @@ static struct engine_outcome outcome_of(const struct api_settings *settings, enu
     return settings->engine == NULL ? (struct engine_outcome){0} : engine_outcome(settings->engine, kind);
 }
 
-static void check_outcomes(const struct api_settings *settings, struct judgement *out)
+static void check_outcomes(const struct api_settings *settings, struct judge_report *out)
 {
     const struct engine_outcome leases = outcome_of(settings, TICKET_LEASE),
                                 bids = outcome_of(settings, TICKET_BUMP);
@@ -120,7 +120,7 @@ static void check_outcomes(const struct api_settings *settings, struct judgement
 
 /* After a rotation the database names the new master key alone. */
 static void check_keys(
-    struct db *db, const struct api_settings *settings, bool database, struct judgement *out)
+    struct db *db, const struct api_settings *settings, bool database, struct judge_report *out)
 {
     struct master_key_row rows[MASTER_KEY_ROWS_MAX];
     size_t needed = 0, lacking = 0;
@@ -147,7 +147,7 @@ static void check_keys(
         out->refusal = detail_set(&out->why, ERR_GRANTS_SUSPENDED, "%s", detail.text);
 }
 
-static void check_budget(struct judgement *out)
+static void check_budget(struct judge_report *out)
 {
     const int64_t most = metric_read(METRIC_KEYD_BUDGET, 0, 0),
                   left = metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0);
@@ -158,7 +158,7 @@ static void check_budget(struct judgement *out)
 }
 
 /* The detail may name the RPC's URL. */
-static void check_ingestion(const struct api_settings *settings, struct judgement *out)
+static void check_ingestion(const struct api_settings *settings, struct judge_report *out)
 {
     struct detail why = {0};
     const bool ready = settings->ingest_ready(settings->ingest_context, &why);
@@ -166,7 +166,7 @@ static void check_ingestion(const struct api_settings *settings, struct judgemen
         "ledgers are not ingested; the log says why", &why);
 }
 
-static void check_clock(const struct api_settings *settings, struct judgement *out)
+static void check_clock(const struct api_settings *settings, struct judge_report *out)
 {
     const struct pool_counts *pool = &out->pool;
     const int64_t theirs_s =
@@ -187,7 +187,7 @@ static void check_clock(const struct api_settings *settings, struct judgement *o
         "this host's clock is not the database's", &detail);
 }
 
-static void check_protocol(struct judgement *out)
+static void check_protocol(struct judge_report *out)
 {
     struct detail detail;
     detail_set(&detail, ERR_OK,
@@ -230,7 +230,7 @@ static int64_t expected_ledger(
     return expected < newest ? expected : newest;
 }
 
-static void check_rpcs(const struct api_settings *settings, struct judgement *out)
+static void check_rpcs(const struct api_settings *settings, struct judge_report *out)
 {
     const size_t addresses = settings->rpc_url == NULL ? 0 : rpc_address_count(settings->rpc_url),
                  count = addresses < METRIC_MAX_RPC ? addresses : METRIC_MAX_RPC;
@@ -256,7 +256,7 @@ static void check_rpcs(const struct api_settings *settings, struct judgement *ou
 
 /* ---- the database */
 
-static void check_ledgers(const struct api_settings *settings, struct judgement *out)
+static void check_ledgers(const struct api_settings *settings, struct judge_report *out)
 {
     const struct pool_counts *pool = &out->pool;
     if (pool->cursor_sequence == 0)
@@ -268,7 +268,7 @@ static void check_ledgers(const struct api_settings *settings, struct judgement 
 }
 
 /* The reason that an operator gave is for operators. */
-static void check_grants(struct judgement *out, enum err e, const struct detail *why)
+static void check_grants(struct judge_report *out, enum err e, const struct detail *why)
 {
     const struct grants_state *grants = &out->pool.grants;
     struct detail detail = *why;
@@ -286,10 +286,10 @@ static void check_grants(struct judgement *out, enum err e, const struct detail 
         &detail);
 }
 
-struct check_result judge_funds(const struct funds *funds, const struct funds_limits *limits)
+struct judge_result judge_funds(const struct funds *funds, const struct funds_limits *limits)
 {
     static const struct {
-        enum check_level level;
+        enum judge_level level;
         const char *text;
     } results[] = {
         [FUNDS_UNKNOWN] = {CHECK_WARNS, "the distribution account's balance is not known yet"},
@@ -300,13 +300,13 @@ struct check_result judge_funds(const struct funds *funds, const struct funds_li
             "the distribution account's own key no longer reaches its thresholds: its signers were changed"},
     };
     const enum funds_level level = funds_level(funds, limits);
-    return (struct check_result){.level = results[level].level, .text = results[level].text};
+    return (struct judge_result){.level = results[level].level, .text = results[level].text};
 }
 
 /* Without a synchronous standby a warning only: Patroni empties the setting on purpose when no standby is
  * left, and it is always empty where the storage replicates. */
 static void check_standby(
-    const struct api_settings *settings, enum check_level failing, struct judgement *out)
+    const struct api_settings *settings, enum judge_level failing, struct judge_report *out)
 {
     const struct pool_counts *pool = &out->pool;
     if (pool->synchronous_standby && !pool->standby_connected)
@@ -318,7 +318,7 @@ static void check_standby(
             NULL);
 }
 
-static void check_snapshot(struct db *db, struct judgement *out)
+static void check_snapshot(struct db *db, struct judge_report *out)
 {
     struct oldest_snapshot *snapshot = &out->snapshot;
     struct detail detail;
@@ -332,10 +332,10 @@ static void check_snapshot(struct db *db, struct judgement *out)
 
 /* In the order of grants. */
 static void check_database(
-    struct db *db, const struct api_settings *settings, bool counted, uint32_t seen, struct judgement *out)
+    struct db *db, const struct api_settings *settings, bool counted, uint32_t seen, struct judge_report *out)
 {
     const struct engine_outcome leases = outcome_of(settings, TICKET_LEASE);
-    const enum check_level failing = is_succeeding(&leases) ? CHECK_WARNS : CHECK_FAILS;
+    const enum judge_level failing = is_succeeding(&leases) ? CHECK_WARNS : CHECK_FAILS;
     const struct pool_counts *pool = &out->pool;
     struct detail detail = {0}, why = {0};
     set(out, CHECK_DATABASE, pool->partition_days > 0 ? CHECK_PASSES : CHECK_WARNS,
@@ -348,7 +348,7 @@ static void check_database(
     check_grants(out, e, &why);
     expect(
         out, CHECK_ACCOUNTS, pool->active > 0, "no channel account is active: run fairway ensure-accounts");
-    const struct check_result funds = judge_funds(&pool->funds, &settings->funds);
+    const struct judge_result funds = judge_funds(&pool->funds, &settings->funds);
     set(out, CHECK_FUNDS, funds.level, funds.text, NULL);
     if (e == ERR_OK)
         e = funds_check_lease(funds_spendable(&pool->funds), &settings->funds, &why);
@@ -363,13 +363,13 @@ static void check_database(
     check_clock(settings, out);
     if (counted)
         check_snapshot(db, out);
-    for (enum check check = CHECK_DISK; out->refusal == ERR_OK && check <= CHECK_STANDBY; check++)
+    for (enum judge_check check = CHECK_DISK; out->refusal == ERR_OK && check <= CHECK_STANDBY; check++)
         if (out->checks[check].level == CHECK_FAILS)
             out->refusal =
                 detail_set(&out->why, ERR_DATABASE_UNAVAILABLE, "%s", judge_shown(&out->checks[check]));
 }
 
-void judge_database_lost(struct judgement *out, const struct detail *why)
+void judge_database_lost(struct judge_report *out, const struct detail *why)
 {
     const struct detail cause = *why;
     struct detail detail;
@@ -379,10 +379,10 @@ void judge_database_lost(struct judgement *out, const struct detail *why)
     set(out, CHECK_DATABASE, CHECK_FAILS, "the database is unavailable", &detail);
 }
 
-void judge(struct db *db, const struct api_settings *settings, bool counted, struct judgement *out)
+void judge(struct db *db, const struct api_settings *settings, bool counted, struct judge_report *out)
 {
     const uint32_t seen = judge_seen_ledger(settings);
-    *out = (struct judgement){0};
+    *out = (struct judge_report){0};
     enum err e =
         counted ? pool_counts_read(db, &out->pool, &out->why) : pool_status_read(db, &out->pool, &out->why);
     if (e == ERR_OK)

@@ -32,7 +32,7 @@ enum level {
 /* What one reply is made of. */
 struct screen {
     const struct api_settings *settings;
-    struct judgement now;
+    struct judge_report now;
     struct recent recent;
     struct json_write out;
 };
@@ -71,7 +71,7 @@ static bool has_database(const struct screen *screen)
 
 static void answer_leases(struct screen *screen)
 {
-    const struct judgement *now = &screen->now;
+    const struct judge_report *now = &screen->now;
     if (now->refusal == ERR_OK)
         answer(screen, LEVEL_OK, "May I lease?", "yes");
     else if (!has_database(screen))
@@ -200,12 +200,13 @@ static void answer_money(struct screen *screen)
 /* The checks that no other line is about. */
 static void answer_parts(struct screen *screen)
 {
-    static const enum check parts[] = {CHECK_DATABASE, CHECK_DISK, CHECK_STANDBY, CHECK_SNAPSHOT, CHECK_RPCS,
-        CHECK_KEYS, CHECK_BUDGET, CHECK_CLOCK, CHECK_LEASES, CHECK_BIDS, CHECK_INGESTION, CHECK_PROTOCOL};
+    static const enum judge_check parts[] = {CHECK_DATABASE, CHECK_DISK, CHECK_STANDBY, CHECK_SNAPSHOT,
+        CHECK_RPCS, CHECK_KEYS, CHECK_BUDGET, CHECK_CLOCK, CHECK_LEASES, CHECK_BIDS, CHECK_INGESTION,
+        CHECK_PROTOCOL};
     char sick[600] = "";
     size_t len = 0;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        const struct check_result *result = &screen->now.checks[parts[i]];
+        const struct judge_result *result = &screen->now.checks[parts[i]];
         if (result->level != CHECK_PASSES && len < sizeof sick)
             len += (size_t)snprintf(
                 sick + len, sizeof sick - len, "%s%s", len > 0 ? "; " : "", judge_shown(result));
