@@ -49,7 +49,7 @@ static struct account_probe fresh_probe(void)
 {
     return (struct account_probe){.oldest = POOL_SEED_LEDGER,
         .ledger = POOL_SEED_LEDGER,
-        .account = {.own_authority = true, .sequence = POOL_SEED_SEQUENCE},
+        .account = {.own_authority = true, .bare = true, .sequence = POOL_SEED_SEQUENCE},
         .opens = true};
 }
 
