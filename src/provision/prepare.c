@@ -12,6 +12,7 @@
 
 #define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
 #define STROOPS_PER_XLM 10000000
+#define IDLE_WAIT_LEDGERS 4 /* nodes drop what is queued for so long: later, the leases are not submitted */
 
 /* What the RPC reports as of one ledger. */
 struct network_snapshot {
@@ -106,8 +107,9 @@ static enum err check_accounts(
     return ERR_OK;
 }
 
-/* Locks an idle account. When there is none, or grants are stopped, the source is the distribution account,
- * unless it has a transaction already: then ERR_NOT_FOUND. */
+/* Locks an idle account. When grants are stopped, or there is none for some ledgers, the source is the
+ * distribution account, unless it has a transaction already: then ERR_NOT_FOUND. A node refuses its
+ * transactions while contract calls that it pays for are queued. ERR_CHANNEL_ACCOUNT_UNAVAILABLE: wait. */
 static enum err choose_source(
     struct provision *provision, enum provisioning_kind kind, struct preparation *out, struct detail *detail)
 {
@@ -119,6 +121,11 @@ static enum err choose_source(
         e = accounts_claim(db, kind, &out->batch, &out->source, &out->bumped, detail);
     if (e != ERR_OK && e != ERR_GRANTS_SUSPENDED)
         return e;
+    const bool none_idle = !out->bumped && e == ERR_OK && provision->counts.active > 0;
+    const uint32_t cursor = provision->counts.cursor_sequence, since = provision->none_idle_since;
+    provision->none_idle_since = !none_idle ? 0 : since == 0 ? cursor : since;
+    if (none_idle && provision->none_idle_since + IDLE_WAIT_LEDGERS > cursor)
+        return ERR_CHANNEL_ACCOUNT_UNAVAILABLE;
     for (size_t i = 0; i < outgoing->count; i++)
         all_bumped &= outgoing->items[i].bumped;
     return out->bumped || all_bumped ? ERR_OK : ERR_NOT_FOUND;
@@ -213,6 +220,9 @@ static void note_stored(
     outgoing_add(&provision->outgoing, kind, count, preparation->bumped);
 }
 
+/* Replicas leave it an account that becomes idle (fairway.share_of_idle). */
+static const char sql_wait[] = "SELECT fairway.report_waiting(0, 1, 0)";
+
 enum err prepare(
     struct provision *provision, enum provisioning_kind kind, size_t count, struct detail *detail)
 {
@@ -229,11 +239,13 @@ enum err prepare(
         return e;
     const enum err signing = sign_and_store(provision, kind, &preparation, detail);
     e = signing == ERR_SEAL_BROKEN || signing == ERR_REFUSED ? quarantine(provision, &preparation, detail)
-                                                             : signing;
+        : signing == ERR_CHANNEL_ACCOUNT_UNAVAILABLE
+            ? db_query(provision->session.db, DB_SQL0(sql_wait), NULL, detail)
+            : signing;
     e = session_end(&provision->session, e, detail);
     if (e == ERR_OK && signing == ERR_OK)
         note_stored(provision, kind, &preparation);
-    if (e == ERR_NOT_FOUND)
+    if (e == ERR_NOT_FOUND || (e == ERR_OK && signing == ERR_CHANNEL_ACCOUNT_UNAVAILABLE))
         return ERR_OK;
     return e == ERR_OK && signing != ERR_OK ? ERR_NOT_YET : e;
 }

@@ -20,6 +20,7 @@ struct provision {
     bool count_again;          /* this run has written something that they do not show */
     uint32_t judged_ledger; /* how later ledgers decided transactions is not read yet; 0: nothing is read */
     int64_t room;           /* operations that others left in the last ledger; 0: not known */
+    uint32_t none_idle_since; /* the last ledger when there was no idle account to be a source; 0: there was */
     struct outgoing outgoing;
     unsigned failures;        /* ledgers in a row in which transactions failed and none succeeded */
     unsigned raises;          /* the same, with those in which they expired: how often the fee is doubled */
@@ -41,8 +42,9 @@ uint32_t prepare_fee(
 
 /*
  * Picks at most count accounts, signs and stores; sends nothing. The source is an idle account of the pool.
- * When there is none, or grants are stopped, it is the distribution account, which can have one transaction.
- * Adds it to outgoing and to counts. Does nothing if there are no accounts to pick, or no source.
+ * When there is none for some ledgers, or grants are stopped, it is the distribution account, which can have
+ * one transaction. Adds it to outgoing and to counts. Does nothing if there are no accounts to pick, or no
+ * source.
  *
  * ERR_NOT_YET: a ledger that is not ingested yet would change the selection, or an account whose seed does
  * not open was quarantined; read the pool again. ERR_CONFIG: the distribution account has too little XLM.

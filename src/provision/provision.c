@@ -85,6 +85,8 @@ static enum err prepare_all(
         if (provision->outgoing.count > before)
             accounts -= provision->outgoing.items[before].accounts;
     }
+    if (e == ERR_OK && provision->none_idle_since > 0 && provision->outgoing.count == 0)
+        log_waiting(provision, "no channel account is idle, and one must be the source of the transaction");
     return e == ERR_NOT_YET && provision->outgoing.count > first ? ERR_OK : e;
 }
 

@@ -1,8 +1,8 @@
-// What ensure-accounts waits for, and how long: a standby that may lack what is about to be sent, an RPC that answers only some calls, and
-// late ledgers.
+// What ensure-accounts waits for, and how long: a standby that may lack what is about to be sent, an RPC that answers only some calls, an
+// idle account, and late ledgers.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { sleep, slower, until, within } from './harness.mjs';
+import { payThrough, payment, sleep, slower, slowerSeconds, until, within } from './harness.mjs';
 import { startProvisioning } from './provisioning.mjs';
 
 let provisioning, world, proxy, start, ensureExactly, assertExactly;
@@ -71,6 +71,28 @@ test('an RPC that refuses one call is retried until the timeout, although ledger
   assert.equal(ended.code, 69, ended.out);
   assert.match(ended.out, /RPC_UNAVAILABLE.*method not found/);
   await ensureExactly(2);
+});
+
+test('an exhausted pool grows from the account that a ledger releases next; from the distribution account if none is released', { timeout: 600_000 }, async t => {
+  await ensureExactly(1);
+  const service = await world.serve(), users = await Promise.all(Array.from({ length: 6 }, () => world.newAccount()));
+  let over = false;
+  const paying = users.map(async user => {
+    while (!over)
+      await payThrough(world, service, user, user).catch(error => assert.equal(error.answer?.status, 503, error.message));
+  });
+  t.after(() => service.kill());
+  const sources = async () => (await world.sql(`SELECT p.source = n.distribution_account FROM fairway.provisioning p, fairway.network n
+    ORDER BY p.id DESC LIMIT 1`))[0][0];
+  await sleep(1000);
+  const grown = await provisioning.ensure(2);
+  over = true;
+  await Promise.all(paying);
+  assert.equal(grown.code, 0, grown.out);
+  assert.equal(await sources(), 'f', 'a node takes nothing of the distribution account while calls that it pays for are queued');
+  await Promise.all([1, 2].map(() => service.post('/v1/transactions', { transactionXdr: payment(world, users[0], users[0]).toXDR(), timeoutSeconds: slowerSeconds(60) })));
+  await ensureExactly(3);
+  assert.equal(await sources(), 't');
 });
 
 test('late ledgers are waited for beyond the timeout, as long as the cursor advances', { timeout: 600_000 }, async t => {

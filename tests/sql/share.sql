@@ -14,6 +14,9 @@ SELECT * FROM shares(4, '{1}', '{50}', '{0}', '{0 s}');
 SELECT n, s.* FROM unnest('{4,12,1}'::bigint[]) n, shares(n, '{2,2}', '{4,12}', '{0,0}', '{0.5 s,0.4 s}') s;
 SELECT n, s.* FROM unnest('{1,3}'::bigint[]) n, shares(n, '{2,3}', '{12,1000}', '{0,0}', '{0 s,0 s}') s;
 
+-- DL7: one account is left to ensure-accounts
+SELECT n, s.* FROM unnest('{12,100}'::bigint[]) n, shares(n, '{0}', '{1}', '{0}', '{0 s}') s;
+
 -- DL7: no more idle accounts are counted than requests, and none in an empty pool
 SELECT * FROM shares(4, '{2,3}', '{0,1}', '{0,0}', '{0 s,0 s}');
 BEGIN;
