@@ -18,8 +18,9 @@ static const struct command commands[] = {
         "SIGHUP and a change of CLIENTS_FILE make it read the clients again.",
         0, cmd_serve},
     {"ensure-accounts", FOR_ENSURE_ACCOUNTS, {" [--dry-run] [N]"}, "brings the pool to N channel accounts",
-        "Creates or retires channel accounts until exactly N are active (default: NUM_CHANNEL_ACCOUNTS).\n"
-        "Retired accounts are merged into the distribution account. Prints first what it will do.",
+        "Creates or retires channel accounts until exactly N are active; without N, creates them until\n"
+        "NUM_CHANNEL_ACCOUNTS are. Retired accounts are merged into the distribution account. Prints first\n"
+        "what it will do.",
         1, cmd_ensure_accounts},
     {"import-accounts", FOR_IMPORT_ACCOUNTS, {" < SEEDS"}, "takes existing accounts into the pool",
         "Reads secret seeds (S...), one a line, from standard input, and takes their accounts into the\n"

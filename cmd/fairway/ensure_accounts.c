@@ -24,7 +24,7 @@ static enum err read_wanted(const struct config *config, uint64_t *wanted)
 /* ---- the command */
 
 static enum err ensure(
-    const struct config *config, struct pool_access *access, size_t wanted, struct detail *detail)
+    const struct config *config, struct pool_access *access, size_t *wanted, struct detail *detail)
 {
     const struct ingest_settings ingest = pool_access_ingestion(config, access);
     struct provision_settings settings = {.database_url = access->database_url,
@@ -36,7 +36,8 @@ static enum err ensure(
         .max_fee_stroops = (int64_t)config_number(config, "MAX_FEE"),
         .ledger_ms = ingest.ledger_ms,
         .poll_ms = ingest.poll_ms,
-        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT")};
+        .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
+        .only_grows = config_argument_count(config) == 0};
     enum err e = ingest_start(&ingest, &settings.ingest, detail);
     if (e != ERR_OK)
         return e;
@@ -45,18 +46,23 @@ static enum err ensure(
     return e;
 }
 
-static void print_plan(const struct pool_counts *counts, int64_t wanted)
+static void print_plan(const struct pool_counts *counts, int64_t wanted, bool only_grows)
 {
-    printf("%" PRId64 " channel accounts are active as of ledger %u, %" PRId64 " are wanted: ",
-        counts->active, counts->cursor_sequence, wanted);
-    if (counts->active < wanted)
+    const int64_t more = counts->active - wanted;
+    printf("%" PRId64 " channel accounts are active as of ledger %u, ", counts->active, counts->cursor_sequence);
+    if (more > 0 && only_grows)
+        printf("more than NUM_CHANNEL_ACCOUNTS: fairway ensure-accounts %" PRId64 " would retire %" PRId64 "\n",
+            wanted, more);
+    else
+        printf("%" PRId64 " are wanted: ", wanted);
+    if (more < 0)
         printf("%" PRId64 " will be created, with 1 XLM of the distribution account's reserve each\n",
-            wanted - counts->active);
-    else if (counts->active > wanted)
+            -more);
+    else if (more > 0 && !only_grows)
         printf("%" PRId64 " will be retired and merged into the distribution account, leased ones after their"
                " leases have ended\n",
-            counts->active - wanted);
-    else
+            more);
+    else if (more == 0)
         puts("none will be created or retired");
     if (counts->retiring > 0)
         printf("%" PRId64 " more are retiring and will be merged\n", counts->retiring);
@@ -75,7 +81,7 @@ static enum err plan(const struct config *config, struct db *db, struct detail *
     if (e == ERR_OK)
         e = pool_counts_read(db, &counts, detail);
     if (e == ERR_OK)
-        print_plan(&counts, (int64_t)wanted);
+        print_plan(&counts, (int64_t)wanted, config_argument_count(config) == 0);
     return e;
 }
 
@@ -83,18 +89,19 @@ int cmd_ensure_accounts(const struct config *config)
 {
     struct pool_access access;
     struct detail detail = {0};
-    uint64_t wanted;
-    if (read_wanted(config, &wanted) != ERR_OK)
+    uint64_t number;
+    if (read_wanted(config, &number) != ERR_OK)
         return command_usage_error("ensure-accounts", "N must be a number from 1 to %d", ACCOUNTS_MAX);
     if (config_is_on(config, "DRY_RUN"))
         return database_run(config, "fairway ensure-accounts", plan, "cannot read the pool");
     int code = pool_access_open(config, KEYD_PROVISION, true, &access);
     if (code == EX_OK) {
+        size_t wanted = (size_t)number;
         enum err e = plan(config, access.db, &detail); /* first: scaling down removes accounts */
         if (e == ERR_OK)
-            e = ensure(config, &access, (size_t)wanted, &detail);
+            e = ensure(config, &access, &wanted, &detail);
         if (e == ERR_OK)
-            printf("%llu channel accounts active\n", (unsigned long long)wanted);
+            printf("%zu channel accounts active\n", wanted);
         else
             code = command_failed(e, &detail, "cannot bring the pool to the wanted size");
     }

@@ -78,7 +78,7 @@ static const struct {
         200, 1000000000000000, WITH_POOL),
     /* The load: leases that are open at a time, and cores of the host. */
     NUMBER("NUM_CHANNEL_ACCOUNTS", "15",
-        "size of the pool for ensure-accounts without N; serve logs when fewer accounts are active", 1,
+        "least size of the pool for ensure-accounts without N; serve logs when fewer accounts are active", 1,
         100000, FOR_SERVE | FOR_ENSURE_ACCOUNTS | FOR_CHECK),
     NUMBER("ENGINE_THREADS", "2", "threads that grant leases, with one database connection each", 1, 16,
         FOR_SERVE),

@@ -23,11 +23,12 @@ struct provision_settings {
     unsigned ledger_ms;
     unsigned poll_ms;
     unsigned timeout_s; /* how long database, RPC and ledgers may be unavailable */
+    bool only_grows;
 };
 
 /*
- * Blocks until exactly wanted channel accounts are active and none is retiring. Quarantined accounts do not
- * count. An account whose sealed seed does not open when it is to be created or merged, or that cannot be
+ * Blocks until exactly *wanted channel accounts are active and none is retiring. Where it only grows a pool,
+ * *wanted becomes what is active if that is more. Quarantined accounts do not count. An account whose sealed seed does not open when it is to be created or merged, or that cannot be
  * merged, is quarantined. A surplus account with a lease is merged after its lease has ended. Waits while
  * another process changes the pool's size. May be called again after any error or crash.
  *
@@ -38,6 +39,6 @@ struct provision_settings {
  * transactions failed, and none succeeded. ERR_KEYD_UNAVAILABLE: the key process failed.
  */
 MUST_CHECK enum err provision_ensure(
-    const struct provision_settings *settings, size_t wanted, struct detail *detail);
+    const struct provision_settings *settings, size_t *wanted, struct detail *detail);
 
 #endif

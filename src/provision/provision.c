@@ -195,6 +195,8 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
     }
     if ((e = pool_counts_read(db, counts, detail)) != ERR_OK)
         return e;
+    if (provision->settings->only_grows && counts->active > (int64_t)provision->wanted)
+        provision->wanted = (size_t)counts->active;
     if (provision->judged_ledger == 0) /* what an earlier run has sent, and was decided, is its own affair */
         provision->judged_ledger = counts->cursor_sequence;
     provision->counted = true;
@@ -295,16 +297,17 @@ static enum err run(struct provision *provision, struct detail *detail)
     return ERR_OK;
 }
 
-enum err provision_ensure(const struct provision_settings *settings, size_t wanted, struct detail *detail)
+enum err provision_ensure(const struct provision_settings *settings, size_t *wanted, struct detail *detail)
 {
     struct provision provision = {
         .settings = settings,
         .session = session_new(settings->database_url, &settings->network),
         .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url}),
-        .wanted = wanted,
+        .wanted = *wanted,
         .next_progress_ms = clock_ms() + LOG_EVERY_MS,
     };
     enum err e = run(&provision, detail);
+    *wanted = provision.wanted;
     rpc_free(provision.rpc);
     session_free(&provision.session);
     return e;

@@ -204,6 +204,8 @@ test('ensure-accounts prints what it will do, and --dry-run does nothing', TIMEO
   const same = await run(['ensure-accounts', String(ACCOUNTS)]);
   assert.equal(same.code, 0, same.error);
   assert.match(same.out, /3 are wanted: none will be created or retired\n3 channel accounts active\n$/);
+  const bare = await run(['ensure-accounts'], { NUM_CHANNEL_ACCOUNTS: '1' });
+  assert.match(bare.out, /^3 channel accounts are active as of ledger \d+, more than NUM_CHANNEL_ACCOUNTS: fairway ensure-accounts 1 would retire 2\n3 channel accounts active\n$/, bare.out + bare.error);
 });
 
 test('hold prints its end', TIMEOUT, async () => {
