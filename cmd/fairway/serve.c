@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "db/server.h"
 #include "pool/master_keys.h"
 #include "rpc/rpc.h"

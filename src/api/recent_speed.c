@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 
 #define SAMPLE_EVERY_MS 5000
 #define SAMPLES 13 /* a minute, and the time between two */

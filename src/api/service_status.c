@@ -6,11 +6,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/version.h"

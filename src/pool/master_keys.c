@@ -2,7 +2,6 @@
 #include "pool/master_keys.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/text.h"

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
-#include "stellar/strkey.h"
 #include "policy_parts.h"
 
 enum err soroban_address_account(struct bytes address, bool *is_account, struct public_key *account)

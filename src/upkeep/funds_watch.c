@@ -2,7 +2,6 @@
 #include "upkeep/funds_watch.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"

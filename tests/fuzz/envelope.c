@@ -1,5 +1,4 @@
 /* A client's transaction, from its bytes to a lease and a fee bump. The input is a TransactionEnvelope. */
-#include <string.h>
 
 #include "fuzz/fuzz.h"
 #include "fuzz/xdr_mutator.h"

@@ -2,7 +2,6 @@
  * The client of the key process, with a hostile key process. The first byte of the input chooses the call,
  * the second whether the rest is a stream of frames or the payload of the right answer.
  */
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>

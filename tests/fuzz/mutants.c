@@ -3,7 +3,6 @@
  * with what our decoder makes of each: base64, OK or the error, and the hash on the network "fuzz" (of a fee
  * bump, the inner transaction's), or "-". For differential.test.mjs.
  */
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "support/api_client.h"
 #include "support/fixture.h"
 #include "unit/stellar/sample.h"
 

@@ -1,12 +1,10 @@
 /* GET /v1/transactions and GET /v1/info: the ends of a client's leases by a cursor, and what it must know. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/version.h"
 #include "support/fixture.h"
 #include "slowness.h"
-#include "stellar/protocol.h"
 
 static struct hash lease(void)
 {

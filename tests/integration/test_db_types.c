@@ -1,5 +1,4 @@
 /* Parameters and columns of db.h on a real server: every type in both directions. */
-#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"

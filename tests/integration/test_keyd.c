@@ -1,7 +1,6 @@
 /* What the key process signs and what it refuses: the real program with its sandbox, through keyd.h. */
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "check.h"
 #include <sodium.h>

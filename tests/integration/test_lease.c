@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "grant/bump.h"
 #include "stellar/envelope_build.h"
 #include "support/pool_rows.h"
 #include "support/proxy.h"

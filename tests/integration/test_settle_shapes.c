@@ -2,7 +2,6 @@
  * metadata, in small and in full ledgers. */
 #include "check.h"
 
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"

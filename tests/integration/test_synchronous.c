@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #include "../../src/ingest/ledger_commit.h"
-#include "pool/accounts.h"
 #include "../../src/provision/session.h"
 #include "base/clock.h"
 #include "base/mem.h"

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../src/ingest/ledger_commit.h"
 #include "base/clock.h"

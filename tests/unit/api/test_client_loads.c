@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "client_loads.h"
 

@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/deadlines.h"
 #include "last_report.h"

@@ -2,7 +2,6 @@
 #include "check.h"
 
 #include <jansson.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/json_write.h"

@@ -1,5 +1,4 @@
 /* Rules of params.h, byte by byte: the binary formats of PostgreSQL's *_recv functions. */
-#include <string.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>

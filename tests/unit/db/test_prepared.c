@@ -1,5 +1,4 @@
 /* Rules of prepared.h: how statements are found and confirmed. */
-#include <string.h>
 
 #include "check.h"
 #include "prepared.h"

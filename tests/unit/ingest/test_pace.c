@@ -1,5 +1,4 @@
 /* The pace of requests (ingest/pace.h), on simulated networks. Time is counted here, and nothing sleeps. */
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "check.h"

@@ -1,6 +1,5 @@
 /* What follows a step of ingestion, by its result, and pauses between retries. */
 #include "check.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "retry.h"
 

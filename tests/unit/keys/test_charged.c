@@ -1,5 +1,4 @@
 /* Rules of charged.h. */
-#include <string.h>
 
 #include "check.h"
 #include "base/bytes.h"

@@ -3,7 +3,6 @@
  * crypto_sign_detached and crypto_sign_verify_detached, which the linker prefers to libsodium's, flip a bit
  * in chosen signatures and count calls.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "check.h"

@@ -1,7 +1,6 @@
 /* Rules of rpc/rpcs.h: what two RPCs have to say of what they read, and how long one is waited for. The test
  * may stand still for seconds: limits are far away, and tests make what was asked older. */
 #include <string.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "base/clock.h"

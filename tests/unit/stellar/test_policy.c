@@ -3,8 +3,6 @@
 #include "check.h"
 #include "stellar/envelope_build.h"
 #include "judge.h"
-#include "policy_parts.h"
-#include "operation.h"
 
 #define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
 

@@ -12,7 +12,6 @@
 #include "policy_parts.h"
 #include "operation.h"
 #include "sample.h"
-#include "soroban.h"
 #include "stellar/envelope_build.h"
 
 #define TRANSACTIONS 100000

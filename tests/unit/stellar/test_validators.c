@@ -1,5 +1,4 @@
 /* Rules of stellar/validators.h: what a line of the list is. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"

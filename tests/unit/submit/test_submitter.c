@@ -10,7 +10,6 @@
 #include "check.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
-#include "base/mem.h"
 #include "pool/submissions.h"
 
 static atomic_uint claims;

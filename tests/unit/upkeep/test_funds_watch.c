@@ -1,6 +1,5 @@
 /* The balance of the distribution account, by what RPCs answer. */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "check.h"
 #include "base/clock.h"
