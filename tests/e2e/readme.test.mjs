@@ -42,7 +42,7 @@ for (const page of ['README.md', 'src/api/README.md', 'tests/clients/README.md']
 
   test(`${page}: each block of code is an example`, () => {
     const rest = read(page).replaceAll(EXAMPLE, '').match(/```.*\n.*/g) ?? [];
-    assert.deepEqual(rest.filter((_, i) => i % 2 === 0), page === 'README.md' ? ['```\n wallet backend                         fairway                                   Stellar'] : []);
+    assert.deepEqual(rest.filter((_, i) => i % 2 === 0), page === 'README.md' ? ['```\n backend                       fairway                    Stellar'] : []);
     assert.ok(read(page).match(EXAMPLE).length > 0);
   });
 }
