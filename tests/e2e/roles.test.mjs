@@ -68,7 +68,7 @@ test('a service file of secrets.sh has the password of its own role alone', () =
   }
 });
 
-test('the role cannot make a live lease expire', TIMEOUT, async () => {
+test('the role cannot make a live lease expire by a ledger that does not exclude it', TIMEOUT, async () => {
   const { json: { hash, channelAccount } } = await service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR(), timeoutSeconds: 300 });
   const expire = ledger => psql(world.env.DATABASE_URL, '-c', `SELECT fairway.settle_accounts(ARRAY[a.public_key::text], ARRAY[a.state],
     ARRAY[a.sequence], ARRAY[a.sequence_ledger], ARRAY[NULL], ARRAY['expired'], ARRAY[NULL], ARRAY[${ledger}],
