@@ -25,7 +25,8 @@ static const struct command commands[] = {
     {"import-accounts", FOR_IMPORT_ACCOUNTS, {" < SEEDS"}, "takes existing accounts into the pool",
         "Reads secret seeds (S...), one a line, from standard input, and takes their accounts into the\n"
         "pool, with their balances and sponsors. Each must exist on the network and have no signer but its\n"
-        "master key and no subentries. Prints what became of each, by address. May be repeated.\n"
+        "master key, no subentries and no balance above its reserve. Prints what became of each, by\n"
+        "address. May be repeated.\n"
         "Exit code 0: all are in the pool, 1: some were refused.",
         0, cmd_import_accounts},
     {"rotate-master-key", FOR_ROTATE_MASTER_KEY, {""}, "seals all seeds under another master key",

@@ -49,15 +49,16 @@ static enum err ensure(
 static void print_plan(const struct pool_counts *counts, int64_t wanted, bool only_grows)
 {
     const int64_t more = counts->active - wanted;
-    printf("%" PRId64 " channel accounts are active as of ledger %u, ", counts->active, counts->cursor_sequence);
+    printf(
+        "%" PRId64 " channel accounts are active as of ledger %u, ", counts->active, counts->cursor_sequence);
     if (more > 0 && only_grows)
-        printf("more than NUM_CHANNEL_ACCOUNTS: fairway ensure-accounts %" PRId64 " would retire %" PRId64 "\n",
+        printf("more than NUM_CHANNEL_ACCOUNTS: fairway ensure-accounts %" PRId64 " would retire %" PRId64
+               "\n",
             wanted, more);
     else
         printf("%" PRId64 " are wanted: ", wanted);
     if (more < 0)
-        printf("%" PRId64 " will be created, with 1 XLM of the distribution account's reserve each\n",
-            -more);
+        printf("%" PRId64 " will be created, with 1 XLM of the distribution account's reserve each\n", -more);
     else if (more > 0 && !only_grows)
         printf("%" PRId64 " will be retired and merged into the distribution account, leased ones after their"
                " leases have ended\n",

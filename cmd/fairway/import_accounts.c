@@ -55,8 +55,7 @@ static enum err print_totals(struct pool_access *access, const size_t totals[3],
         totals[IMPORT_REFUSED]);
     enum err e = pool_counts_read(access->db, &counts, detail);
     if (e == ERR_OK)
-        printf("%" PRId64
-               " channel accounts active: ensure-accounts with a lower N merges accounts into the"
+        printf("%" PRId64 " channel accounts active: ensure-accounts with a lower N merges accounts into the"
                " distribution account\n",
             counts.active);
     return e;

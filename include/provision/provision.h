@@ -28,9 +28,10 @@ struct provision_settings {
 
 /*
  * Blocks until exactly *wanted channel accounts are active and none is retiring. Where it only grows a pool,
- * *wanted becomes what is active if that is more. Quarantined accounts do not count. An account whose sealed seed does not open when it is to be created or merged, or that cannot be
- * merged, is quarantined. A surplus account with a lease is merged after its lease has ended. Waits while
- * another process changes the pool's size. May be called again after any error or crash.
+ * *wanted becomes what is active if that is more. Quarantined accounts do not count. An account whose sealed
+ * seed does not open when it is to be created or merged, or that cannot be merged, is quarantined. A surplus
+ * account with a lease is merged after its lease has ended. Waits while another process changes the pool's
+ * size. May be called again after any error or crash.
  *
  * ERR_CONFIG: the distribution account does not exist or has too little XLM, or max_fee_stroops is below the
  * minimum fee. ERR_RPC_UNAVAILABLE, ERR_DATABASE_UNAVAILABLE: unavailable for longer than timeout_s.

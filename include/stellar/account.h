@@ -8,6 +8,7 @@
 /* The network's since 2019, before a ledger has told it. An account needs two, from its own balance or from
  * its sponsor's. */
 #define BASE_RESERVE_STROOPS 5000000
+#define MIN_FEE_STROOPS 100 /* for one operation */
 
 enum {
     LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType, of entries and keys */

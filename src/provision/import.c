@@ -80,6 +80,17 @@ static enum err read_pool(struct import *import, struct detail *detail)
     return e;
 }
 
+/* What a client signs for a leased account needs a fee bump, which limits count, unless the account can pay.
+ */
+static const char *refusal(const struct account_entry *account, bool frozen, uint32_t ledger)
+{
+    const char *why = account_refusal(account, frozen, ledger);
+    if (why == NULL && account->balance_stroops - BASE_RESERVE_STROOPS * account->reserves >= MIN_FEE_STROOPS)
+        why = "it could pay fees, so its transactions need no fee bump: send what is above its reserve away"
+              " first";
+    return why;
+}
+
 /* Reads frozen accounts first: all that decides is as of the ledger of the second read, or audited later. */
 static enum err read_network(const struct import *import, struct account_entry accounts[], bool frozen[],
     uint32_t *ledger, struct detail *detail)
@@ -114,7 +125,7 @@ static enum err decide_open(struct import *import, struct detail *detail)
     uint32_t ledger;
     enum err e = read_network(import, accounts, frozen, &ledger, detail);
     for (size_t i = 0; e == ERR_OK && i < import->open_count; i++) {
-        const char *why = account_refusal(&accounts[i], frozen[i], ledger);
+        const char *why = refusal(&accounts[i], frozen[i], ledger);
         decide(import->open[i], why == NULL ? IMPORT_TAKEN : IMPORT_REFUSED, why == NULL ? "" : why);
         if (why != NULL)
             continue;

@@ -10,7 +10,6 @@
 #include "pool/provisioning.h"
 #include "account_change.h"
 
-#define MIN_FEE_STROOPS 100 /* the network's minimum for one operation */
 #define STROOPS_PER_XLM 10000000
 #define IDLE_WAIT_LEDGERS 4 /* nodes drop what is queued for so long: later, the leases are not submitted */
 

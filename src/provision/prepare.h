@@ -18,9 +18,9 @@ struct provision {
     struct pool_counts counts; /* as of the last committed ledger, and of what this run has written since */
     bool counted;              /* they were read in this step */
     bool count_again;          /* this run has written something that they do not show */
-    uint32_t judged_ledger; /* how later ledgers decided transactions is not read yet; 0: nothing is read */
-    int64_t room;           /* operations that others left in the last ledger; 0: not known */
-    uint32_t none_idle_since; /* the last ledger when there was no idle account to be a source; 0: there was */
+    uint32_t judged_ledger;   /* how later ledgers decided transactions is not read yet; 0: nothing is read */
+    int64_t room;             /* operations that others left in the last ledger; 0: not known */
+    uint32_t none_idle_since; /* the last ledger when no account was idle to be a source; 0: one was */
     struct outgoing outgoing;
     unsigned failures;        /* ledgers in a row in which transactions failed and none succeeded */
     unsigned raises;          /* the same, with those in which they expired: how often the fee is doubled */

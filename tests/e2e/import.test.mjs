@@ -25,8 +25,8 @@ async function execute(operations, ...signers) {
   await until(async () => (await world.network.getTransaction(hash)).status === 'SUCCESS', 20_000, 'it is in a ledger');
 }
 
-/** New accounts with this balance each. */
-async function create(count, startingBalance = '2') {
+/** New accounts with this balance each: by default what their reserve is. */
+async function create(count, startingBalance = '1') {
   const keys = Array.from({ length: count }, () => Keypair.random());
   for (let i = 0; i < count; i += 100)
     await execute(keys.slice(i, i + 100).map(key => Operation.createAccount({ destination: key.publicKey(), startingBalance })));
@@ -65,7 +65,7 @@ before(async () => {
 after(() => world?.stop());
 
 test('each line is decided, the accounts that were taken are leased, and nothing changes on the network', TIMEOUT, async () => {
-  const [plain, other, signed, locked, trusting, sponsoring, ahead, immutable] = await create(8, '10'), sponsored = await createSponsored();
+  const [plain, other] = await create(2), [rich, signed, locked, trusting, sponsoring, ahead, immutable] = await create(7, '10'), sponsored = await createSponsored();
   const foreign = Keypair.random(), source = key => ({ source: key.publicKey() });
   const asset = new Asset('USD', users[0].publicKey());
   await execute([Operation.setOptions({ ...source(signed), signer: { ed25519PublicKey: foreign.publicKey(), weight: 1 } }),
@@ -80,7 +80,7 @@ test('each line is decided, the accounts that were taken are leased, and nothing
   const taken = [plain, other, sponsored], held = taken.map(onNetwork);
   const lines = [plain.secret(), '', `\t${other.secret()} \r`, typo, plain.secret(), foreign.secret(), signed.secret(),
     locked.secret(), trusting.secret(), foreign.secret(), sponsoring.secret(), ahead.secret(), world.distribution.secret(),
-    sponsored.publicKey(), 'S'.repeat(500), sponsored.secret(), immutable.secret()];
+    sponsored.publicKey(), 'S'.repeat(500), sponsored.secret(), immutable.secret(), rich.secret()];
   const { code, out } = await importing(lines.join('\n'));
   assert.equal(code, 1, out);
   assert.deepEqual(out.split('\n').filter(line => /^(G|line )/.test(line)), [
@@ -100,8 +100,9 @@ test('each line is decided, the accounts that were taken are leased, and nothing
     'line 15 refused: not a secret seed (S...)',
     `${sponsored.publicKey()} accepted`,
     `${immutable.publicKey()} refused: it has the flag AUTH_IMMUTABLE, so it could not be merged`,
+    `${rich.publicKey()} refused: it could pay fees, so its transactions need no fee bump: send what is above its reserve away first`,
   ]);
-  assert.match(out, /^3 accepted, 1 already in the pool, 12 refused\n3 channel accounts active/m);
+  assert.match(out, /^3 accepted, 1 already in the pool, 13 refused\n3 channel accounts active/m);
 
   const before = await rows();
   assert.deepEqual(before.map(row => row[0]).sort(), taken.map(key => key.publicKey()).sort());
@@ -176,7 +177,7 @@ for (const atCommit of [false, true])
 
 test('ensure-accounts merges imported accounts like its own, and a merged one cannot join again', TIMEOUT, async () => {
   await world.sql("UPDATE fairway.channel_accounts SET state = 'retired', slot = NULL WHERE slot >= 8");
-  const [key] = await create(1, '5'), funds = () => BigInt(onNetwork(world.distribution).balance), held = funds();
+  const [key] = await create(1), funds = () => BigInt(onNetwork(world.distribution).balance), held = funds();
   const first = await importing(seedsOf([key]));
   assert.equal(first.code, 0, first.out);
   await world.fairway('accounts', 'retire', key.publicKey());

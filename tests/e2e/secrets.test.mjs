@@ -152,9 +152,11 @@ test('DS6 secrets that the environment gave are in no environment and no memory 
 });
 
 test('DS6 a seed that import-accounts was given is nowhere when it is stored, and never in the memory of fairway', root, async () => {
-  const keys = [await world.newAccount(), await world.newAccount()];
-  for (const key of keys)
+  const keys = [await world.newAccount(), await world.newAccount()], { state } = world.localnet.chain;
+  for (const key of keys) {
     secrets[`the given seed of ${key.publicKey()}`] = formsOf(Buffer.from(key.rawSecretKey()), key.secret());
+    state.add({ ...state.peek(Buffer.from(key.rawPublicKey()).toString('hex')), balance: 10_000_000n }); // its reserve
+  }
   await world.sql('CREATE FUNCTION public.stop_here() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$');
   await world.sql('CREATE TRIGGER stop_here AFTER INSERT ON fairway.channel_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.stop_here()');
   const child = world.start(['import-accounts'], {}, keys.map(key => key.secret()).join('\n'));
