@@ -64,8 +64,9 @@ int cmd_rotate_master_key(const struct config *config)
                    " replicas need both keys\n",
                 result.broken, result.accounts);
         else
-            printf("all %" PRId64 " seeds are sealed under master key %s: the database needs no other key\n",
-                result.accounts, access.current_key_id);
+            printf("%sall %" PRId64
+                   " seeds are sealed under master key %s: the database needs no other key\n",
+                result.had_ended ? "nothing to do: " : "", result.accounts, access.current_key_id);
         code = code == EX_OK && result.broken > 0 ? 1 : code;
     }
     pool_access_close(&access);

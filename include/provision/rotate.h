@@ -22,6 +22,7 @@ struct rotate_settings {
 struct rotate_result {
     int64_t accounts; /* of the database, retired ones too */
     size_t broken;    /* whose sealed seeds do not open, and are unchanged; each is logged */
+    bool had_ended;   /* the database needed no other key before, so nothing was done */
 };
 
 /*

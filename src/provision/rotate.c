@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "pool/account_read.h"
 #include "pool/master_keys.h"
 #include "session.h"
@@ -57,7 +58,7 @@ static enum err reseal(
 
 /* Another rotation may have stored a key while this one waited. The current key's row is stored before the
  * first seed is sealed under it. */
-static enum err store_key(const struct rotate *rotate, struct detail *detail)
+static enum err store_key(struct rotate *rotate, struct detail *detail)
 {
     const struct rotate_settings *settings = rotate->settings;
     struct master_key_row rows[MASTER_KEY_ROWS_MAX];
@@ -68,6 +69,7 @@ static enum err store_key(const struct rotate *rotate, struct detail *detail)
             e = detail_set(detail, ERR_CONFIG,
                 "another command has stored master key %s, which is not among the keys of this one",
                 rows[i].key_id);
+    rotate->result.had_ended = count == 1 && text_equal(rows[0].key_id, settings->current->key_id);
     return e == ERR_OK ? master_key_store(rotate->session.db, settings->current, detail) : e;
 }
 
@@ -130,7 +132,9 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
         return e;
     if (db_count(rows) == 0) {
         rotate->done = true;
-        e = rotate->result.broken > 0 ? ERR_OK : execute(rotate, DB_SQL(sql_end, key_id), detail);
+        e = rotate->result.broken > 0 || rotate->result.had_ended
+                ? ERR_OK
+                : execute(rotate, DB_SQL(sql_end, key_id), detail);
         return e == ERR_OK ? log_progress(rotate, detail) : e;
     }
     if ((e = reseal(rotate, rows, batch, detail)) != ERR_OK ||

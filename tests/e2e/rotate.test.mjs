@@ -138,6 +138,8 @@ test('the next run ends it: the new key opens every seed, the old one none, and 
   assert.match(late.out, new RegExp(`MASTER_KEY_FILE does not hold master key ${id(out)}`));
   const again = await rotate().ended;
   assert.equal(again.code, 0, again.out);
+  assert.match(again.out, new RegExp(`^nothing to do: all ${ACCOUNTS} seeds are sealed under master key`, 'm'));
+  assert.deepEqual(await world.sql("SELECT count(*) FROM fairway.events WHERE what = 'the master key was replaced'"), [['1']]);
 });
 
 test('a replica that was given the two keys in the other order leases after the rotation', TIMEOUT, async () => {
