@@ -375,7 +375,7 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/fairway
 # The pages, and all that they link to.
-PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docker/*.md)) docker/channels/README.md docker/channels/channels.mjs docker/channels/Dockerfile docker/compose.yaml docker/haproxy.cfg docker/kubernetes.yaml docker/prometheus/rules.yml docker/prometheus/dashboard.json docker/prometheus/kubernetes.sh docker/prometheus/prometheus.yml \
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docker/*.md)) docker/channels/README.md docker/channels/channels.mjs docker/channels/Dockerfile docker/compose.yaml docker/fairway.env docker/haproxy.cfg docker/kubernetes.yaml docker/prometheus/rules.yml docker/prometheus/dashboard.json docker/prometheus/kubernetes.sh docker/prometheus/prometheus.yml \
     docker/prometheus/grafana-datasources.yml docker/prometheus/grafana-dashboards.yml \
     docker/roles.sql docker/seeds.mjs docker/validators-public.txt docker/validators-testnet.txt src/README.md src/api/README.md src/api/openapi.json tests/README.md tests/bench/README.md tests/hazards.md \
     tests/dev/check.mjs tests/dev/demo.mjs tests/e2e/token.mjs tests/clients/README.md tests/clients/x402/README.md tests/clients/x402/scheme.mjs tests/clients/javascript/fairway.mjs \

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { fairway, startWorld } from './harness.mjs';
+import { Service, fairway, startWorld } from './harness.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const read = name => fs.readFileSync(path.join(root, name), 'utf8');
@@ -46,6 +46,25 @@ for (const page of ['README.md', 'src/api/README.md', 'tests/clients/README.md']
     assert.ok(read(page).match(EXAMPLE).length > 0);
   });
 }
+
+test('docker/README.md: the commands for systemd work with fairway.env, and serve is ready with that environment alone', { timeout: 600_000 }, async () => {
+  const fresh = await startWorld({ accounts: 0 }), etc = path.join(fresh.folder, 'etc');
+  const sh = async text => (await promisify(execFile)('sh', ['-euc', text.replaceAll('/etc/fairway', etc)], { cwd: fresh.folder,
+    env: { PATH: `${path.join(folder, 'build/release')}:${process.env.PATH}` } })).stdout;
+  try {
+    fs.mkdirSync(path.join(fresh.folder, 'docker'));
+    fs.writeFileSync(path.join(fresh.folder, 'docker/fairway.env'), `${read('docker/fairway.env').replaceAll(/^(\w+)='.*'$/gm,
+      (_, name) => `${name}='${fresh.env[name]}'`)}PORT='0'\nADMIN_PORT='0'\n`);
+    const [, commands] = /\n## systemd\n[^]*?\n((?: {4}.*\n)+)/.exec(read('docker/README.md'));
+    await sh(commands.replace(/postgresql:\S+/, fresh.env.DATABASE_URL.replace('//fairway:', '//fairway_owner:')).replace('systemctl', ': systemctl'));
+    const variables = await sh(`set -a; . /etc/fairway/fairway.env; ${/^Environment=(.*)$/m.exec(read('docker/fairway.service'))[1]
+      .replaceAll('%d', '/etc/fairway')}; env`);
+    const started = new Service(Object.fromEntries(variables.split('\n').map(line => line.split(/=(.*)/))), fresh.client);
+    await started.ready().finally(() => started.kill());
+  } finally {
+    await fresh.stop();
+  }
+});
 
 test('GET /openapi.json needs no token, and is the document of the sources', { timeout: 600_000 }, async () => {
   const answer = await fetch(`${service.url}/openapi.json`);

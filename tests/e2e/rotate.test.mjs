@@ -180,7 +180,7 @@ test('of two rotations to different keys one waits for longer than START_TIMEOUT
 
 const hasSystemd = process.geteuid() === 0 && ['systemd-creds', 'systemd-analyze'].every(name => fs.existsSync(`/usr/bin/${name}`));
 
-test('the recipe of systemd: the credential has the key under its own name, and the unit with it is valid',
+test('the recipes of systemd: a credential has the key under its own name, an init step writes it, and the units are valid',
   { ...TIMEOUT, skip: !hasSystemd && 'needs root and systemd' }, async () => {
     const folder = fs.mkdtempSync(path.join(world.folder, 'systemd-')), plain = path.join(folder, 'decrypted');
     const env = { PATH: process.env.PATH, SYSTEMD_CREDENTIAL_SECRET: path.join(folder, 'host.secret') };
@@ -193,17 +193,25 @@ test('the recipe of systemd: the credential has the key under its own name, and 
     await assert.rejects(decrypt('distribution.seed'));
     await decrypt('master.key');
     fs.chmodSync(plain, 0o400);
-    const service = await world.serve({ MASTER_KEY_FILE: plain });
-    await payThrough(world, service, ...users);
+    const [creds, keysUnit, keysDropIn] = page.match(/(?:^ {4}.*\n)+/gm).map(text => text.replaceAll(/^ {4}/gm, '')).filter(text => /^\[Service\]$/m.test(text));
+    const made = path.join(folder, 'made.key'), digits = `od -An -v -tx1 ${oldKey} | tr -d ' \n'`; // in the place of Vault
+    await run('sh', ['-c', `umask ${/^UMask=(\d+)$/m.exec(keysUnit)[1]}
+      ${/^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(keysUnit)[1].replace(/^vault .*(?= >)/, digits).replace('/run/fairway-keys/master.key', made)}`]);
+    for (const MASTER_KEY_FILE of [plain, made]) {
+      const service = await world.serve({ MASTER_KEY_FILE });
+      await payThrough(world, service, ...users);
+    }
     const unit = fs.readFileSync(new URL('../../docker/fairway.service', import.meta.url), 'utf8');
-    const dropIn = page.slice(page.indexOf('    [Service]\n')).split('\n\n')[0].replaceAll(/^ {4}/gm, '');
-    assert.match(dropIn, /^LoadCredential=$/m);
     fs.writeFileSync(path.join(folder, 'fairway.service'), unit.replace(/^ExecStart=\S+/m, `ExecStart=${fairway}`));
     fs.mkdirSync(path.join(folder, 'fairway.service.d'));
-    fs.writeFileSync(path.join(folder, 'fairway.service.d/keys.conf'), dropIn);
-    const { stderr } = await run('systemd-analyze', ['verify', path.join(folder, 'fairway.service')],
-      { env: { ...env, SYSTEMD_UNIT_PATH: `${folder}:` } });
-    assert.doesNotMatch(stderr, /fairway|keys\.conf/);
+    fs.writeFileSync(path.join(folder, 'fairway-keys.service'), keysUnit);
+    for (const dropIn of [creds, keysDropIn]) {
+      assert.match(dropIn, /^LoadCredential=$/m);
+      fs.writeFileSync(path.join(folder, 'fairway.service.d/keys.conf'), dropIn);
+      const { stderr } = await run('systemd-analyze', ['verify', path.join(folder, 'fairway.service')],
+        { env: { ...env, SYSTEMD_UNIT_PATH: `${folder}:` } });
+      assert.doesNotMatch(stderr, /fairway|keys\.conf/);
+    }
   });
 
 test('false rows of the role of serve: no third master key, no malformed address; false seals delay a rotation until the owner gives them up', TIMEOUT, async () => {
