@@ -55,8 +55,6 @@ bool rpc_is_plain(const char *url);
 /* Scheme, host and port of the address of url, counted from 1: the rest may be secret. The caller frees the
  * text. */
 char *rpc_origin(const char *url, unsigned address);
-/* The address, counted from 1, that was asked last. */
-unsigned rpc_address(struct rpc *rpc);
 
 /*
  * Errors of all calls. ERR_RPC_UNAVAILABLE, where a retry may help: no connection, timeout, HTTP 429, 5xx or

@@ -160,15 +160,6 @@ void rpc_free(struct rpc *rpc)
     free(rpc);
 }
 
-unsigned rpc_address(struct rpc *rpc)
-{
-    rpc = rpc->shared;
-    pthread_mutex_lock(&rpc->mutex);
-    const unsigned last = rpc->last;
-    pthread_mutex_unlock(&rpc->mutex);
-    return last;
-}
-
 enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail)
 {
     struct call_error error;

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "rpc/rpc.h"
-#include "rpc/address.h"
+#include "rpc/call.h"
 
 enum fake_manner {
     FAKE_PLAIN,

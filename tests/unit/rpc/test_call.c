@@ -84,10 +84,10 @@ FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
     assert_int_equal(rpc_address_count(url), 2);
     fake_says(fake, FAKE_RESULT(NETWORK));
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
-    assert_int_equal(rpc_address(rpc), 1);
+    assert_int_equal(rpc->last, 1);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
-        assert_int_equal(rpc_address(rpc), 2);
+        assert_int_equal(rpc->last, 2);
         rpc_network_free(&network);
     }
     rpc_free(rpc);
@@ -95,7 +95,7 @@ FAKE_TEST(a_call_fails_over_to_the_next_address_and_stays_there)
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
     rpc_free(rpc);
     rpc = rpc_new(&(struct rpc_settings){.url = url, .only = 2});
-    assert_int_equal(rpc_address(rpc), 2);
+    assert_int_equal(rpc->last, 2);
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
     rpc_network_free(&network);
     rpc_free(rpc);
@@ -158,7 +158,7 @@ FAKE_TEST(a_call_fails_over_from_an_rpc_that_answers_with_errors)
                 .method = "getLedgerEntries", .body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":9}")});
         struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
         assert_int_equal(rpc_network(rpc, &network, &detail), ERR_OK);
-        assert_int_equal(rpc_address(rpc), 2);
+        assert_int_equal(rpc->last, 2);
         rpc_network_free(&network);
         rpc_free(rpc);
         rpc = rpc_new(&(struct rpc_settings){.url = url});
@@ -212,7 +212,7 @@ FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
     fake_says(fake, FAKE_ERROR(-32602, "m"));
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
-    assert_int_equal(rpc_address(rpc), 1);
+    assert_int_equal(rpc->last, 1);
     rpc_free(rpc);
 }
 

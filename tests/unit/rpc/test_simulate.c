@@ -147,7 +147,7 @@ FAKE_TEST(a_fault_of_the_node_is_asked_of_the_next_address)
         fake_says(second, FEE);
         assert_int_equal(ask(rpc, &simulation), ERR_OK);
         assert_true(simulation.succeeds);
-        assert_int_equal(rpc_address(rpc), 2);
+        assert_int_equal(rpc->last, 2);
         fake_says(second, faults[i]);
         assert_int_equal(ask(rpc, &failed), ERR_RPC_UNAVAILABLE);
         assert_null(failed.report);
@@ -156,7 +156,7 @@ FAKE_TEST(a_fault_of_the_node_is_asked_of_the_next_address)
     fake_says(first, FAKE_RESULT("{\"error\":\"HostError: setting of the contract\",\"latestLedger\":9}"));
     assert_int_equal(ask(rpc, &final), ERR_OK);
     assert_false(final.succeeds);
-    assert_int_equal(rpc_address(rpc), 1);
+    assert_int_equal(rpc->last, 1);
     rpc_free(rpc);
     fake_stop((void **)&second);
 }
@@ -176,9 +176,9 @@ FAKE_TEST(a_refusal_is_not_repeated_elsewhere_and_rests_its_address)
         fake_set_reply(first, 0, refusals[i]);
         fake_says(second, FEE);
         assert_int_equal(ask(rpc, &refused), ERR_RPC_UNAVAILABLE);
-        assert_int_equal(rpc_address(rpc), 1);
+        assert_int_equal(rpc->last, 1);
         assert_int_equal(ask(rpc, &elsewhere), ERR_OK);
-        assert_int_equal(rpc_address(rpc), 2);
+        assert_int_equal(rpc->last, 2);
         fake_set_reply(second, 0, refusals[i]);
         assert_int_equal(ask(rpc, &again), ERR_RPC_UNAVAILABLE);
         const unsigned requests = fake_requests(second);
