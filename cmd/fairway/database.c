@@ -44,7 +44,7 @@ int database_run(const struct config *config, const char *name, database_fn run,
     if (e == ERR_OK)
         e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, &db, &detail);
     if (e == ERR_OK)
-        e = migrate_check(db, &detail);
+        e = migrate_check(db, &embedded_schema, &detail);
     if (e == ERR_OK)
         e = run(config, db, &detail);
     db_free(db);
@@ -53,7 +53,7 @@ int database_run(const struct config *config, const char *name, database_fn run,
 
 static enum err check_schema(void *db, struct detail *detail)
 {
-    return migrate_check(db, detail);
+    return migrate_check(db, &embedded_schema, detail);
 }
 
 enum err database_open_pool(

@@ -19,7 +19,7 @@ int cmd_migrate(const struct config *config)
             &(struct db_settings){.name = "fairway migrate", .statement_timeout_ms = MIGRATE_FILE_MS},
             clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000, &db, &detail);
     if (e == ERR_OK)
-        e = migrate(db, &applied, &detail);
+        e = migrate(db, &embedded_schema, &applied, &detail);
     db_free(db);
     if (e != ERR_OK)
         return command_failed(e, &detail, "migrate failed");

@@ -1,5 +1,5 @@
 /* The SQL files in this binary: migrations in the order of their numbers (the first is number 1), and
- * functions. embed.sh generates the tables. */
+ * functions. embed.sh generates them. */
 #ifndef FAIRWAY_DB_EMBEDDED_H
 #define FAIRWAY_DB_EMBEDDED_H
 
@@ -10,10 +10,7 @@ struct embedded_sql {
     const char *sql;  /* NUL-terminated */
 };
 
-extern const struct embedded_sql embedded_migrations[], embedded_functions[];
-extern const size_t embedded_migrations_count, embedded_functions_count;
-
-/* A schema; the embedded one, or another one in tests. */
+/* embedded_schema (db/migrate.h) is the one of this binary. */
 struct embedded_schema {
     const struct embedded_sql *migrations;
     size_t migration_count;

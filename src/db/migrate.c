@@ -213,7 +213,7 @@ static enum err give_up(const struct work *work)
         MIGRATE_RETRY_MS / 1000);
 }
 
-enum err migrate_schema(
+enum err migrate(
     struct db *direct, const struct embedded_schema *schema, size_t *applied, struct detail *detail)
 {
     struct detail own = {""};
@@ -237,7 +237,7 @@ enum err migrate_schema(
     }
 }
 
-enum err migrate_check_schema(struct db *db, const struct embedded_schema *schema, struct detail *detail)
+enum err migrate_check(struct db *db, const struct embedded_schema *schema, struct detail *detail)
 {
     AUTO_ROWS migrations = NULL;
     AUTO_ROWS functions = NULL;
@@ -261,22 +261,4 @@ enum err migrate_check_schema(struct db *db, const struct embedded_schema *schem
             "version that uses this database",
             schema->functions[db_ordinal(functions, 0, 0, schema->function_count)].name);
     return e;
-}
-
-static struct embedded_schema own_schema(void)
-{
-    return (struct embedded_schema){
-        embedded_migrations, embedded_migrations_count, embedded_functions, embedded_functions_count};
-}
-
-enum err migrate(struct db *direct, size_t *applied, struct detail *detail)
-{
-    const struct embedded_schema schema = own_schema();
-    return migrate_schema(direct, &schema, applied, detail);
-}
-
-enum err migrate_check(struct db *db, struct detail *detail)
-{
-    const struct embedded_schema schema = own_schema();
-    return migrate_check_schema(db, &schema, detail);
 }

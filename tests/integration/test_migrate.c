@@ -25,14 +25,14 @@ static enum err migrate_list(
     struct db *to, const struct embedded_sql *list, size_t count, size_t *out, struct detail *why)
 {
     const struct embedded_schema schema = schema_of(list, count);
-    return migrate_schema(to, &schema, out, why);
+    return migrate(to, &schema, out, why);
 }
 
 static enum err migrate_check_list(
     struct db *of, const struct embedded_sql *list, size_t count, struct detail *why)
 {
     const struct embedded_schema schema = schema_of(list, count);
-    return migrate_check_schema(of, &schema, why);
+    return migrate_check(of, &schema, why);
 }
 
 static struct test_db database;
@@ -137,16 +137,16 @@ TEST(functions_are_applied_again_when_their_text_has_changed)
         {"other", SECRET("other", "20")}},
                               changed[] = {{"added", SECRET("added", "30")}, functions[1]};
     struct embedded_schema schema = {two, 2, functions, 2};
-    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate(db, &schema, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 4);
-    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_OK);
+    assert_int_equal(migrate_check(db, &schema, &detail), ERR_OK);
     assert_int_equal(test_db_number(&database, "SELECT fairway.added()"), 12);
     schema.functions = changed;
-    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_REFUSED);
+    assert_int_equal(migrate_check(db, &schema, &detail), ERR_REFUSED);
     assert_non_null(strstr(detail.text, "function added"));
-    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate(db, &schema, &applied, &detail), ERR_OK);
     assert_int_equal(applied, 1);
-    assert_int_equal(migrate_check_schema(db, &schema, &detail), ERR_OK);
+    assert_int_equal(migrate_check(db, &schema, &detail), ERR_OK);
     assert_int_equal(test_db_number(&database, "SELECT fairway.added() + fairway.other()"), 54);
 }
 
@@ -157,7 +157,7 @@ TEST(functions_are_not_for_everyone)
                                   " 'fairway'::regnamespace AND a.grantee = 0";
     const struct embedded_sql functions[] = {{"added", SECRET("added", "10")}};
     const struct embedded_schema schema = {two, 2, functions, 1};
-    assert_int_equal(migrate_schema(db, &schema, &applied, &detail), ERR_OK);
+    assert_int_equal(migrate(db, &schema, &applied, &detail), ERR_OK);
     assert_int_equal(test_db_number(&database, allowed), 0);
     assert_int_equal(
         test_db_number(&database, "SELECT count(*) FROM pg_proc p WHERE p.proname = 'added'"), 1);
@@ -263,14 +263,14 @@ TEST(a_role_that_may_not_create_schemas_can_migrate_what_exists)
 
 TEST(the_migrations_of_this_binary_are_applied_once)
 {
-    assert_true(embedded_migrations_count > 0 && embedded_functions_count > 0);
-    assert_int_equal(migrate_check(db, &detail), ERR_REFUSED);
-    assert_int_equal(migrate(db, &applied, &detail), ERR_OK);
-    assert_int_equal(applied, embedded_migrations_count + embedded_functions_count);
-    assert_int_equal(migrate_check(db, &detail), ERR_OK);
+    assert_true(embedded_schema.migration_count > 0 && embedded_schema.function_count > 0);
+    assert_int_equal(migrate_check(db, &embedded_schema, &detail), ERR_REFUSED);
+    assert_int_equal(migrate(db, &embedded_schema, &applied, &detail), ERR_OK);
+    assert_int_equal(applied, embedded_schema.migration_count + embedded_schema.function_count);
+    assert_int_equal(migrate_check(db, &embedded_schema, &detail), ERR_OK);
     struct test_db copy = test_db_new(TEST_DB_MIGRATED);
     struct db *other = test_db_open(&copy);
-    assert_int_equal(migrate_check(other, &detail), ERR_OK);
+    assert_int_equal(migrate_check(other, &embedded_schema, &detail), ERR_OK);
     db_free(other);
     test_db_drop(&copy);
 }

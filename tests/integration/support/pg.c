@@ -160,7 +160,7 @@ static void migrate_template(void)
     template = test_db_new(TEST_DB_EMPTY);
     exec(template.url, sql_role);
     struct db *db = connection(template.url);
-    if (migrate(db, &applied, &detail) != ERR_OK)
+    if (migrate(db, &embedded_schema, &applied, &detail) != ERR_OK)
         give_up("migrate", detail.text);
     db_free(db);
     exec(template.url, "VACUUM (ANALYZE)"); /* so empty tables have statistics, as in production */

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "base/mem.h"
+#include "db/migrate.h"
 #include "embedded.h"
 
 static char folder[] = "/tmp/fairway-embed-XXXXXX";
@@ -93,15 +94,16 @@ TEST(the_generated_source_compiles_and_has_the_count)
     put("0002_b.sql", "SELECT 2;\n", 10);
     put("f_one.sql", "SELECT 3;\n", 10);
     static const struct {
-        const char *files, *count;
-    } cases[] = {{"0001_a.sql 0002_b.sql", "migrations_count = 2;"}, {"", "migrations_count = 0;"},
-        {"f_one.sql 0001_a.sql", "functions_count = 1;"}};
+        const char *files, *table;
+        int count;
+    } cases[] = {{"0001_a.sql 0002_b.sql", "migrations", 2}, {"", "migrations", 0},
+        {"f_one.sql 0001_a.sql", "functions", 1}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(embed(cases[i].files), 0);
-        AUTO_FREE char *command =
-            mem_format("grep -q '%s' '%s/out.c' && ${CC:-cc} -std=c17 -Wall -Werror -pedantic"
-                       " -Isrc/db -c -o /dev/null '%s/out.c'",
-                cases[i].count, folder, folder);
+        AUTO_FREE char *command = mem_format(
+            "echo '_Static_assert(sizeof %s / sizeof %s[0] == %d + 1, \"\");' >>'%s/out.c' &&"
+            " ${CC:-cc} -std=c17 -Wall -Werror -pedantic -Iinclude -Isrc/db -c -o /dev/null '%s/out.c'",
+            cases[i].table, cases[i].table, cases[i].count, folder, folder);
         assert_int_equal(system(command), 0);
     }
 }
@@ -135,8 +137,8 @@ static void check_files(const char *pattern, const struct embedded_sql files[], 
 
 TEST(this_binary_has_its_files)
 {
-    check_files("migrations", embedded_migrations, embedded_migrations_count);
-    check_files("migrations/functions", embedded_functions, embedded_functions_count);
+    check_files("migrations", embedded_schema.migrations, embedded_schema.migration_count);
+    check_files("migrations/functions", embedded_schema.functions, embedded_schema.function_count);
 }
 
 GROUP_FIXTURE(make_folder, remove_folder)
