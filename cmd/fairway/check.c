@@ -133,13 +133,6 @@ static void check_role(struct checks *checks)
             : "it may write no table");
 }
 
-static bool ingests(void *context, struct detail *why)
-{
-    (void)context;
-    (void)why;
-    return true;
-}
-
 /* What serve judges, as far as a process that serves nothing can. */
 static void check_judged(struct checks *checks)
 {
@@ -153,8 +146,7 @@ static void check_judged(struct checks *checks)
         &(struct api_settings){.keyd = access->keyd,
             .funds = access->funds,
             .synchronous_failover = access->synchronous_failover,
-            .ledger_ms = (unsigned)config_ms(checks->config, "LEDGER_SECONDS"),
-            .ingest_ready = ingests},
+            .ledger_ms = (unsigned)config_ms(checks->config, "LEDGER_SECONDS")},
         true, &checks->judgement);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         const struct judge_result *result = &checks->judgement.checks[lines[i].check];

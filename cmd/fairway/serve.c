@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/recent_speed.h"
 #include "serve.h"
 #include "base/deadlines.h"
 #include "base/log.h"
@@ -33,16 +33,6 @@ struct service {
     struct api *api, *admin; /* admin NULL: ADMIN_LISTEN=off */
     struct listeners listeners;
 };
-
-static bool ingestion_ready(void *context, struct detail *why)
-{
-    return ingest_ready(context, why);
-}
-
-static bool network_checked(void *context)
-{
-    return ingest_checked(context);
-}
 
 /* Without NUM_CHANNEL_ACCOUNTS, a pool smaller than the default is no problem: warns only if the option is
  * set, or if no account is active. */
@@ -132,8 +122,8 @@ static enum err start_http(const struct config *config, struct service *service,
         .synchronous_failover = access->synchronous_failover,
         .ledger_ms = (unsigned)config_ms(config, "LEDGER_SECONDS"),
         .signatures = ingest_checks_signatures(config_text(config, "TRUSTED_VALIDATORS"), access->passphrase),
-        .ingest_ready = ingestion_ready,
-        .network_checked = network_checked,
+        .ingest_ready = ingest_ready,
+        .network_checked = ingest_checked,
         .ingest_context = service->ingest};
     service->api = api_start(&settings);
     if (listeners_want_admin(config))
@@ -201,7 +191,7 @@ static int wait_for_end(const struct service *service, int signals)
     while (!asked && fds[1].revents == 0) {
         const int ready = poll(fds, ARRAY_LEN(fds), CHECK_MS);
         keyd_check(service->access.keyd);
-        api_sample();
+        recent_speed_keep();
         if (ready > 0 && fds[0].revents != 0) {
             struct signalfd_siginfo info;
             asked = read(signals, &info, sizeof info) != sizeof info || info.ssi_signo != SIGHUP;

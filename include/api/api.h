@@ -35,8 +35,8 @@ struct api_settings {
     bool synchronous_failover;           /* DATABASE_FAILOVER=synchronous */
     unsigned ledger_ms;                  /* expected between two ledgers */
     unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
-    /* Whether ingestion works in this process; if not, why. */
-    bool signatures; /* ledgers are proved by those of validators; false: the RPC is believed */
+    bool signatures;              /* ledgers are proved by those of validators; false: the RPC is believed */
+    /* Whether ingestion works in this process; if not, why. NULL: nothing is ingested. */
     bool (*ingest_ready)(void *context, struct detail *why);
     /* Whether the RPC is known to be of the network: nothing is leased before. NULL: it is. */
     bool (*network_checked)(void *context);
@@ -52,8 +52,6 @@ struct api *api_start(const struct api_settings *settings);
 struct api *api_start_admin(const struct api_settings *settings);
 /* The routes for http_server_settings. They live as long as the api. */
 const struct http_route *api_routes(const struct api *api, size_t *count);
-/* Keeps the figures of now for a minute, for the status: to be called about once a second. */
-void api_sample(void);
 /* From now on /readyz replies that the service is stopping. */
 void api_stopping(struct api *api);
 /* Ends the workers and the calls of the RPC; requests that wait for them get ERR_SHUTTING_DOWN. Call it after

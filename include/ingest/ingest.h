@@ -60,9 +60,9 @@ MUST_CHECK enum err ingest_start(
 void ingest_stop(struct ingest *ingest);
 
 /* Whether ledgers are committed in time, by this replica or by another leader. False: *why (may be NULL) has
- * the reason. Any thread; does not block. */
-bool ingest_ready(struct ingest *ingest, struct detail *why);
+ * the reason. ingest is the struct ingest, here and below. Any thread; does not block. */
+bool ingest_ready(void *ingest, struct detail *why);
 /* Whether the check of the settings has passed. */
-bool ingest_checked(struct ingest *ingest);
+bool ingest_checked(void *ingest);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "context.h"
 #include "http/server.h"
-#include "api/recent_speed.h"
 
 #define WORKERS_DEFAULT 3
 #define ADMIN_WORKERS 1
@@ -78,11 +77,6 @@ const struct http_route *api_routes(const struct api *api, size_t *count)
 {
     *count = api->route_count;
     return api->routes;
-}
-
-void api_sample(void)
-{
-    recent_speed_keep();
 }
 
 void api_stopping(struct api *api)

@@ -160,7 +160,8 @@ static void check_budget(struct judge_report *out)
 static void check_ingestion(const struct api_settings *settings, struct judge_report *out)
 {
     struct detail why = {0};
-    const bool ready = settings->ingest_ready(settings->ingest_context, &why);
+    const bool ready =
+        settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
     set(out, CHECK_INGESTION, ready ? CHECK_PASSES : CHECK_FAILS,
         "ledgers are not ingested; the log says why", &why);
 }
@@ -199,9 +200,8 @@ static void check_protocol(struct judge_report *out)
 
 /* ---- the RPCs. One that is sick is no reason to take the replica out of service: others serve. */
 
-static void add_rpc(struct detail *detail, unsigned number, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void add_rpc(struct detail *detail, unsigned number, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_rpc(
+    struct detail *detail, unsigned number, const char *format, ...)
 {
     const struct detail before = *detail;
     char text[160];

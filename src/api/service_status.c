@@ -35,10 +35,8 @@ struct screen {
     struct json_write out;
 };
 
-static void answer(struct screen *screen, enum level level, const char *question, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void answer(struct screen *screen, enum level level, const char *question, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void answer(
+    struct screen *screen, enum level level, const char *question, const char *format, ...)
 {
     static const char *const levels[] = {"ok", "warn", "bad"};
     char text[600];

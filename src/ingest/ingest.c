@@ -172,12 +172,14 @@ void ingest_stop(struct ingest *ingest)
     ingest_free(ingest);
 }
 
-bool ingest_ready(struct ingest *ingest, struct detail *why)
+bool ingest_ready(void *context, struct detail *why)
 {
+    struct ingest *ingest = context;
     return status_ready(&ingest->status, why);
 }
 
-bool ingest_checked(struct ingest *ingest)
+bool ingest_checked(void *context)
 {
+    struct ingest *ingest = context;
     return atomic_load(&ingest->checked);
 }
