@@ -12,6 +12,8 @@
 
 /* A node drops what has been queued for so many closes, silently. */
 #define BID_LEDGERS 4
+/* At the cap, so many bids below it come before it is bid again: a node bans a hash for 10 closes. */
+#define BID_CYCLE 16
 /* A client that gives no maxFee allows so many times FEE_BUMP_BASE_FEE an operation. */
 #define BID_CAP_FACTOR 20
 
@@ -27,8 +29,7 @@ struct bid_terms {
 /* The bids before. */
 struct bid_history {
     int64_t asked_stroops; /* by a node that has refused the last one; 0: nodes have dropped or rejected it */
-    int64_t highest_stroops; /* of all */
-    struct bytes recent;     /* those that a node may have banned (10 closes), each as 8 bytes, big-endian */
+    int64_t highest_stroops, last_stroops; /* of all; the one that is followed */
 };
 
 int64_t bid_first(const struct bid_terms *terms);
@@ -38,7 +39,7 @@ int64_t bid_first(const struct bid_terms *terms);
 int64_t bid_raise(const struct bid_terms *terms, const struct bid_history *history);
 
 /* Whether a bid that was first sent `ledgers` before has to be followed by another one. asked_stroops: as in
- * bid_history; earlier: the lease's bids before it, each as 8 bytes, big-endian. */
+ * bid_history; earlier: the lease's other bids, each as 8 bytes, big-endian. */
 bool bid_is_lost(int64_t ledgers, int64_t asked_stroops, int64_t resource_stroops, struct bytes earlier);
 
 #endif

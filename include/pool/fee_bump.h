@@ -7,8 +7,6 @@
 #include "limits/limits.h"
 #include "stellar/ledger.h"
 
-#define FEE_BUMPS_RECENT 16 /* of a lease: bids that nodes may have banned (grant/bid_rule.h) */
-
 /* One fee bump of a batch. */
 struct fee_bump_item {
     /* The transaction to bump, and who asks: */
@@ -27,10 +25,8 @@ struct fee_bump_item {
     int64_t bumps, highest_stroops; /* the lease's fee bumps so far, without raises, and the highest of all */
     int64_t spent_stroops;          /* of the client's limit for this day */
     int64_t price_stroops;          /* an operation, of the last ledger in the lane; 0: it had room */
-    int64_t bid_stroops;            /* of the lease's submission; 0: there is none, or it was rejected */
+    int64_t bid_stroops;            /* of the lease's submission; 0: there is none */
     bool rejected;
-    uint8_t recent[8 * FEE_BUMPS_RECENT]; /* fees of the lease's last ones, the last one first */
-    size_t recent_len;
     /* For fee_bumps_record: */
     struct hash hash; /* of the fee bump */
     int64_t fee_stroops;

@@ -40,17 +40,17 @@ static bool has_fee(struct bytes fees, int64_t fee_stroops)
 
 /*
  * Never a multiple of the last bid: where our own bids alone fill the ledgers, that would double the price
- * each time. When the cap has been bid, the highest below it that no node can have banned, whose hash is
- * another.
+ * each time. When the cap has been bid, a stroop less each time, whose hash is another, and then the cap
+ * again, which no node bans any more.
  */
 int64_t bid_raise(const struct bid_terms *terms, const struct bid_history *history)
 {
-    int64_t bid = most_of(history->asked_stroops, most_of(wanted_now(terms), history->highest_stroops + 1));
-    if (bid <= terms->cap_stroops)
+    const int64_t higher = most_of(wanted_now(terms), history->highest_stroops + 1),
+                  bid = most_of(history->asked_stroops, higher), cap = terms->cap_stroops,
+                  lowest = most_of(terms->floor_stroops, cap - BID_CYCLE), last = history->last_stroops;
+    if (bid <= cap)
         return bid;
-    for (bid = terms->cap_stroops; bid > terms->floor_stroops && has_fee(history->recent, bid);)
-        bid--;
-    return bid;
+    return history->highest_stroops >= cap && last > lowest && last <= cap ? last - 1 : cap;
 }
 
 /* A node that still has an earlier bid of the lease asks for a multiple of that. */

@@ -67,7 +67,7 @@ static enum err find_bid(
     struct bid_terms terms;
     const struct bid_history history = {.asked_stroops = request->asked_stroops,
         .highest_stroops = item->highest_stroops,
-        .recent = {item->recent, item->recent_len}};
+        .last_stroops = item->bid_stroops};
     enum err e = find_terms(request, item, &terms, detail);
     if (e == ERR_OK)
         item->fee_stroops = request->raises || item->rejected ? bid_raise(&terms, &history)

@@ -102,15 +102,15 @@ static const char sql_find[] =
     " coalesce(a.lease_client = n.client AND a.lease_hash = n.hash, false),"
     " coalesce(a.lease_client = n.client AND a.lease_sequence <= n.sequence, false), b.bumps, b.highest,"
     " CASE WHEN s.day >= (now() AT TIME ZONE 'UTC')::date THEN s.stroops ELSE 0 END,"
-    " " SUBMISSIONS_PRICE ", CASE WHEN u.rejected IS NULL THEN coalesce(u.bid, 0) ELSE 0 END,"
-    " u.rejected IS NOT NULL, coalesce(u.max_fee, 0), coalesce(u.stroops_max, 0), b.fees"
+    " " SUBMISSIONS_PRICE ", coalesce(u.bid, 0),"
+    " u.rejected IS NOT NULL, coalesce(u.max_fee, 0), coalesce(u.stroops_max, 0)"
     " FROM unnest($1::text[], $2::bytea[], $3::text[], $4::int8[], $5::int8[]) WITH ORDINALITY"
     "   AS n (source, hash, client, sequence, lane, ordinal)"
     " CROSS JOIN LATERAL fairway.newest_account(n.source) a"
     " LEFT JOIN fairway.submissions u ON u.lease_hash = n.hash"
     " CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE NOT f.raise) AS bumps,"
-    "   coalesce(max(f.fee), 0) AS highest, string_agg(int8send(f.fee), '' ORDER BY f.signed_at DESC) AS fees"
-    "   FROM fairway.fee_bumps f WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash) b"
+    "   coalesce(max(f.fee), 0) AS highest FROM fairway.fee_bumps f"
+    "   WHERE f.granted_at = a.locked_at AND f.lease_hash = n.hash) b"
     " LEFT JOIN LATERAL fairway.newest_fees(n.client) s ON true";
 enum {
     FIND_SPENDABLE = 1 + ACCOUNT_SEED_COLUMN_COUNT,
@@ -123,8 +123,7 @@ enum {
     FIND_BID,
     FIND_REJECTED,
     FIND_CAP,
-    FIND_DAY_MAX,
-    FIND_FEES
+    FIND_DAY_MAX
 };
 
 static void refuse_source(struct fee_bump_item *item, const char *source)
@@ -165,10 +164,6 @@ static enum err read_found(
     item->max_fee_stroops = db_i64(rows, row, FIND_CAP);
     if (item->replaced != NULL)
         item->limits.most[LIMIT_STROOPS_PER_DAY] = db_i64(rows, row, FIND_DAY_MAX);
-    const struct bytes fees = db_bytea(rows, row, FIND_FEES);
-    item->recent_len = fees.len < sizeof item->recent ? fees.len : sizeof item->recent;
-    if (item->recent_len > 0)
-        memcpy(item->recent, fees.data, item->recent_len);
     if (!db_bool(rows, row, FIND_OPEN))
         refuse_not_open(item, db_text(rows, row, 1), db_bool(rows, row, FIND_LATER));
     return account_read_seed(rows, row, 1, &account, &item->sealed, detail);

@@ -37,34 +37,31 @@ TEST(DL16_the_first_bid_is_the_least_fee_or_above_the_price_of_a_surge)
 TEST(DL16_each_bid_that_follows_is_another_one_within_the_cap)
 {
     static const struct {
-        int64_t price, highest, asked, bid;
-        size_t recent; /* so many below the cap have been bid */
+        int64_t price, highest, asked, last, bid;
     } cases[] = {
-        {0, LEAST, 0, LEAST + 1, 0},    /* nodes have lost it */
-        {0, LEAST, 26000, 26000, 0},    /* what a node asks for */
-        {0, LEAST, 1, LEAST + 1, 0},    /* a node that says nothing */
-        {10000, LEAST, 0, 20002, 0},    /* left out among equal ones, or outbid */
-        {10000, 30000, 0, 30001, 0},    /* left out though it offered more */
-        {150000, 100000, 0, 300002, 0}, /* outbid by far */
-        {0, LEAST, 900000, CAP, 0},     /* above the cap: at first the cap, */
-        {0, CAP, 900000, CAP - 1, 1},   /* then one less */
-        {0, CAP, 0, CAP - 2, 2},        /* each time */
-        {0, CAP + 500, 0, CAP, 0},      /* the balance has fallen */
-        {INT64_MAX, LEAST, 0, CAP, 0},
+        {0, LEAST, 0, LEAST, LEAST + 1},           /* nodes have lost it */
+        {0, LEAST, 26000, LEAST, 26000},           /* what a node asks for */
+        {0, LEAST, 1, LEAST, LEAST + 1},           /* a node that says nothing */
+        {10000, LEAST, 0, LEAST, 20002},           /* left out among equal ones, or outbid */
+        {10000, 30000, 0, 30000, 30001},           /* left out though it offered more */
+        {150000, 100000, 0, 100000, 300002},       /* outbid by far */
+        {0, LEAST, 900000, LEAST, CAP},            /* above the cap: at first the cap, */
+        {0, CAP - 1, 900000, CAP - 1, CAP},
+        {0, CAP, 900000, CAP, CAP - 1},            /* then one less */
+        {0, CAP, 0, CAP - 1, CAP - 2},             /* each time, */
+        {0, CAP, 0, CAP - BID_CYCLE, CAP},         /* and the cap again */
+        {0, CAP + 500, 0, CAP + 500, CAP},         /* the balance has fallen */
+        {0, CAP, 0, LEAST, CAP},                   /* the client has bid it by itself */
+        {INT64_MAX, LEAST, 0, LEAST, CAP},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        uint8_t recent[8 * 2];
         const struct bid_terms terms = terms_at(cases[i].price);
-        for (size_t k = 0; k < cases[i].recent; k++)
-            be64_put(recent + 8 * k, (uint64_t)(CAP - (int64_t)k));
-        const struct bid_history history = {cases[i].asked, cases[i].highest, {recent, 8 * cases[i].recent}};
+        const struct bid_history history = {cases[i].asked, cases[i].highest, cases[i].last};
         assert_int_equal(bid_raise(&terms, &history), cases[i].bid);
     }
     struct bid_terms poor = terms_at(0);
-    uint8_t floor[8];
     poor.cap_stroops = poor.floor_stroops = LEAST;
-    be64_put(floor, LEAST);
-    assert_int_equal(bid_raise(&poor, &(struct bid_history){0, LEAST, {floor, 8}}), LEAST);
+    assert_int_equal(bid_raise(&poor, &(struct bid_history){0, LEAST, LEAST}), LEAST);
 }
 
 TEST(DL16_a_bid_is_lost_after_four_ledgers_or_when_a_node_asks_for_more_and_has_none_of_the_lease)
@@ -191,9 +188,7 @@ static void send(struct surge *surge, size_t i)
 {
     struct payment *payment = &surge->payments[i];
     struct bid_terms terms = terms_at(surge->node.price);
-    const size_t recent = payment->earlier.len < 128 ? payment->earlier.len : 128;
-    const struct bid_history history = {
-        payment->asked, payment->highest, {payment->earlier.data + payment->earlier.len - recent, recent}};
+    const struct bid_history history = {payment->asked, payment->highest, payment->bid};
     const int64_t age = surge->node.ledger - payment->round;
     terms.cap_stroops = payment->cap != 0 ? payment->cap : CAP;
     if (payment->bid == 0 || bid_is_lost(age, payment->asked, 0,
