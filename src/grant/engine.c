@@ -170,7 +170,8 @@ struct engine_outcome engine_outcome(struct engine *engine, enum ticket_kind kin
 void engine_released(struct engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    engine->pace = (engine->pace + engine->claimed + 1) / 2;
+    if (engine->claimed > 0) /* the watch is also told what releases no account */
+        engine->pace = (engine->pace + engine->claimed + 1) / 2;
     engine->claimed = 0;
     engine_accounts_released(engine);
     engine_wake_worker(engine);

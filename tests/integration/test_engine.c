@@ -38,17 +38,20 @@ TEST(DL7_waiting_requests_are_granted_in_order_when_a_ledger_releases_accounts)
 TEST(clients_take_turns_and_each_request_waits_as_long_as_it_asks)
 {
     struct test_engine engine;
-    struct client holder = {0}, early[3] = {0}, other = {0};
+    struct client holders[3] = {0}, early[3] = {0}, other = {0};
     struct asked asked;
     struct client *const order[] = {&other, &early[1], &early[2]}; /* early[0] asks for no wait */
-    test_engine_open(&engine, 1, 2);
+    test_engine_open(&engine, ARRAY_LEN(holders), 2);
     ask(&engine.pool, &asked);
     snprintf(asked.request.client, sizeof asked.request.client, "second");
     metric_label_add(METRIC_CLIENT, "second");
     other.ticket.grant.request = &asked.request;
     other.ticket.wait_ms = early[1].ticket.wait_ms = early[2].ticket.wait_ms = 60000;
-    client_submit(&engine, &holder);
-    const struct lease *lease = client_lease(&holder, SOON_MS);
+    for (size_t i = 0; i < ARRAY_LEN(holders); i++) {
+        client_submit(&engine, &holders[i]);
+        (void)client_lease(&holders[i], SOON_MS);
+    }
+    const struct lease *lease = client_lease(&holders[0], 0);
     for (size_t i = 0; i < ARRAY_LEN(early); i++)
         client_submit(&engine, &early[i]);
     client_submit(&engine, &other);
@@ -57,11 +60,13 @@ TEST(clients_take_turns_and_each_request_waits_as_long_as_it_asks)
         lease = client_lease(order[i], SOON_MS);
         if (i > 0)
             continue;
+        for (int k = 0; k < 3; k++)
+            engine_released(engine.engine); /* also submissions that are rejected tell the engine */
         client_refused(&early[0], ERR_CHANNEL_ACCOUNT_UNAVAILABLE, ENGINE_WAIT_MS + SOON_MS);
-        assert_int_equal(early[0].ticket.ledgers, 1 + 3); /* three waited, one account was idle in a ledger */
+        assert_int_equal(early[0].ticket.ledgers, 1 + 3 / 2); /* three waited for two accounts a ledger */
     }
     test_engine_close(&engine);
-    clients_wipe(&holder, 1);
+    clients_wipe(holders, ARRAY_LEN(holders));
     clients_wipe(early, ARRAY_LEN(early));
     clients_wipe(&other, 1);
 }
