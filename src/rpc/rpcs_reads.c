@@ -37,8 +37,9 @@ static bool same_account(const struct account_entry *a, const struct account_ent
 {
     return a->removed == b->removed &&
            (a->removed || (a->sequence == b->sequence && a->own_authority == b->own_authority &&
-                              a->balance_stroops == b->balance_stroops && a->reserves == b->reserves &&
-                              a->selling_stroops == b->selling_stroops));
+                              a->cannot_sign == b->cannot_sign && a->balance_stroops == b->balance_stroops &&
+                              a->reserves == b->reserves && a->selling_stroops == b->selling_stroops &&
+                              a->bare == b->bare && a->immutable == b->immutable));
 }
 
 /* The index of the first account about which they differ; count: none. */

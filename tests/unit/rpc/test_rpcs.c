@@ -181,7 +181,10 @@ TEST_WITH(any_difference_of_accounts_counts, set_up, tear_down)
     static const struct account_entry lies[] = {{.removed = true}, {.sequence = 6, .balance_stroops = 1},
         {.sequence = 5, .own_authority = true, .balance_stroops = 1}, {.sequence = 5, .balance_stroops = 2},
         {.sequence = 5, .balance_stroops = 1, .reserves = 1},
-        {.sequence = 5, .balance_stroops = 1, .selling_stroops = 1}};
+        {.sequence = 5, .balance_stroops = 1, .selling_stroops = 1},
+        {.sequence = 5, .balance_stroops = 1, .cannot_sign = true},
+        {.sequence = 5, .balance_stroops = 1, .bare = true},
+        {.sequence = 5, .balance_stroops = 1, .immutable = true}};
     restart(2);
     for (size_t i = 0; i < ARRAY_LEN(lies); i++) {
         fakes[0].account = lies[i];
