@@ -158,11 +158,10 @@ static void note_outcome(
         else
             log_warn(failing[kind], "error=%s detail=\"%s\"", err_code(e), detail->text);
     }
-    const bool by_item = e == ERR_CONSTRAINT || e == ERR_INTERNAL;
     const int64_t now_ms = clock_ms();
-    *outcome = (struct engine_outcome){.failures = e == ERR_OK || by_item ? 0 : outcome->failures + 1,
-        .ended_ms = by_item ? outcome->ended_ms : now_ms,
-        .failed_for_ms = e == ERR_OK || by_item ? 0 : now_ms - batch->run.began_ms,
+    *outcome = (struct engine_outcome){.failures = e == ERR_OK ? 0 : outcome->failures + 1,
+        .ended_ms = now_ms,
+        .failed_for_ms = e == ERR_OK ? 0 : now_ms - batch->run.began_ms,
         .e = e,
         .detail = e == ERR_OK ? (struct detail){""} : *detail};
     pthread_mutex_unlock(&engine->mutex);

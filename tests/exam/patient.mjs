@@ -27,8 +27,9 @@ export class Patient {
     this.proxies = await Promise.all(Array.from({ length: rpcs }, (_, i) => proxyRpc(this.world.localnet.url,
       (call, forward) => this.rpc?.(call, forward, i) ?? forward())));
     const urls = this.proxies.map(({ url }) => url).join(',');
+    this.env = { RPC_URL: urls };
     Object.assign(this.world.env, { LEDGER_SECONDS: '500ms', ...env });
-    this.service = await this.world.serve({ RPC_URL: urls });
+    this.service = await this.world.serve(this.env);
     this.users = await Promise.all([this.world.newAccount(), this.world.newAccount()]);
     return this;
   }
