@@ -53,8 +53,8 @@ static const struct command commands[] = {
     {"resume", FOR_RESUME, {""}, "ends a pause", "Ends the pause that fairway pause began. It ends no hold.",
         0, cmd_resume},
     {"locks", FOR_LOCKS, {""}, "shows which database session blocks which",
-        "Shows which session blocks which in PostgreSQL, for how long and by which statement.\n"
-        "Exit code 1: a session has waited longer than 2 s.",
+        "Shows which session blocks which in PostgreSQL, for how long and by which statement, and who holds\n"
+        "locks of fairway. Exit code 1: a session has waited, or held one, longer than 2 s.",
         0, cmd_locks},
     {"health", FOR_HEALTH, {" [ready | live]"}, "asks the serve process on this host whether it works",
         "Asks the serve process on this host whether it can grant leases (ready, the default) or runs\n"

@@ -67,14 +67,18 @@ static bool print_waits(const struct db_rows *waits)
     return too_long;
 }
 
-static void print_holders(const struct db_rows *holders)
+/* Returns whether a lock is held for longer than fairway waits for one. */
+static bool print_holders(const struct db_rows *holders)
 {
-    puts(db_count(holders) == 0 ? "Advisory locks of fairway: none is held." : "Advisory locks of fairway:");
+    bool too_long = false;
+    puts(db_count(holders) == 0 ? "Held: no lock of fairway." : "Held:");
     for (size_t i = 0; i < db_count_at_most(holders, LOCKS_MAX); i++) {
         printf("  %s (%s): ", db_text(holders, i, 0), db_text(holders, i, 1));
         print_session(holders, i, 2);
         putchar('\n');
+        too_long |= db_i64(holders, i, 2 + LOCKS_TRANSACTION_MS) > DB_LOCK_MS;
     }
+    return too_long;
 }
 
 static void print_pins(const struct db_rows *pins)
@@ -107,8 +111,7 @@ static enum err show(struct db *db, int *code, struct detail *detail)
     enum err e = locks_read(db, names, name_locks(db, names), &report, detail);
     if (e != ERR_OK)
         return e;
-    *code = print_waits(report.waits) ? 1 : EX_OK;
-    print_holders(report.holders);
+    *code = (int)(print_waits(report.waits) | print_holders(report.holders)); /* both print */
     print_pins(report.pins);
     if (db_i64(report.hidden, 0, 0) > 0)
         printf("Hidden: the statements of %" PRId64

@@ -48,7 +48,8 @@ struct locks_report {
     /* Sessions that wait for a lock, a row for each that blocks one: the columns of both; int8, ms of
      * waiting; the lock, "row of fairway.cursor (ShareLock)". */
     struct db_rows *waits;
-    /* Name and mode of each lock; the session that holds it. */
+    /* Name and mode of each advisory lock, and of each lock of a table of fairway ("table fairway.cursor")
+     * that a transaction has had for longer than a session waits; the session that holds it. */
     struct db_rows *holders;
     /* What keeps vacuum from removing dead rows, the oldest first: what it is, and its name, as in
      * LOCKS_PINS_SQL; int8, ms of its transaction, -1: unknown, or hidden; int8, transactions begun since;

@@ -1,6 +1,7 @@
 /* What `fairway locks` shows. It reads views, and never takes a lock or ends a session. */
 #include "db/locks.h"
 
+#include "base/deadlines.h"
 #include "base/mem.h"
 
 /* The columns of a session, in the order of LOCKS_PID and what follows. In the views they are NULL for
@@ -36,13 +37,26 @@ static const char sql_waits[] = "SELECT" SESSION("w") "," SESSION(
          "   (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))"
          " ORDER BY 17 DESC, w.pid, p.pid LIMIT $1";
 
-static const char sql_holders[] = "SELECT n.name, l.mode," SESSION(
-    "s") " FROM (SELECT m.name, CASE m.text WHEN '' THEN m.number ELSE hashtext(m.text) END AS number"
-         "   FROM unnest($1::int8[], $2::text[], $3::text[]) AS m (number, text, name)) n"
-         " JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
-         "   AND l.classid::int8 = (n.number >> 32) & 4294967295 AND l.objid::int8 = n.number & 4294967295"
-         "   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
-         " LEFT JOIN pg_stat_activity s ON s.pid = l.pid ORDER BY n.name, l.pid LIMIT $4";
+/* Who has locked rows has a lock of the table too; who reads or vacuums it hinders nobody. fairway's own
+ * transactions end sooner than $5, ms; when a session of another role began its transaction is hidden. */
+static const char sql_holders[] = "SELECT h.name, h.mode," SESSION(
+    "s") " FROM (SELECT n.name, l.mode, l.pid"
+         "   FROM (SELECT m.name, CASE m.text WHEN '' THEN m.number ELSE hashtext(m.text) END AS number"
+         "     FROM unnest($1::int8[], $2::text[], $3::text[]) AS m (number, text, name)) n"
+         "   JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted"
+         "     AND l.classid::int8 = (n.number >> 32) & 4294967295 AND l.objid::int8 = n.number & 4294967295"
+         "     AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+         "   UNION ALL SELECT 'table ' || c.oid::regclass, l.mode, l.pid FROM pg_locks l"
+         "   JOIN pg_class c ON c.oid = l.relation AND c.relkind IN ('r', 'p')"
+         "     AND c.relnamespace = to_regnamespace('fairway')"
+         "   LEFT JOIN pg_stat_activity a ON a.pid = l.pid"
+         "   WHERE l.locktype = 'relation' AND l.granted AND l.mode NOT IN ('AccessShareLock', "
+         "'ShareUpdateExclusiveLock')"
+         "     AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
+         "     AND NOT EXISTS (SELECT FROM pg_locks w WHERE w.pid = l.pid AND NOT w.granted)"
+         "     AND coalesce(a.xact_start < clock_timestamp() - $5 * interval '1 ms',"
+         "       a.application_name NOT LIKE 'fairway %', true)) h"
+         " LEFT JOIN pg_stat_activity s ON s.pid = h.pid ORDER BY h.name, h.pid LIMIT $4";
 
 static const char sql_pins[] =
     "SELECT q.what, q.name,"
@@ -77,7 +91,7 @@ enum err locks_read(struct db *db, const struct lock_name names[], size_t name_c
     const struct db_statement statements[] = {
         DB_SQL(sql_waits, DB_I64(LOCKS_MAX)),
         DB_SQL(sql_holders, DB_I64S(numbers, name_count), DB_TEXTS(texts, name_count),
-            DB_TEXTS(labels, name_count), DB_I64(LOCKS_MAX)),
+            DB_TEXTS(labels, name_count), DB_I64(LOCKS_MAX), DB_I64(DB_LOCK_MS)),
         DB_SQL(sql_pins, DB_I64(LOCKS_MAX)),
         DB_SQL0(sql_hidden),
     };

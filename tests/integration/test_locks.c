@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "db/locks.h"
 #include "pool/oldest_snapshot.h"
@@ -150,6 +151,29 @@ TEST(a_table_lock_shows_its_table_and_each_waiter)
         db_free(waiters[i]);
     }
     db_free(holder);
+}
+
+/* fairway waits for 2 s at most, and then tries again: at most times nobody waits. */
+TEST(who_holds_a_table_or_its_rows_is_shown_though_nobody_waits)
+{
+    struct db *table = session("table"), *row = session("row"), *reader = session("reader");
+    begin(table, DB_SQL0("LOCK TABLE fairway.channel_accounts IN ACCESS EXCLUSIVE MODE"));
+    begin(row, DB_SQL0(sql_row));
+    begin(reader, DB_SQL0("SELECT count(*) FROM fairway.ledgers"));
+    read_with(db);
+    assert_int_equal(db_count(report.holders), 0); /* as fairway does */
+    clock_sleep_ms(DB_LOCK_MS + 100);
+    read_with(db);
+    assert_int_equal(db_count(report.waits), 0);
+    assert_int_equal(db_count(report.holders), 2);
+    assert_string_equal(db_text(report.holders, 0, 0), "table fairway.channel_accounts");
+    assert_string_equal(db_text(report.holders, 0, 1), "AccessExclusiveLock");
+    assert_string_equal(db_text(report.holders, 0, 2 + LOCKS_NAME), "table");
+    assert_string_equal(db_text(report.holders, 1, 0), "table fairway.cursor");
+    assert_string_equal(db_text(report.holders, 1, 2 + LOCKS_NAME), "row");
+    db_free(table);
+    db_free(row);
+    db_free(reader);
 }
 
 TEST(holders_of_advisory_locks_are_shown_with_the_lock_names)
