@@ -48,7 +48,7 @@ static const struct command commands[] = {
         1, cmd_hold},
     {"pause", FOR_PAUSE, {" --reason REASON"}, "stops granting leases until fairway resume",
         "Stops granting leases, in all replicas, until fairway resume: for maintenance, or when something\n"
-        "is wrong. Clients get GRANTS_SUSPENDED, and /readyz has the reason. Open leases go on and end.",
+        "is wrong. Clients get GRANTS_SUSPENDED; fairway status has the reason. Open leases go on and end.",
         0, cmd_pause},
     {"resume", FOR_RESUME, {""}, "ends a pause", "Ends the pause that fairway pause began. It ends no hold.",
         0, cmd_resume},

@@ -24,7 +24,7 @@ const lease = () => service.post('/v1/transactions',
   { transactionXdr: payment(world, users[0], users[1]).toXDR(), timeoutSeconds: slowerSeconds(20) });
 const events = () => world.sql('SELECT who, what, why FROM fairway.events ORDER BY id');
 const refused = async () => (await lease()).json.code === 'GRANTS_SUSPENDED' &&
-  JSON.stringify((await service.get('/readyz')).json).includes('an operator has paused leases: the <bank> is closed');
+  JSON.stringify((await service.get('/readyz')).json).includes('"reason":"an operator has paused leases"');
 
 test('PA1 a pause lasts until an operator ends it, whatever ends or starts meanwhile', TIMEOUT, async () => {
   assert.equal((await world.run('resume')).out, 'leases were not paused\n');
