@@ -326,7 +326,7 @@ lint: install-test
 	@$(NODE) tests/lint/sources.mjs
 	@$(FORMAT) --dry-run -Werror $(FORMATTED)
 	@$(NODE) tests/xdr/generate-schema.mjs --check
-	@$(NODE) --test --test-reporter=dot tests/lint/openapi.test.mjs
+	@$(NODE) --test --test-reporter=dot tests/lint/openapi.test.mjs tests/lint/readme.test.mjs
 	@$(PARALLEL) BUILD=build/clang CC=clang CFLAGS='-O0 -U_FORTIFY_SOURCE' compile
 	@$(PARALLEL) BUILD=build/analyzer CC=gcc CFLAGS=-fanalyzer analyze
 	@cppcheck $(CPPCHECK) src cmd

@@ -1,4 +1,5 @@
-// What the pages for users and operators name must exist: options, error codes, endpoints, commands, metrics, make targets, files.
+// What the pages for users and operators name must exist: options, error codes, endpoints, commands, metrics, make targets, files. Figures of pages are
+// those of the sources.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -65,6 +66,59 @@ test('make install installs what its pages link to', () => {
     .filter(link => !/^https?:/.test(link)).map(link => path.join(path.dirname(page), link)));
   assert.ok(linked.length > 20);
   assert.deepEqual(linked.filter(file => !installed.includes(file)), []);
+});
+
+// ---- figures
+
+const opts = Object.fromEntries([...read('docker/options.md').matchAll(/^ {2}(?:--[a-z-]+, )?([A-Z_]+).*\n(?: {6}.*\n)*? {6}.*\[(.+)\]$/gm)].map(m => m.slice(1)));
+const number = (file, name) => Number(new RegExp(`\\b${name}(?: =)? (\\d+)`).exec(read(file))[1]);
+const figures = (page, pattern) => pattern.exec(read(page).replaceAll(/\s+/g, ' ')).slice(1).map(Number);
+
+test('an option with a figure in brackets has that default', () => {
+  const said = pages.flatMap(page => [...read(page).matchAll(/`([A-Z_]+)`,?\s\(?([\d,]+)( XLM)?(?: s)?\)/g)]
+    .map(([, name, value, xlm]) => [name, String(Number(value.replaceAll(',', '')) * (xlm ? 1e7 : 1))]));
+  assert.ok(said.length > 5);
+  assert.deepEqual(said.filter(([name, value]) => name in opts && opts[name] !== value), []);
+});
+
+test('docker/README.md and operate.md have the sessions of serve', () => {
+  const named = folder => filesIn(folder, /\.c$/).flatMap(file => all(read(file), /\.name = "fairway ([a-z]+)"/g)).filter(name => name !== 'provision');
+  const leader = named('src/upkeep'), replica = [...named('src').filter(name => !leader.includes(name)), 'start'];
+  const count = replica.length - 2 + Number(opts.ENGINE_THREADS) + number('src/api/api.c', 'WORKERS_DEFAULT') + number('src/api/api.c', 'ADMIN_WORKERS');
+  assert.deepEqual(figures('docker/README.md', /A replica has (\d+) connections, the leader (\d+)/), [count, count + leader.length]);
+  const [, said] = /`application_name` ([^.]*)/.exec(read('docker/operate.md'));
+  assert.deepEqual(all(said, /`([a-z]+)`/g), [...replica, ...leader, 'fairway'].sort());
+});
+
+test('operate.md has the descriptors that serve needs', () => {
+  const file = 'cmd/fairway/listeners.c', thread = number(file, 'DESCRIPTORS_THREAD'), admin = number(file, 'ADMIN_CONNECTIONS');
+  assert.deepEqual(figures('docker/operate.md', /needs (\d+) more open files than `MAX_CONNECTIONS`, (\d+) more for each of `ENGINE_THREADS` above 2, and (\d+)/),
+    [admin + number(file, 'DESCRIPTORS_BASE') + thread * opts.ENGINE_THREADS, thread, number(file, 'DESCRIPTORS_ADDRESS')]);
+});
+
+test('src/README.md has each thread of serve', () => {
+  const [picture] = /```[^]*?```/.exec(read('src/README.md').split('## Processes and threads')[1]);
+  const names = all(sources, /thread_start\([^"]*"([a-z]+)"/g);
+  assert.ok(names.length > 8);
+  assert.deepEqual(names.filter(name => !new RegExp(`\\b${name}\\b`).test(picture)), []);
+});
+
+test('docker/runbook.md has the exit codes of the commands, and so has their help', () => {
+  const sysexits = 'USAGE DATAERR NOINPUT NOUSER NOHOST UNAVAILABLE SOFTWARE OSERR OSFILE CANTCREAT IOERR TEMPFAIL PROTOCOL NOPERM CONFIG'.split(' ');
+  const used = all([...filesIn('cmd/fairway', /\.c$/), ...filesIn('src/base', /\.c$/)].map(read).join('\n'), /\bEX_([A-Z]+)/g).filter(name => name !== 'OK').map(name => String(64 + sysexits.indexOf(name)));
+  const [, help] = /exit_codes\[\] =([^;]*(?:;[ \\][^;]*)*)";/.exec(read('cmd/fairway/commands.c'));
+  const [, table] = /\n## Exit codes\n\n((?:\|.*\n)+)/.exec(read('docker/runbook.md'));
+  const said = [...table.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes]) => codes.split(', '));
+  assert.deepEqual(said, ['0', '1', ...used.sort()]);
+  assert.deepEqual(all(help, /\b(\d+) [a-z]/g), said);
+});
+
+test('tests/README.md says which targets install nothing', () => {
+  const page = read('tests/README.md'), [, except] = /each command of make below except ([^]*?) does so/.exec(page);
+  const installs = name => [...targets.matchAll(/^([a-z -]+):(.*)/gm)].some(([, names, needs]) => names.split(' ').includes(name) && needs.includes('install-'));
+  const listed = [...page.matchAll(/^\| `make ([a-zA-Z-]+)/gm)].map(([, name]) => name.replace(/-$/, '-MODULE'));
+  assert.ok(listed.length > 15);
+  assert.deepEqual(all(except, /`make ([a-zA-Z-]+)`/g), listed.filter(name => !installs(name)).sort());
 });
 
 test('docker/runbook.md: each log line is one that fairway writes', () => {
