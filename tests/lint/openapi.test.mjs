@@ -57,8 +57,3 @@ test('openapi.json and the pages have the limits of src/limits/limits.c', () => 
   const missingIn = (page, names) => names.filter(({ name }) => !read(page).includes(`\`${name}\``)).map(({ name }) => `${page}: ${name}`);
   assert.deepEqual([...missingIn('src/api/README.md', limits), ...missingIn('docker/operate.md', limits.filter(({ ofFile }) => ofFile))], []);
 });
-
-test('each error of a client is in the client reference', () => {
-  const codes = [...read('include/base/err.h').matchAll(/X\(\w+, "(\w+)", 4\d\d,/g)].map(([, code]) => code);
-  assert.deepEqual(codes.filter(code => !read('src/api/README.md').includes(`\`${code}\``)), []);
-});
