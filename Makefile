@@ -353,7 +353,7 @@ demo:
 	@[ -x $(NODE) ] || { echo "fairway is not running. Run \`make run\` first, wait until it is ready, then try again."; exit 69; }
 	@$(NODE) tests/dev/demo.mjs
 
-# ---- measurements, beside the system that fairway replaces
+# ---- measurements
 
 BENCH_PROGRAMS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/*.c)))
 .PHONY: bench bench-programs
