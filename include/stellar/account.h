@@ -22,8 +22,7 @@ struct account_entry {
     /* The master key alone can sign everything: there is no other signer, and the master weight is at least 1
      * and no threshold is above it. */
     bool own_authority;
-    /* The master key alone does not reach the low and the medium threshold: it cannot pay by fee bump, or not
-     * sponsor. */
+    /* The master key alone does not reach the low threshold: it cannot pay by fee bump (CAP-15). */
     bool cannot_sign;
     int64_t balance_stroops;
     /* Base reserves that the balance must cover: two, one for each sub-entry, plus sponsoring, less

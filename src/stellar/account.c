@@ -88,7 +88,7 @@ static enum err entry_read(struct xdr_reader *reader, struct account_entry *out)
         (e = xdr_take_array(reader, XDR_Signer, SIGNERS_MAX, &signers, NULL)) != ERR_OK)
         return e;
     out->own_authority = master_key_rules(thresholds, signers);
-    out->cannot_sign = thresholds[0] < 1 || thresholds[0] < thresholds[1] || thresholds[0] < thresholds[2];
+    out->cannot_sign = thresholds[0] < 1 || thresholds[0] < thresholds[1];
     out->immutable = (flags & AUTH_IMMUTABLE_FLAG) != 0;
     return read_reserves(reader, sub_entries, out);
 }

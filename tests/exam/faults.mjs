@@ -98,10 +98,10 @@ patient('the pool', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '
 
 patient('the keys and the host', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('signers of the distribution account', async one => one.exam({
-    begin: () => setOptions(one, { medThreshold: 2, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 1 } }, one.world.distribution),
+    begin: () => setOptions(one, { lowThreshold: 2, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 1 } }, one.world.distribution),
     names: { [LEASE]: /no longer reaches its thresholds/, [MONEY]: /no longer reaches its thresholds: its signers were changed/ },
     alerts: ['FairwayCheckFails', 'FairwayNotGranting'], log: /level=error msg="the distribution account's signers were changed/,
-    end: () => setOptions(one, { medThreshold: 0, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 0 } }, one.world.distribution),
+    end: () => setOptions(one, { lowThreshold: 0, signer: { ed25519PublicKey: one.users[1].publicKey(), weight: 0 } }, one.world.distribution, one.users[1]),
   }));
   fault('clock: a host\'s is fast', async one => {
     const first = one.service;

@@ -68,7 +68,8 @@ const unlock = async () => {
   await one.world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(90)%' AND pid <> pg_backend_pid()");
   await locker;
 };
-const signer = weight => () => setOptions(one, { medThreshold: 2 * weight, signer: { ed25519PublicKey: one.users[1].publicKey(), weight } }, one.world.distribution);
+const signer = (weight, ...signers) => () => setOptions(one, { lowThreshold: 2 * weight, signer: { ed25519PublicKey: one.users[1].publicKey(), weight } },
+  one.world.distribution, ...signers.map(i => one.users[i]));
 
 const sql = (begin, end) => [() => one.world.sql(begin), () => one.world.sql(end)];
 const locked = (table, mode = 'EXCLUSIVE') => [lock(`LOCK TABLE fairway.${table} IN ${mode} MODE`), unlock];
@@ -90,7 +91,7 @@ const faults = {
   'the database is stopped': [() => one.world.postgres('stop', { mode: 'immediate' }), async () => { server = await restartSick(one.world, true); }],
   'no session of ours may write': onRole('SET default_transaction_read_only = on', 'RESET default_transaction_read_only'),
   "the database's clock is fast": [() => server.setClock(60), () => server.setClock(0)],
-  'the signers are changed': [signer(1), signer(0)],
+  'the signers are changed': [signer(1), signer(0, 1)],
   'all RPCs hang': rpc(() => new Promise(() => {})),
   'RPC 2 answers 429': rpc(() => 429, 1),
   'the key process stands still': stop(() => [one.service.keydPid]),

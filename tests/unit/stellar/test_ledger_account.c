@@ -74,6 +74,21 @@ TEST(the_master_key_alone_must_reach_every_threshold)
     assert_false(OWN(0, 0, 0, 0));
 }
 
+/* A fee bump needs the low threshold alone (CAP-15). */
+TEST(a_key_that_reaches_the_low_threshold_pays_for_fee_bumps)
+{
+    static const struct {
+        uint8_t thresholds[4];
+        bool cannot_sign;
+    } cases[] = {{{1, 0, 0, 0}, false}, {{1, 1, 2, 2}, false}, {{1, 2, 1, 1}, true}, {{0, 0, 0, 0}, true}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(buf_free) struct buf entry = account(cases[i].thresholds, 1, false);
+        struct account_entry out;
+        assert_int_equal(account_entry_decode(buf_bytes(&entry), &out), ERR_OK);
+        assert_int_equal(out.cannot_sign, cases[i].cannot_sign);
+    }
+}
+
 TEST(any_other_signer_ends_own_authority)
 {
     assert_false(own_authority((const uint8_t[]){1, 0, 0, 0}, 1, false));
