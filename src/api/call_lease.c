@@ -152,7 +152,7 @@ void call_lease(struct call *call, bool submits, const json_t *body)
     call->ticket.kind = TICKET_LEASE;
     call->ticket.grant.request = call->lease;
     call->lease->submits = submits;
-    enum err e = call_take_share(call, SHARE_LEASE);
+    enum err e = call->shares[SHARE_WAIT] ? ERR_OK : call_take_share(call, SHARE_LEASE);
     if (e == ERR_OK)
         e = read_request(call, body, &detail);
     if (e == ERR_OK) {

@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 enum connection_share {
-    SHARE_WAIT, /* ?wait= */
+    SHARE_WAIT, /* ?wait=, also of what leases an account */
     SHARE_LEASE /* what leases an account: transactions, and submissions of a call */
 };
 

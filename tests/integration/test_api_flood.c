@@ -276,6 +276,24 @@ TEST(DL7_a_client_that_hangs_up_leaves_the_queue_and_takes_no_account)
     assert_int_equal(service_leased_accounts(&service), FIXTURE_ACCOUNTS - 1);
 }
 
+/* It has one connection, and half of them may wait. */
+TEST(DL7_a_request_that_waits_for_an_account_is_counted_once)
+{
+    static int waiting[HTTP_MAX_CONNECTIONS / 2];
+    const int64_t end_ms = clock_ms() + slower(5000);
+    lease_every_account();
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
+        waiting[i] = service_send(&service, "POST", "/v1/transactions?wait=60", fixture_payment());
+    while (engine_waiting(service.engine) != ARRAY_LEN(waiting) && clock_left_ms(end_ms) > 0)
+        clock_sleep_ms(2);
+    assert_int_equal(engine_waiting(service.engine), ARRAY_LEN(waiting));
+    for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
+        close(waiting[i]);
+    while (engine_waiting(service.engine) != 0 && clock_left_ms(end_ms) > 0)
+        clock_sleep_ms(2);
+    assert_int_equal(engine_waiting(service.engine), 0);
+}
+
 /* One of many that send the same request at the same time. */
 struct racer {
     pthread_t thread;
