@@ -20,14 +20,14 @@ static void write_cursor(struct json_write *out, const struct pool_counts *pool)
     json_write_close(out, '}');
 }
 
-/* A reason of the cursor row is written as it is: the end of a hold has a member of its own. The balance is
- * for operators. */
+/* A reason of the cursor row is written as it is: the end of a hold has a member of its own. The balance, and
+ * what the database says, are for operators. */
 static void write_grants(struct json_write *out, const struct judge_report *now)
 {
     const struct grants_state *grants = &now->pool.grants;
-    const char *reason = now->refusal == ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED ? err_text(now->refusal)
-                         : grants->reason[0] != '\0'                          ? grants->reason
-                                                                              : now->why.text;
+    const char *reason = now->refusal != ERR_GRANTS_SUSPENDED ? err_text(now->refusal)
+                         : grants->reason[0] != '\0'          ? grants->reason
+                                                              : now->why.text;
     json_write_open(out, "grants", '{');
     json_write_bool(out, "allowed", now->refusal == ERR_OK);
     if (now->refusal != ERR_OK)

@@ -351,6 +351,8 @@ static void check_database(
     set(out, CHECK_FUNDS, funds.level, funds.text, NULL);
     if (e == ERR_OK)
         e = funds_check_lease(funds_spendable(&pool->funds), &settings->funds, &why);
+    if (e == ERR_OK && pool->active == 0)
+        e = detail_set(&why, ERR_CHANNEL_ACCOUNT_UNAVAILABLE, "%s", out->checks[CHECK_ACCOUNTS].text);
     out->refusal = e;
     out->why = why;
     const bool disk = server_check_disk(db, &detail) == ERR_OK;

@@ -218,7 +218,7 @@ TEST(signers_of_the_distribution_account_that_were_changed_fail_its_check_and_st
 /* The lock lets all checks read. */
 TEST(batches_that_fail_fail_their_check_although_every_other_passes)
 {
-    AUTO_RESPONSE refused = {0}, granted = {0};
+    AUTO_RESPONSE refused = {0}, granted = {0}, pool = {0};
     struct db *locker = test_db_open(&service.db);
     static const char sql_lock[] = "LOCK TABLE fairway.channel_accounts IN EXCLUSIVE MODE";
     static const char sql_patient[] = "SET idle_in_transaction_session_timeout = 0";
@@ -228,6 +228,9 @@ TEST(batches_that_fail_fail_their_check_although_every_other_passes)
     fixture_post_payment(&refused);
     assert_int_equal(refused.status, 503);
     assert_check_fails("leases");
+    service_get(&service, &pool, "/v1/pool"); /* as the refusal, without the server's words */
+    assert_string_equal(json_string_value(json_object_get(json_object_get(pool.json, "grants"), "reason")),
+        response_text(&refused, "detail"));
     db_rollback(locker);
     db_free(locker);
     fixture_post_payment(&granted);
