@@ -174,17 +174,22 @@ static void check_clock(const struct api_settings *settings, struct judge_report
     const int64_t ahead_s = (int64_t)time(NULL) - theirs_s;
     const bool is_ours = llabs(pool->cursor_lag_s) <= grants_clock_slack_s(settings->ledger_ms),
                tokens = settings->auth != NULL && is_ours &&
-                        (ahead_s < -AUTH_SKEW_S - 1 || ahead_s > AUTH_SKEW_S + AUTH_WINDOW_MAX_S);
+                        (ahead_s < -AUTH_SKEW_S - 1 || ahead_s > AUTH_SKEW_S + AUTH_WINDOW_MAX_S),
+               refuses = tokens || (is_ours && ahead_s < -OWN_CLOCK_AHEAD_S);
     struct detail detail;
     detail_set(&detail, ERR_OK,
         "this host's clock is %" PRId64 " s %s the database's: correct the wrong one (NTP)%s",
         ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "behind" : "ahead of",
-        tokens ? "; clients' tokens are refused" : "");
+        tokens    ? "; clients' tokens are refused"
+        : refuses ? "; the key process signs no lease"
+                  : "");
     set(out, CHECK_CLOCK,
-        tokens                           ? CHECK_FAILS
+        refuses                          ? CHECK_FAILS
         : llabs(ahead_s) > CLOCK_APART_S ? CHECK_WARNS
                                          : CHECK_PASSES,
         "this host's clock is not the database's", &detail);
+    if (refuses && out->refusal == ERR_OK)
+        out->refusal = detail_set(&out->why, tokens ? ERR_UNAUTHORIZED : ERR_KEYD_CLOCK, "%s", detail.text);
 }
 
 static void check_protocol(struct judge_report *out)

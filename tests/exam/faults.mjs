@@ -107,8 +107,8 @@ patient('the keys and the host', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANC
     const first = one.service;
     await one.exam({
       begin: async () => one.service = await one.world.serve({ RPC_URL: one.proxies[0].url, ...fastHost(300) }, [], false),
-      names: { [PART]: /^this host's clock is (299|30\d) s ahead of the database's: .*clients' tokens are refused$/ },
-      alerts: ['FairwayCheckFails'],
+      names: { [PART]: /^this host's clock is (299|30\d) s ahead of the database's: .*clients' tokens are refused$/, [LEASE]: /this host's clock/ },
+      alerts: ['FairwayCheckFails', 'FairwayNotGranting'],
       end: async () => {
         await one.service.kill();
         one.service = first;
