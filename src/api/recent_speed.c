@@ -7,6 +7,7 @@
 
 #define SAMPLE_EVERY_MS 5000
 #define SAMPLES 13 /* a minute, and the time between two */
+#define FAILED_MIN 3
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static struct speed_sample samples[SAMPLES];
@@ -21,8 +22,8 @@ static struct speed_sample sample(int64_t bounds[METRIC_BUCKETS])
         for (unsigned method = 0; method < METRIC_MAX_METHOD; method++) {
             const int64_t failed =
                 metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_FAILED, RESULT));
-            now.failed[rpc] += failed;
-            now.calls[rpc] +=
+            now.failed[rpc][method] = failed;
+            now.calls[rpc][method] =
                 failed + metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_OK, RESULT)) +
                 metric_read(METRIC_RPC_CALLS, rpc, METRIC_PAIR(method, METRIC_CALL_ERROR, RESULT));
         }
@@ -57,6 +58,21 @@ static int64_t quantile(
     return INT64_MAX;
 }
 
+static void count_calls(
+    struct speed *speed, size_t rpc, const struct speed_sample *then, const struct speed_sample *now)
+{
+    int64_t calls, failed;
+    for (size_t method = 0; method < METRIC_MAX_METHOD; method++) {
+        speed->calls[rpc] += calls = now->calls[rpc][method] - then->calls[rpc][method];
+        speed->failed[rpc] += failed = now->failed[rpc][method] - then->failed[rpc][method];
+        if (failed < FAILED_MIN || failed * 2 <= calls)
+            continue;
+        speed->calls[rpc] = calls;
+        speed->failed[rpc] = failed;
+        return;
+    }
+}
+
 /* Compares with the oldest sample that is kept. */
 struct speed recent_speed_read(void)
 {
@@ -71,8 +87,7 @@ struct speed recent_speed_read(void)
     speed.p50_us = quantile(waits, bounds, 0.5);
     speed.p99_us = quantile(waits, bounds, 0.99);
     for (size_t rpc = 0; rpc < METRIC_MAX_RPC; rpc++) {
-        speed.calls[rpc] = now.calls[rpc] - then.calls[rpc];
-        speed.failed[rpc] = now.failed[rpc] - then.failed[rpc];
+        count_calls(&speed, rpc, &then, &now);
         speed.refuted[rpc] = now.refuted[rpc] - then.refuted[rpc];
     }
     return speed;

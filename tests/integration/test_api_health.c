@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/recent_speed.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "support/fixture.h"
@@ -293,6 +294,23 @@ TEST(missing_partitions_are_a_warning)
     assert_passes("/readyz");
     test_db_exec(&service.db, "SELECT fairway.add_partitions(current_date, current_date + 7)");
     assert_string_equal(warning("database"), "");
+}
+
+static void count_calls(const char *method, unsigned result, int64_t calls)
+{
+    const unsigned name = metric_label_find(METRIC_METHOD, method);
+    metric_add(METRIC_RPC_CALLS, 0, METRIC_PAIR(name, result, RESULT), calls);
+}
+
+/* Ledgers are asked for all the time, so the other calls are few. */
+TEST(an_rpc_that_fails_the_calls_of_one_method_is_a_warning)
+{
+    recent_speed_keep();
+    count_calls("getLedgers", METRIC_CALL_OK, 60);
+    count_calls("simulateTransaction", METRIC_CALL_FAILED, 2);
+    assert_string_equal(warning("rpcs"), "");
+    count_calls("simulateTransaction", METRIC_CALL_FAILED, 1);
+    assert_non_null(strstr(warning("rpcs"), "sick"));
 }
 
 static void await_ready(void)
