@@ -78,6 +78,15 @@ SELECT count(*) FROM fairway.adopt_database(400, true);
 SELECT held_until - close_time AS seconds FROM fairway.cursor;
 ROLLBACK;
 
+-- DR10: while ledgers are caught up with, what was leased for so long before the last one may be forgotten
+BEGIN;
+UPDATE fairway.ledgers SET close_time = close_time - 5000;
+UPDATE fairway.cursor SET close_time = close_time - 5000;
+SELECT ledger(100) FROM generate_series(1, 9);
+SELECT fairway.hold_grants(300, 'set back') IS NULL;
+SELECT since FROM hold;
+ROLLBACK;
+
 -- DR10: a hold by hand never shortens an earlier one, and the reason of the longer one stays
 BEGIN;
 SELECT fairway.hold_grants(400, 'the volume was copied') - close_time FROM fairway.cursor;
