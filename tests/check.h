@@ -29,6 +29,13 @@
     }                                                                                                        \
     static void name(void **state)
 
+/* Two functions between which runs each test that is not a TEST_WITH; each may be NULL. */
+#define TEST_FIXTURE(set_up, tear_down)                                                                      \
+    __attribute__((constructor)) static void tests_have_a_fixture(void)                                      \
+    {                                                                                                        \
+        test_each(set_up, tear_down);                                                                        \
+    }
+
 /* Two functions between which all tests of the program run. */
 #define GROUP_FIXTURE(set_up, tear_down)                                                                     \
     __attribute__((constructor)) static void group_has_a_fixture(void)                                       \
@@ -37,12 +44,11 @@
     }
 
 void test_add(int line, struct CMUnitTest test);
+void test_each(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 
-/* For a main of its own. Runs the tests between start and stop; each that has neither set_up nor tear_down of
- * its own gets these (NULL: none). Returns the number of tests that failed. */
-int check_run(
-    CMFixtureFunction set_up, CMFixtureFunction tear_down, CMFixtureFunction start, CMFixtureFunction stop);
+/* For a main of its own. Runs the tests; returns how many failed. */
+int check_run(void);
 /* Instead of check_run, where the tests cannot run. */
 int check_skip(void);
 

@@ -8,7 +8,9 @@ static struct {
     int lines[200];
     struct CMUnitTest tests[200];
     size_t count;
-    CMFixtureFunction set_up, tear_down;
+    struct fixture {
+        CMFixtureFunction set_up, tear_down;
+    } each, all;
 } group;
 
 /* Compilers do not keep the order of constructors. */
@@ -24,21 +26,25 @@ void test_add(int line, struct CMUnitTest test)
     group.tests[at] = test;
 }
 
-void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+void test_each(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-    group.set_up = set_up;
-    group.tear_down = tear_down;
+    group.each = (struct fixture){set_up, tear_down};
 }
 
-int check_run(
-    CMFixtureFunction set_up, CMFixtureFunction tear_down, CMFixtureFunction start, CMFixtureFunction stop)
+void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    group.all = (struct fixture){set_up, tear_down};
+}
+
+int check_run(void)
 {
     for (size_t i = 0; i < group.count; i++)
         if (group.tests[i].setup_func == NULL && group.tests[i].teardown_func == NULL) {
-            group.tests[i].setup_func = set_up;
-            group.tests[i].teardown_func = tear_down;
+            group.tests[i].setup_func = group.each.set_up;
+            group.tests[i].teardown_func = group.each.tear_down;
         }
-    return _cmocka_run_group_tests(program_invocation_name, group.tests, group.count, start, stop);
+    return _cmocka_run_group_tests(
+        program_invocation_name, group.tests, group.count, group.all.set_up, group.all.tear_down);
 }
 
 static void skipped(void **state)
@@ -49,12 +55,11 @@ static void skipped(void **state)
 
 int check_skip(void)
 {
-    group.count = 0;
-    test_add(0, (struct CMUnitTest)cmocka_unit_test(skipped));
-    return check_run(NULL, NULL, NULL, NULL);
+    return _cmocka_run_group_tests(
+        program_invocation_name, &(struct CMUnitTest)cmocka_unit_test(skipped), 1, NULL, NULL);
 }
 
 __attribute__((weak)) int main(void)
 {
-    return check_run(NULL, NULL, group.set_up, group.tear_down);
+    return check_run();
 }

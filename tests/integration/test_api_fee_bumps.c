@@ -316,7 +316,5 @@ TEST(maxFee_is_a_positive_decimal_in_a_string)
     assert_int_equal(recorded(), 0);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

@@ -375,7 +375,5 @@ TEST(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease)
     buf_free(&xdr);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

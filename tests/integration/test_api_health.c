@@ -403,7 +403,5 @@ TEST(without_the_key_process_nothing_is_signed_and_its_descriptor_becomes_readab
     assert_int_equal(live.status, 503);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start_private, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start_private, fixture_stop)

@@ -106,7 +106,5 @@ TEST(an_Idempotency_Key_that_is_empty_too_long_or_not_printable_is_refused)
     assert_int_equal(response.status, 201);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

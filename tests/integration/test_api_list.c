@@ -173,7 +173,5 @@ TEST(info_says_what_a_client_must_know)
     assert_int_equal(json_object_size(limits), 1);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

@@ -449,7 +449,5 @@ TEST(without_the_database_the_other_metrics_are_reported)
     test_pg_restart();
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start_private, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start_private, fixture_stop)

@@ -551,7 +551,5 @@ TEST(conditions_on_the_sequence_number_are_refused)
     assert_refused(&response, 400, "INVALID_TRANSACTION");
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

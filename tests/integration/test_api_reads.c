@@ -376,7 +376,5 @@ TEST(invalid_page_parameters_are_refused)
     assert_int_equal(response.status, 200);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

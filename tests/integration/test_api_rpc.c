@@ -210,7 +210,5 @@ TEST(signers_that_cannot_be_read_get_no_fee_bump)
     assert_int_equal(master.status, 200);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

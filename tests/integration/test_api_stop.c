@@ -187,7 +187,5 @@ TEST_WITH(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start, NU
     assert_in_range(took_ms, 0, slower(7000));
 }
 
-int main(void)
-{
-    return check_run(start, stop, test_pg_start_private, test_pg_stop);
-}
+TEST_FIXTURE(start, stop)
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

@@ -282,7 +282,5 @@ TEST(a_lease_that_cannot_be_recorded_is_500_without_internal_text)
     sample_wipe(&sample);
 }
 
-int main(void)
-{
-    return check_run(fixture_reset, NULL, fixture_start, fixture_stop);
-}
+TEST_FIXTURE(fixture_reset, NULL)
+GROUP_FIXTURE(fixture_start, fixture_stop)

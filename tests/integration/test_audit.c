@@ -155,7 +155,5 @@ TEST(an_upgrade_that_may_freeze_accounts_is_followed_by_a_read_at_once)
     assert_true(clock_ms() - begun_ms < 14000);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -207,7 +207,4 @@ TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_store
     test_pool_close(&pool);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

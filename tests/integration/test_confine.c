@@ -411,8 +411,9 @@ static int run_table(const void *as_root)
     return (int)wrong;
 }
 
-static int make_folder(void **state)
+static int set_up(void **state)
 {
+    signal(SIGPIPE, SIG_IGN);
     snprintf(world.folder, sizeof world.folder, "/tmp/fairway-confine-XXXXXX");
     if (mkdtemp(world.folder) == NULL || chmod(world.folder, 0777) != 0)
         return -1;
@@ -424,7 +425,7 @@ static int make_folder(void **state)
     return copy_keyd_program(world.program) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int tear_down(void **state)
 {
     AUTO_FREE char *command = mem_format("rm -rf '%s'", world.folder);
     return system(command) == 0 ? 0 : -1;
@@ -662,8 +663,4 @@ TEST(a_process_with_two_threads_is_not_confined)
     assert_int_equal(apart(confine_with_two_threads, NULL), 0);
 }
 
-int main(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    return check_run(make_folder, remove_folder, NULL, NULL);
-}
+TEST_FIXTURE(set_up, tear_down)

@@ -425,19 +425,16 @@ TEST(an_abstract_socket_that_an_option_names_stays_reachable)
 }
 
 /* A copy of the key process that an ordinary user can execute. */
-static int copy_program(void **state)
+static int set_up(void **state)
 {
+    signal(SIGPIPE, SIG_IGN);
     snprintf(world.program, sizeof world.program, "/tmp/fairway-confine-calls-%d", (int)getpid());
     return copy_keyd_program(world.program) ? 0 : -1;
 }
 
-static int remove_program(void **state)
+static int tear_down(void **state)
 {
     return unlink(world.program);
 }
 
-int main(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    return check_run(NULL, NULL, copy_program, remove_program);
-}
+GROUP_FIXTURE(set_up, tear_down)

@@ -320,7 +320,5 @@ TEST(each_host_of_the_URL_is_in_the_reason)
     db_free(db);
 }
 
-int main(void)
-{
-    return check_run(empty_table, NULL, open_database, close_database);
-}
+TEST_FIXTURE(empty_table, NULL)
+GROUP_FIXTURE(open_database, close_database)

@@ -320,7 +320,4 @@ TEST(a_malformed_url_is_a_configuration_error)
     db_free(db);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, open_database, close_database);
-}
+GROUP_FIXTURE(open_database, close_database)

@@ -399,7 +399,5 @@ TEST(idle_transaction_timeout_ends_a_stalled_transaction)
     with_short_limits(idle_in_transaction);
 }
 
-int main(void)
-{
-    return check_run(empty_tables, NULL, open_database, close_database);
-}
+TEST_FIXTURE(empty_tables, NULL)
+GROUP_FIXTURE(open_database, close_database)

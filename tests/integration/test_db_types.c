@@ -266,7 +266,4 @@ TEST(H16_more_rows_items_or_bytes_than_fit_end_the_process)
     }
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, open_database, close_database);
-}
+GROUP_FIXTURE(open_database, close_database)

@@ -254,7 +254,4 @@ TEST(every_request_is_decided_exactly_once)
     free(network.clients);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

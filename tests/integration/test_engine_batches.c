@@ -344,7 +344,4 @@ TEST(DO1_stopping_decides_each_fee_bump_once_and_those_done_are_recorded)
     }
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

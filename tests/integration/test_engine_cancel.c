@@ -201,7 +201,4 @@ TEST(each_ticket_is_decided_once_whenever_it_is_cancelled)
     free(race);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

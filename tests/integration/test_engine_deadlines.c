@@ -243,7 +243,4 @@ TEST(DO1_stopping_refuses_waiting_requests_before_it_waits_for_the_database)
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start_private, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

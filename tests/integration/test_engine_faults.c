@@ -243,7 +243,4 @@ TEST(DO1_stopping_decides_each_request_once_and_loses_no_lease)
     }
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start_private, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

@@ -294,7 +294,4 @@ TEST(DL7_claims_that_fail_keep_no_account_from_other_replicas)
     asked_wipe(&asked);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -265,7 +265,5 @@ TEST(a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried
     assert_int_equal(gap_count(world, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -614,7 +614,4 @@ TEST(an_error_of_all_is_returned_with_its_rpc)
     assert_int_equal(settled(), ERR_CANCELLED);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, NULL, NULL);
-}
+TEST_FIXTURE(set_up, tear_down)

@@ -226,7 +226,5 @@ TEST_WITH(below_the_minimum_no_account_is_leased, pool_set_up, test_pool_tear_do
     assert_int_equal(leased_accounts(pool), 1);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

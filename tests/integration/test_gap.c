@@ -360,7 +360,5 @@ TEST(a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_
     assert_int_equal(gap_cursor(world), GAP_CURSOR);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -302,7 +302,5 @@ TEST(DR5_no_lease_is_granted_while_accounts_are_read)
     db_free(attempt.db);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -369,7 +369,5 @@ TEST(DR10_a_leader_commits_nothing_into_another_database)
     assert_int_equal(commit(world), ERR_OK);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

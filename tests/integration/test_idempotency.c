@@ -620,7 +620,5 @@ TEST(of_replicas_that_race_for_a_call_one_takes_a_lease_and_all_get_its_hash)
     race_for_leases(*state, true);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

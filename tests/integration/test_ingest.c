@@ -196,7 +196,5 @@ TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account)
     db_free(db);
 }
 
-int main(void)
-{
-    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start_private, test_pg_stop);
-}
+TEST_FIXTURE(ingest_world_set_up, ingest_world_tear_down)
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

@@ -98,8 +98,3 @@ TEST(a_built_ledger_has_the_given_transactions_and_one_for_each_other_change)
             ledger_free(&ledger);
         }
 }
-
-int main(void)
-{
-    return check_run(NULL, NULL, NULL, NULL);
-}

@@ -441,7 +441,5 @@ TEST(a_second_first_ledger_is_refused)
     assert_int_equal(ledgers(world), 1);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

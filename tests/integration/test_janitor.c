@@ -131,7 +131,5 @@ TEST(the_partitions_of_all_days_are_made_after_a_pause_of_weeks)
         8);
 }
 
-int main(void)
-{
-    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(ingest_world_set_up, ingest_world_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -408,7 +408,8 @@ static int set_up(void **state)
     network = network_id_of(KEYD_TEST_PASSPHRASE);
     provisioning = keyd_loaded(KEYD_PROVISION);
     serving = keyd_loaded(KEYD_SERVE);
-    return keyd_generate(provisioning, ARRAY_LEN(accounts), accounts) == ERR_OK ? 0 : -1;
+    return sodium_init() >= 0 && keyd_generate(provisioning, ARRAY_LEN(accounts), accounts) == ERR_OK ? 0
+                                                                                                      : -1;
 }
 
 static int tear_down(void **state)
@@ -418,7 +419,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    return sodium_init() < 0 ? 1 : check_run(NULL, NULL, set_up, tear_down);
-}
+GROUP_FIXTURE(set_up, tear_down)

@@ -337,14 +337,15 @@ static int tear_down(void **state)
     return system(command);
 }
 
+GROUP_FIXTURE(set_up, tear_down)
+
 int main(void)
 {
     if (sodium_init() < 0)
         return 1;
 #ifdef FAIRWAY_SANITIZED
-    (void)set_up, (void)tear_down; /* a sanitizer has its own allocator */
-    return check_skip();
+    return check_skip(); /* a sanitizer has its own allocator */
 #else
-    return check_run(NULL, NULL, set_up, tear_down);
+    return check_run();
 #endif
 }

@@ -423,5 +423,5 @@ TEST(DS7_a_debugger_cannot_attach)
 
 int main(void)
 {
-    return sodium_init() < 0 ? 1 : check_run(NULL, NULL, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run();
 }

@@ -239,8 +239,3 @@ TEST(it_links_only_libc_and_libsodium)
     assert_in_range(needed, 2, 3);
 #endif
 }
-
-int main(void)
-{
-    return check_run(NULL, NULL, NULL, NULL);
-}

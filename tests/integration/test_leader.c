@@ -273,7 +273,5 @@ TEST(nothing_is_ingested_before_the_check_has_passed)
     assert_true(ingest_checked(world->ingest));
 }
 
-int main(void)
-{
-    return check_run(ingest_world_set_up, ingest_world_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(ingest_world_set_up, ingest_world_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -555,7 +555,5 @@ TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
     asked_wipe(&asked);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

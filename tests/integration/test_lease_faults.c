@@ -282,7 +282,5 @@ TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_out
     asked_wipe(&asked);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -226,7 +226,5 @@ TEST(DX10_a_page_costs_the_same_whatever_the_statistics_say)
     db_free(planned);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

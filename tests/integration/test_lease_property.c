@@ -165,7 +165,4 @@ TEST(DL15_after_every_step_of_any_sequence_the_tables_equal_the_reference_machin
     test_pool_close(&run->pool);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -283,7 +283,4 @@ TEST(DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account)
     finish(&race);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, test_pg_start, test_pg_stop);
-}
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

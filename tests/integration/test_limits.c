@@ -342,7 +342,5 @@ TEST(DL8_in_all_replicas_together_a_bid_waits_for_one_that_is_being_recorded)
     asked_wipe_all(asked, 2);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

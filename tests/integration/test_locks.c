@@ -393,7 +393,5 @@ static int start_server(void **state)
     return failed;
 }
 
-int main(void)
-{
-    return check_run(open_database, close_database, start_server, test_pg_stop);
-}
+TEST_FIXTURE(open_database, close_database)
+GROUP_FIXTURE(start_server, test_pg_stop)

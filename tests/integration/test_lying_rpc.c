@@ -80,7 +80,5 @@ TEST(an_invented_change_of_an_account_changes_nothing_and_costs_no_read)
     }
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -275,7 +275,5 @@ TEST(the_migrations_of_this_binary_are_applied_once)
     test_db_drop(&copy);
 }
 
-int main(void)
-{
-    return check_run(open_database, close_database, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(open_database, close_database)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -179,7 +179,5 @@ TEST(a_step_does_nothing_while_another_replica_runs_one)
     db_free(other);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -320,7 +320,5 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
     db_free(foreign);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

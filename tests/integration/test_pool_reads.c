@@ -272,7 +272,5 @@ TEST(a_role_that_only_reads_is_told_from_one_that_may_write_or_owns)
                             "DROP ROLE fairway_pool_reader");
 }
 
-int main(void)
-{
-    return check_run(open_database, close_database, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(open_database, close_database)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -316,7 +316,5 @@ TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger)
     assert_true(pool_counts(world).now_s == 9000000000);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

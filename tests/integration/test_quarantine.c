@@ -455,7 +455,5 @@ TEST(releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second
     pthread_mutex_destroy(&network.lock);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -544,7 +544,5 @@ TEST(the_assertions_find_what_breaks_a_rule)
     assert_int_equal(broken_rules(f, expired), 0);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -2,7 +2,6 @@
  * metadata, in small and in full ledgers. */
 #include "check.h"
 
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
@@ -211,7 +210,5 @@ TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds)
     assert_true(took_ms < slower(2000));
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

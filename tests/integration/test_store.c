@@ -155,7 +155,5 @@ TEST(a_stored_master_key_is_found_and_may_be_stored_again)
     test_db_drop(&test);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -300,7 +300,5 @@ TEST(Z7_a_lease_and_its_account_change_in_one_transaction_at_every_instant)
     assert_int_equal(watcher.wrong, 0);
 }
 
-int main(void)
-{
-    return check_run(set_up, test_pool_tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, test_pool_tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -228,7 +228,5 @@ TEST(Z2_a_creation_that_the_standby_may_lack_is_not_sent)
     session_free(&session);
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start_private, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

@@ -119,7 +119,4 @@ TEST(serve_runs_although_its_manager_is_gone)
     assert_true(waits > 0);
 }
 
-int main(void)
-{
-    return check_run(NULL, NULL, start, stop);
-}
+GROUP_FIXTURE(start, stop)

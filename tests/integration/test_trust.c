@@ -260,7 +260,5 @@ TEST(DR5_a_database_whose_number_is_above_the_networks_goes_on_by_itself)
     assert_true(gap_grants_allowed(gap));
 }
 
-int main(void)
-{
-    return check_run(set_up, tear_down, test_pg_start, test_pg_stop);
-}
+TEST_FIXTURE(set_up, tear_down)
+GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -547,7 +547,5 @@ TEST(DO1_a_drain_ends_waits_at_once_and_still_reports_known_results)
     stop_watch();
 }
 
-int main(void)
-{
-    return check_run(start, stop, test_pg_start_private, test_pg_stop);
-}
+TEST_FIXTURE(start, stop)
+GROUP_FIXTURE(test_pg_start_private, test_pg_stop)

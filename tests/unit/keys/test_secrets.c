@@ -217,7 +217,9 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
+GROUP_FIXTURE(set_up, tear_down)
+
 int main(int argc, char **argv)
 {
-    return argc > 1 && strcmp(argv[1], "hide") == 0 ? hide(argv) : check_run(NULL, NULL, set_up, tear_down);
+    return argc > 1 && strcmp(argv[1], "hide") == 0 ? hide(argv) : check_run();
 }
