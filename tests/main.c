@@ -49,7 +49,6 @@ int check_run(void)
 
 static void skipped(void **state)
 {
-    (void)state;
     skip();
 }
 

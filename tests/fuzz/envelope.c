@@ -36,7 +36,6 @@ static bool build_lease(const struct envelope *envelope, const struct public_key
 
 static enum err found_credentials(struct bytes span, void *context)
 {
-    (void)context;
     RULE(be32_get(span.data) != 0); /* not those of the source, which is the channel account */
     return ERR_OK;
 }
@@ -44,7 +43,6 @@ static enum err found_credentials(struct bytes span, void *context)
 /* CAP-46-11: without such an entry a call has not the authority of the transaction's source. */
 static enum err check_authority(const struct operation *operation, void *context)
 {
-    (void)context;
     struct xdr_reader in = xdr_reader(operation->span);
     RULE(operation->has_source || operation->kind == INVOKE_HOST_FUNCTION);
     return operation->has_source

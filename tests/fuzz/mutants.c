@@ -18,7 +18,6 @@ enum {
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max)
 {
     static unsigned calls;
-    (void)max;
     calls++;
     if (size > 0)
         data[calls * 7919 % size] ^= (uint8_t)(1 << calls % 8);

@@ -443,7 +443,6 @@ TEST(DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_an
 
 static int hold_no_capability(const void *unused)
 {
-    (void)unused;
     struct confine_report report;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct held[2] = {0}, none[2] = {0};
@@ -465,7 +464,6 @@ TEST(DS7_as_root_a_confined_fairway_holds_no_capability)
 
 static int reach_into_a_confined_process(const void *unused)
 {
-    (void)unused;
     struct confine_report report;
     int ready[2];
     char byte;
@@ -541,7 +539,6 @@ TEST(files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do
 
 static int mount_twice_and_confine(const void *context)
 {
-    (void)context;
     struct confine_report report;
     AUTO_FREE char *second = mem_format("%s-again", world.folder);
     const char *const files[] = {second};
@@ -567,7 +564,6 @@ TEST(a_directory_that_shows_a_secret_under_another_name_is_refused)
 /* Kubernetes: link -> data/file, where data is a link that is switched to a new folder. */
 static int read_a_switched_file(const void *context)
 {
-    (void)context;
     struct confine_report report;
     const char *const files[] = {world.link};
     if (confine(files, 1, &report) != ERR_OK)
@@ -615,7 +611,6 @@ static bool refuse_landlock(void)
 
 static int confine_without_landlock(const void *context)
 {
-    (void)context;
     struct confine_report report;
     world.victim = start_victim();
     if (!refuse_landlock() || confine(NULL, 0, &report) != ERR_OK || report.landlock != 0)
@@ -647,7 +642,6 @@ static void *wait_for_ever(void *context)
 
 static int confine_with_two_threads(const void *context)
 {
-    (void)context;
     pthread_t thread;
     struct confine_report report;
     if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)

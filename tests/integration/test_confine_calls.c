@@ -303,7 +303,6 @@ static int make_calls_that_it_never_makes(const void *unused)
 {
     struct confine_report report;
     struct detail detail;
-    (void)unused;
     if (confine_enter(&(struct confine_settings){.keyd_pidfd = -1}, &report, &detail) != ERR_OK)
         return CONFINE_REFUSED;
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
@@ -386,7 +385,6 @@ static int stop_a_key_process_that_hangs(const void *unused)
     struct detail detail;
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
     const pid_t pid = keyd_pid(keyd);
-    (void)unused;
     if (kill(pid, SIGSTOP) != 0 ||
         confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(keyd)}, &report, &detail) != ERR_OK)
         return CONFINE_REFUSED;
@@ -411,7 +409,6 @@ static int connect_where_an_option_names_an_abstract_socket(const void *unused)
 {
     struct confine_report report;
     struct detail detail;
-    (void)unused;
     if (confine_enter(&(struct confine_settings){.abstract_sockets = true, .keyd_pidfd = -1}, &report,
             &detail) != ERR_OK)
         return CONFINE_REFUSED;

@@ -282,7 +282,6 @@ struct failing {
 static enum err fail_with(struct db *db, void *context)
 {
     struct failing *failing = context;
-    (void)db;
     failing->tries++;
     return failing->e;
 }
@@ -365,7 +364,6 @@ TEST(lock_timeout_limits_a_wait_for_a_lock)
 
 static void run_long(struct db *db, struct db *holder)
 {
-    (void)holder;
     for (int in_transaction = 0; in_transaction < 2; in_transaction++) {
         if (in_transaction)
             assert_int_equal(db_begin(db, &detail), ERR_OK);

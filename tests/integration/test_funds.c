@@ -30,7 +30,6 @@ static atomic_bool hangs;
 
 static void on_read(void *context)
 {
-    (void)context;
     reads++;
     while (hangs)
         clock_sleep_ms(5);

@@ -70,19 +70,16 @@ static struct provisioning_tx transaction_of(const struct lease_signing *item)
 
 static void spoil_seal(struct lease_signing *item, struct buf *transaction)
 {
-    (void)transaction;
     item->sealed.box[30] ^= 1;
 }
 
 static void spoil_row(struct lease_signing *item, struct buf *transaction)
 {
-    (void)transaction;
     item->sealed = accounts[2].sealed;
 }
 
 static void spoil_key_id(struct lease_signing *item, struct buf *transaction)
 {
-    (void)transaction;
     memcpy(item->sealed.key_id, "0123456789abcdef", KEY_ID_SIZE);
 }
 
@@ -127,7 +124,6 @@ static void spoil_bound(struct lease_signing *item, struct buf *transaction)
 
 static void spoil_end(struct lease_signing *item, struct buf *transaction)
 {
-    (void)transaction;
     item->transaction.len -= 4;
 }
 

@@ -358,7 +358,6 @@ TEST(it_ends_when_fairway_ends)
 
 static int start_without_locked_memory(void *context)
 {
-    (void)context;
     const struct rlimit none = {0, 0};
     struct keyd *keyd;
     struct detail detail = {0};

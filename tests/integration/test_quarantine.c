@@ -306,7 +306,6 @@ static void submit(const struct lease *lease)
 
 static void *grant_all(void *context)
 {
-    (void)context;
     struct test_pool replica = pool;
     replica.db = test_db_open(&pool.test);
     while (!is_over()) {
@@ -328,7 +327,6 @@ static void *grant_all(void *context)
 /* The network closes a ledger; it is committed here 3 ms later. */
 static void *close_ledgers(void *context)
 {
-    (void)context;
     struct db *db = test_db_open(&pool.test);
     while (!is_over()) {
         struct built_transaction transactions[ACCOUNTS];
@@ -393,7 +391,6 @@ static struct account_probe probe_network(size_t slot)
 
 static void *operate(void *context)
 {
-    (void)context;
     struct db *db = test_db_open(&pool.test);
     unsigned seed = 1;
     while (!is_over()) {

@@ -12,7 +12,6 @@
 
 static void reply_not_utf8(struct http_request *request, void *context)
 {
-    (void)context;
     struct json_write object = {0};
     json_write_begin(&object, 64);
     json_write_text(&object, "networkPassphrase", "\xff");
@@ -21,7 +20,6 @@ static void reply_not_utf8(struct http_request *request, void *context)
 
 static void reply_values(struct http_request *request, void *context)
 {
-    (void)context;
     const struct hash hash = {{0xab, [31] = 1}};
     const struct public_key key = {{0}};
     struct json_write object = {0};
@@ -36,7 +34,6 @@ static enum err error;
 
 static void reply_error(struct http_request *request, void *context)
 {
-    (void)context;
     api_refuse_with(
         request, error, &(struct detail){"words of a library"}, mem_copy_text("{\"more\":\"7\"}"));
 }
@@ -44,7 +41,6 @@ static void reply_error(struct http_request *request, void *context)
 /* Replies with the lengths of the request's body and of the transaction, and of the body afterwards. */
 static void read_transaction(struct http_request *request, void *context)
 {
-    (void)context;
     AUTO_JSON json_t *body = NULL;
     struct buf xdr CLEANUP(buf_free) = {0};
     struct detail detail = {0};

@@ -278,7 +278,6 @@ static atomic_int wrong, checks;
 
 static void *check_all(void *unused)
 {
-    (void)unused;
     while (!done) {
         const int before = reloads;
         const enum err e = check(1);

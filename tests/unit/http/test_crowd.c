@@ -16,7 +16,6 @@ static atomic_uint handled;
 
 static void quick(struct http_request *request, void *context)
 {
-    (void)context;
     atomic_fetch_add(&handled, 1);
     http_reply_json(request, 200, mem_copy_text("{}"));
 }
@@ -26,7 +25,6 @@ static atomic_uint held_count;
 
 static void hold(struct http_request *request, void *context)
 {
-    (void)context;
     atomic_store(&held[atomic_fetch_add(&held_count, 1)], request);
 }
 
@@ -252,7 +250,6 @@ static atomic_bool hammering;
 static void *hammer(void *context)
 {
     static const char request[] = GET("/quick");
-    (void)context;
     AUTO_FREE struct client *client = clients_new(1);
     while (atomic_load(&hammering)) {
         dial(client, server);

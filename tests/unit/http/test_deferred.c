@@ -46,20 +46,17 @@ static void answer(struct http_request *request)
 
 static void at_once(struct http_request *request, void *context)
 {
-    (void)context;
     answer(request);
 }
 
 static void later(struct http_request *request, void *context)
 {
-    (void)context;
     keep(request);
 }
 
 /* A handler that still runs when another thread has replied. */
 static void overtaken(struct http_request *request, void *context)
 {
-    (void)context;
     keep(request);
     clock_sleep_ms(1);
 }
@@ -71,7 +68,6 @@ static atomic_bool spinning;
 
 static void to_slot(struct http_request *request, void *context)
 {
-    (void)context;
     static unsigned round; /* one client: one handler at a time */
     atomic_store(&slot, request);
     for (volatile unsigned pause = round++ % 4096; pause > 0; pause--)
@@ -93,7 +89,6 @@ static void client_gone(void *context)
 
 static void watched(struct http_request *request, void *context)
 {
-    (void)context;
     struct job *job = NEW(struct job);
     job->request = request;
     http_on_client_gone(request, client_gone, job);
@@ -114,7 +109,6 @@ static atomic_uint held, let_go;
 static void hold_thread(void *memory)
 {
     const unsigned number = ++held;
-    (void)memory;
     while (let_go < number)
         clock_sleep_ms(1);
 }
@@ -153,7 +147,6 @@ static int stop(void **state)
 
 static void *answer_all(void *context)
 {
-    (void)context;
     for (struct http_request *request; (request = take()) != NULL;)
         answer(request);
     return NULL;
@@ -218,7 +211,6 @@ TEST(every_request_gets_its_own_reply_from_any_thread)
 
 static void *answer_slot(void *context)
 {
-    (void)context;
     while (atomic_load(&spinning)) {
         struct http_request *request = atomic_exchange(&slot, NULL);
         if (request != NULL)

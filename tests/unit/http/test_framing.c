@@ -15,7 +15,6 @@ static atomic_int handled;
 /* Replies with the length of the body and the sum of its bytes. */
 static void sum(struct http_request *request, void *context)
 {
-    (void)context;
     struct bytes body = buf_bytes(&request->body);
     unsigned long total = 0;
     for (size_t i = 0; i < body.len; i++)
@@ -35,7 +34,6 @@ static void release(void *memory)
 
 static enum err admit(struct http_request *request, void *context, struct http_refusal *refusal)
 {
-    (void)context;
     assert_int_equal(request->body.len, 0);
     if (http_header(request, "X-Full") != NULL) {
         *refusal = (struct http_refusal){.retry_after_s = 7, .extra = "{\"limit\":\"some\"}"};

@@ -14,7 +14,6 @@ static atomic_bool stopping;
 /* As the listener does, and more often. */
 static void *check_again_and_again(void *context)
 {
-    (void)context;
     for (; !atomic_load(&stopping); clock_sleep_ms(1))
         hangups_check(&hangups);
     return NULL;

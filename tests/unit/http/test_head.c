@@ -7,7 +7,6 @@ static atomic_int handled;
 
 static void target(struct http_request *request, void *context)
 {
-    (void)context;
     atomic_fetch_add(&handled, 1);
     http_reply_json(request, 200, mem_format("[\"%s\",\"%s\"]", request->method, request->target));
 }

@@ -9,7 +9,6 @@ static atomic_int handled;
 
 static void fine(struct http_request *request, void *context)
 {
-    (void)context;
     atomic_fetch_add(&handled, 1);
     http_reply_json(request, 200, mem_copy_text("{}"));
 }

@@ -3,14 +3,12 @@
 
 static void hello(struct http_request *request, void *context)
 {
-    (void)context;
     http_reply_json(request, 200, mem_copy_text("{\"hello\":1}"));
 }
 
 /* Replies with what the handler was given, as JSON. */
 static void mirror(struct http_request *request, void *context)
 {
-    (void)context;
     const char *parameter = request->parameter, *wait = http_query(request, "wait"),
                *key = http_header(request, "idempotency-key");
     http_reply_json(request, 201,
@@ -21,7 +19,6 @@ static void mirror(struct http_request *request, void *context)
 
 static void unavailable(struct http_request *request, void *context)
 {
-    (void)context;
     const struct detail detail = {"pool row 17"};
     http_reply_problem(request, ERR_CHANNEL_ACCOUNT_UNAVAILABLE, &detail, 2, "{\"idle\":0}");
 }

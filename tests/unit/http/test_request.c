@@ -9,13 +9,11 @@
 
 static void fine(struct http_request *request, void *context)
 {
-    (void)context;
     http_reply_json(request, 200, mem_copy_text("{}"));
 }
 
 static void unavailable(struct http_request *request, void *context)
 {
-    (void)context;
     http_reply_problem(request, ERR_DATABASE_UNAVAILABLE, NULL, 2, NULL);
 }
 
@@ -27,7 +25,6 @@ static void cancel(void *context)
 /* As an endpoint that waits does: it replies when the client has gone. */
 static void until_gone(struct http_request *request, void *context)
 {
-    (void)context;
     http_on_client_gone(request, cancel, request);
 }
 

@@ -11,7 +11,6 @@ enum {
 
 static void quick(struct http_request *request, void *context)
 {
-    (void)context;
     http_reply_json(request, 200, mem_copy_text("{}"));
 }
 
@@ -24,7 +23,6 @@ static void *answer_after(void *request)
 
 static void slow(struct http_request *request, void *context)
 {
-    (void)context;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, answer_after, request), 0);
     pthread_detach(thread);
@@ -33,7 +31,6 @@ static void slow(struct http_request *request, void *context)
 /* More than fits into the buffers of the sockets. */
 static void huge(struct http_request *request, void *context)
 {
-    (void)context;
     enum {
         SIZE = 16 << 20
     };

@@ -264,7 +264,6 @@ static atomic_uint fake_told;
 
 static inline void fake_tell(void *unused)
 {
-    (void)unused;
     atomic_fetch_add(&fake_told, 1);
 }
 

@@ -25,7 +25,6 @@ struct fake {
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
 {
     struct fake *fake = source;
-    (void)detail;
     if (fake->hangs)
         return ERR_NOT_YET;
     *out = (struct rpc_network){.protocol = fake->latest};
@@ -50,7 +49,6 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
 static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
     struct fake *fake = source;
-    (void)detail;
     if (fake->hangs)
         return ERR_NOT_YET;
     *ledger = fake->latest;
@@ -92,14 +90,12 @@ static void start(size_t count)
 
 static int set_up(void **state)
 {
-    (void)state;
     start(ARRAY_LEN(fakes));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     rpcs_stop(rpcs);
     return 0;
 }

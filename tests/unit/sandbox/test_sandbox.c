@@ -156,7 +156,6 @@ static void works(void (*deed)(const long *call))
 
 static void answer(const long *call)
 {
-    (void)call;
     char byte;
     struct iovec part = {"b", 1};
     const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -175,7 +174,6 @@ TEST(its_socket_works)
 
 static void compute(const long *call)
 {
-    (void)call;
     uint8_t key[32], salt[crypto_pwhash_SALTBYTES], random[64];
     randombytes_buf(salt, sizeof salt);
     if (crypto_pwhash(key, sizeof key, "passphrase", 10, salt, crypto_pwhash_OPSLIMIT_MODERATE,
@@ -191,7 +189,6 @@ TEST(keys_and_random_bytes_work)
 
 static void allocate(const long *call)
 {
-    (void)call;
     for (int round = 0; round < 3; round++) {
         struct buf buf = {0}, other = {0};
         for (size_t size = 1; size < 64u << 20; size *= 2) {
@@ -211,7 +208,6 @@ TEST(memory_of_all_sizes_works)
 
 static void speak(const long *call)
 {
-    (void)call;
     log_info("a line from the sandbox", "number=%d", 1);
     struct timespec now;
     if (clock_gettime(CLOCK_REALTIME, &now) != 0 ||
@@ -228,7 +224,6 @@ TEST(the_log_works)
 
 static void reach_out(const long *call)
 {
-    (void)call;
 #ifdef FAIRWAY_SANITIZED /* no filter: Landlock denies */
     if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES)
         _exit(1);

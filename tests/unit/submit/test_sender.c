@@ -19,7 +19,6 @@ static atomic_uint told;
 
 static void tell(void *context)
 {
-    (void)context;
     atomic_fetch_add(&told, 1);
 }
 
