@@ -68,8 +68,8 @@ static enum err ask_rpc(struct rpc *rpc, uint32_t *newest, struct detail *detail
     static const uint8_t function[52] = {[7] = 1, [43] = 1, [44] = 'f'}; /* invokes f() */
     const struct public_key account = {{0}};
     struct account_entry entry;
-    struct rpc_ledgers ledgers = {0};
-    struct rpc_simulation simulation = {0};
+    struct rpc_ledgers ledgers CLEANUP(rpc_ledgers_free) = {0};
+    struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     struct buf call CLEANUP(buf_free) = {0};
     envelope_build_call(&account, BYTES_OF(function), (struct bytes){0}, 0, &call);
     enum err e = rpc_check_methods(rpc, detail);
@@ -79,8 +79,6 @@ static enum err ask_rpc(struct rpc *rpc, uint32_t *newest, struct detail *detail
         e = rpc_ledgers(rpc, *newest, 1, &ledgers, detail);
     if (e == ERR_OK)
         e = rpc_simulate(rpc, buf_bytes(&call), false, 0, &simulation, detail);
-    rpc_ledgers_free(&ledgers);
-    rpc_simulation_free(&simulation);
     return e;
 }
 

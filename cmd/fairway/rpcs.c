@@ -31,7 +31,7 @@ static void *check_rpc(void *context)
     struct probe *probe = context;
     struct rpc *rpc = rpc_new(&(struct rpc_settings){
         .url = probe->check->url, .only = probe->address, .timeout_ms = probe->timeout_ms});
-    struct rpc_network network = {0};
+    struct rpc_network network CLEANUP(rpc_network_free) = {0};
     probe->e = rpc_network(rpc, &network, &probe->detail);
     if (probe->e == ERR_OK && !text_equal(network.passphrase, probe->check->passphrase)) {
         AUTO_FREE char *origin = rpc_origin(probe->check->url, probe->address);
@@ -42,7 +42,6 @@ static void *check_rpc(void *context)
     uint32_t protocol;
     if (probe->e == ERR_OK && rpc_node_protocol(rpc, &protocol) == ERR_OK)
         protocol_note(protocol, "the node behind RPC_URL");
-    rpc_network_free(&network);
     rpc_free(rpc);
     return NULL;
 }

@@ -44,13 +44,12 @@ static bool send_prepared(struct pipeline *pipeline, size_t i, const char *sql, 
 
 static bool send_all(struct pipeline *pipeline, const struct db_statement statements[], size_t count)
 {
-    struct params params = {0};
+    struct params params CLEANUP(params_free) = {0};
     bool sent = PQenterPipelineMode(pipeline->db->conn);
     for (size_t i = 0; i < count && sent; i++) {
         params_encode(&params, statements[i].params, statements[i].param_count);
         sent = send_prepared(pipeline, i, statements[i].sql, &params);
     }
-    params_free(&params);
     return sent && PQpipelineSync(pipeline->db->conn);
 }
 

@@ -115,7 +115,7 @@ enum err handle_provisioning(struct handle_state *state, struct xdr_reader *requ
     uint32_t broken = 0;
     struct provisioning_tx provisioning;
     struct sealed_seed sealed[PROVISIONING_ACCOUNTS_MAX + 1];
-    struct buf envelope = {0};
+    struct buf envelope CLEANUP(buf_free) = {0};
     struct hash hash = {0};
     struct detail detail = {0};
     enum err e = read_provisioning(request, &now_s, &provisioning, sealed);
@@ -126,6 +126,5 @@ enum err handle_provisioning(struct handle_state *state, struct xdr_reader *requ
         result = sign_provisioning(state, &provisioning, sealed, &hash, &envelope, &broken, &detail);
     handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     buf_add_u32(answer, broken);
-    buf_free(&envelope);
     return ERR_OK;
 }

@@ -104,15 +104,12 @@ static int handle_one(
 /* Handles requests until the peer closes the socket. Returns the exit code. */
 static int server_run(int fd, enum keyd_mode mode, const struct keyd_settings *settings, struct ring *ring)
 {
-    struct handle_state state = handle_state_of(ring, settings);
-    struct buf request = {0}, answer = {0};
+    struct handle_state state CLEANUP(handle_state_wipe) = handle_state_of(ring, settings);
+    struct buf request CLEANUP(buf_free) = {0}, answer CLEANUP(buf_free) = {0};
     int code;
     do
         code = handle_one(fd, mode, &state, &request, &answer);
     while (code < 0);
-    handle_state_wipe(&state);
-    buf_free(&request);
-    buf_free(&answer);
     return code;
 }
 
@@ -156,11 +153,10 @@ int server_main(const struct arguments *arguments)
     const int socket_fd = arguments->socket_fd;
     struct ring ring;
     struct detail detail = {0};
-    struct buf ready = {0};
+    struct buf ready CLEANUP(buf_free) = {0};
     enum err e = prepare(arguments, &ring, &detail);
     wire_put_result(&ready, e, &detail);
     bool sent = wire_write(socket_fd, WIRE_READY, buf_bytes(&ready), -1);
-    buf_free(&ready);
     if (!sent)
         log_error("cannot write to the socket of the key process", "detail=\"%s\"", detail.text);
     if (e != ERR_OK || !sent)

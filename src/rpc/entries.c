@@ -31,14 +31,13 @@ static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uin
 static json_t *ledger_keys(const struct public_key keys[], size_t count, char *texts[])
 {
     json_t *list = json_array();
-    struct buf key = {0};
+    struct buf key CLEANUP(buf_free) = {0};
     for (size_t i = 0; i < count; i++) {
         buf_clear(&key);
         account_ledger_key(&keys[i], &key);
         texts[i] = base64_encode(buf_bytes(&key));
         json_array_append_new(list, json_string(texts[i]));
     }
-    buf_free(&key);
     return list;
 }
 
@@ -110,7 +109,7 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
 static enum err read_frozen_entry(
     const json_t *item, const char *key, struct frozen_accounts *out, struct detail *detail)
 {
-    struct buf entry = {0};
+    struct buf entry CLEANUP(buf_free) = {0};
     const char *theirs;
     enum err e = field_text(item, "key", &theirs, detail);
     if (e == ERR_OK && strcmp(theirs, key) != 0)
@@ -124,17 +123,15 @@ static enum err read_frozen_entry(
             e = detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
                 "getLedgerEntries: the list of frozen keys does not decode: %s", err_code(e));
     }
-    buf_free(&entry);
     return e;
 }
 
 enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
-    struct buf bytes = {0};
+    struct buf bytes CLEANUP(buf_free) = {0};
     *out = (struct frozen_accounts){0};
     frozen_ledger_key(&bytes);
     AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
-    buf_free(&bytes);
     AUTO_JSON json_t *result = NULL;
     const json_t *entries;
     enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);

@@ -2,6 +2,7 @@
 #include "stellar/envelope_build.h"
 
 #include "base/invariant.h"
+#include "base/mem.h"
 #include "operation.h"
 #include "stellar/account.h"
 #include "wire.h"
@@ -82,11 +83,9 @@ void envelope_build_with_resources(const struct envelope *client, struct bytes d
 size_t envelope_built_size(const struct envelope *client, size_t signature_count)
 {
     const size_t type = 4, count = 4, decorated = 4 + 4 + 64;
-    struct buf transaction = {0};
+    struct buf transaction CLEANUP(buf_free) = {0};
     transaction_build(client, &(struct transaction_head){0}, &transaction);
-    const size_t len = transaction.len;
-    buf_free(&transaction);
-    return type + len + count + signature_count * decorated;
+    return type + transaction.len + count + signature_count * decorated;
 }
 
 /* signatures<20> */

@@ -1,6 +1,7 @@
 /* Decodes the value of a ledger and verifies its signature. Which nodes are trusted is never decided here. */
 #include "stellar/stellar_value.h"
 
+#include "base/mem.h"
 #include "wire.h"
 #include "xdr/xdr.h"
 
@@ -120,7 +121,7 @@ enum err stellar_value_decode(struct bytes xdr, struct stellar_value *out)
  */
 bool stellar_value_verify(const struct stellar_value *value, const struct network_id *network)
 {
-    struct buf payload = {0};
+    struct buf payload CLEANUP(buf_free) = {0};
     if (!value->has_signature)
         return false;
     buf_add(&payload, network->bytes, sizeof network->bytes);
@@ -129,7 +130,5 @@ bool stellar_value_verify(const struct stellar_value *value, const struct networ
     buf_add_u64(&payload, value->close_time_s);
     if (has_ms(value->kind))
         buf_add_u64(&payload, value->close_time_ms);
-    const bool valid = signature_valid_of(&value->signature, buf_bytes(&payload), &value->node);
-    buf_free(&payload);
-    return valid;
+    return signature_valid_of(&value->signature, buf_bytes(&payload), &value->node);
 }
