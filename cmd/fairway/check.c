@@ -31,7 +31,7 @@ struct checks {
 /* Prints a line: what is so, or what is wrong and what to do. look: nothing is broken. */
 static void say(struct checks *checks, const char *name, enum err e, bool look, const char *text)
 {
-    printf("%s  %-13s %s\n", e == ERR_OK ? look ? "look" : "ok  " : "ACT ", name, text);
+    command_print(printf("%s  %-13s ", e == ERR_OK ? look ? "look" : "ok  " : "ACT ", name), text);
     fflush(stdout);
     checks->acts |= e != ERR_OK;
 }

@@ -11,6 +11,7 @@
 #include "options.h"
 
 #define ANY_NUMBER ((size_t)-1)
+#define SCREEN_COLUMNS 80
 
 static const struct command commands[] = {
     {"serve", FOR_SERVE, {""}, "serves the API and ingests ledgers",
@@ -66,10 +67,11 @@ static const struct command commands[] = {
         "fairway serve.\n"
         "Exit code 0: no line says ACT, 1: one does.",
         0, cmd_check},
-    {"status", FOR_STATUS, {""}, "shows how the service is, one line a question",
+    {"status", FOR_STATUS, {" [--json]"}, "shows how the service is, one line a question",
         "Shows what the serve process on this host knows: may leases be granted, is there room, do leases\n"
         "end, is it fast, is there money, which part is sick, and what happened last. The same as the page\n"
-        "/status of the admin listener. Exit code 0: leases are granted, 1: not, or there is no answer.",
+        "/status and, with --json, as /status.json of the admin listener. Exit code 0: leases are granted, "
+        "1: not, or there is no answer.",
         0, cmd_status},
     {"migrate", FOR_MIGRATE, {""}, "creates or updates the database schema",
         "Creates or updates the database schema.", 0, cmd_migrate},
@@ -149,6 +151,20 @@ int command_usage_error(const char *name, const char *format, ...)
     if (command != NULL)
         print_usage(command, stderr);
     return EX_USAGE;
+}
+
+void command_print(int indent, const char *text)
+{
+    for (int column = indent; *text != '\0'; text += *text == ' ') {
+        const int word = (int)strcspn(text, " ");
+        const bool fits = column + 1 + word <= SCREEN_COLUMNS;
+        if (column > indent)
+            printf(fits ? " " : "\n%*s", indent, "");
+        column = (column > indent && fits ? column + 1 : indent) + word;
+        for (const char *end = text + word; text < end; text++)
+            putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+    }
+    putchar('\n');
 }
 
 int command_failed(enum err e, const struct detail *detail, const char *message)

@@ -30,6 +30,10 @@ void command_help(const struct command *command, FILE *to);
 /* Prints what is wrong with the arguments, and the command's usage, to standard error. Returns EX_USAGE. */
 int command_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints text, wrapped to a screen of 80 columns; the first line begins in column indent. Control characters,
+ * which an operator's reason may have, are not sent to the terminal. */
+void command_print(int indent, const char *text);
+
 /* Logs an error that ends a command; returns its exit code (sysexits.h). */
 int command_failed(enum err e, const struct detail *detail, const char *message);
 

@@ -134,9 +134,11 @@ static const struct {
     NUMBER("LEASE_RETENTION_DAYS", "7", "days that settled leases are kept", 1, 90, WITH_INGESTION),
     OPTION(
         CONFIG_FLAG_SWITCH, "DRY_RUN", NULL, "print what would be done, and do nothing", FOR_ENSURE_ACCOUNTS),
-    OPTION(CONFIG_FLAG, "REASON", NULL, "why, for the list of events; that of a pause is in fairway status, too",
+    OPTION(CONFIG_FLAG, "REASON", NULL,
+        "why, for the list of events; that of a pause is in fairway status, too",
         FOR_PAUSE | FOR_RESUME | FOR_ACCOUNTS | FOR_IMPORT_ACCOUNTS | FOR_ENSURE_ACCOUNTS |
             FOR_ROTATE_MASTER_KEY),
+    OPTION(CONFIG_FLAG_SWITCH, "JSON", NULL, "print /status.json as it is", FOR_STATUS),
     OPTION(CONFIG_FLAG_SWITCH, "CLIENT", NULL,
         "make a client's key: writes its secret seed, prints its public key", FOR_KEYGEN),
     OPTION(CONFIG_FLAG, "AUDIENCE", NULL, "passphrase of the network that the token is for", FOR_TOKEN),

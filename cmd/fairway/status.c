@@ -71,19 +71,15 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* Control characters, which an operator's reason may have, are not sent to the terminal. */
-static void print_text(const char *text)
-{
-    for (; *text != '\0'; text++)
-        putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
-}
-
 static void print_status(const json_t *status)
 {
     const json_t *answers = json_object_get(status, "answers"), *events = json_object_get(status, "events"),
                  *item;
     size_t i;
-    printf("fairway %s, %s\n\n", text_of(status, "version"), text_of(status, "at"));
+    AUTO_FREE char *head = mem_format(
+        "fairway %s, %s, %s", text_of(status, "version"), text_of(status, "network"), text_of(status, "at"));
+    command_print(0, head);
+    putchar('\n');
     json_array_foreach(answers, i, item)
     {
         const char *level = text_of(item, "level");
@@ -92,22 +88,16 @@ static void print_status(const json_t *status)
             : strcmp(level, "warn") == 0 ? "look"
                                          : "ACT ",
             text_of(item, "question"));
-        print_text(text_of(item, "answer"));
-        putchar('\n');
+        command_print(28, text_of(item, "answer"));
     }
     json_array_foreach(events, i, item)
     {
         if (i == EVENTS_SHOWN)
             break;
-        printf("%s%s  ", i == 0 ? "\n" : "", text_of(item, "at"));
-        print_text(text_of(item, "what"));
-        if (text_of(item, "why")[0] != '\0') {
-            fputs(": ", stdout);
-            print_text(text_of(item, "why"));
-        }
-        fputs(" (", stdout);
-        print_text(text_of(item, "who"));
-        puts(")");
+        const char *why = text_of(item, "why");
+        AUTO_FREE char *event = mem_format(
+            "%s%s%s (%s)", text_of(item, "what"), why[0] != '\0' ? ": " : "", why, text_of(item, "who"));
+        command_print(printf("%s%s  ", i == 0 ? "\n" : "", text_of(item, "at")) - (i == 0), event);
     }
 }
 
@@ -124,7 +114,10 @@ int cmd_status(const struct config *config)
         fprintf(stderr, "fairway status: the reply has the HTTP status %d: %s\n", code, body);
         return 1;
     }
-    print_status(status);
+    if (config_is_on(config, "JSON"))
+        puts(body);
+    else
+        print_status(status);
     return json_is_true(json_object_get(status, "leases")) ? EX_OK : 1;
 }
 

@@ -26,6 +26,7 @@ struct recent {
     struct recent_event events[RECENT_EVENTS]; /* newest first */
     size_t event_count;
     int64_t ends[RECENT_ENDS]; /* of the ledgers of the last hour */
+    int64_t ends_over_s;       /* of that hour, what fairway has seen */
     int64_t waiting;           /* requests of all replicas that have reported that accounts are short */
 };
 

@@ -10,6 +10,10 @@
 #define BASE_RESERVE_STROOPS 5000000
 #define MIN_FEE_STROOPS 100 /* for one operation */
 
+/* To be printed as XLM_FORMAT. */
+#define XLM_FORMAT "%.12g XLM"
+#define XLM(stroops) ((double)(stroops) / 10000000)
+
 enum {
     LEDGER_ENTRY_ACCOUNT = 0, /* LedgerEntryType, of entries and keys */
 };

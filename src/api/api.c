@@ -50,6 +50,7 @@ struct api *api_start(const struct api_settings *settings)
     struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
     api->rpc = rpc_new(&(struct rpc_settings){
         .url = settings->rpc_url, .timeout_ms = API_RPC_CALL_MS, .wait_ms = API_RPC_WAIT_MS});
+    recent_speed_keep(); /* the first minute is compared with it */
     add_guarded(api, AUTH_LEASE, "POST", "/v1/transactions", API_BODY_MAX, api_post_transaction);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions", 0, api_list_transactions);
     add_guarded(api, AUTH_STATUS, "GET", "/v1/transactions/{hash}", 0, api_get_transaction);

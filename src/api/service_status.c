@@ -16,10 +16,14 @@
 #include "embedded.h"
 #include "db_endpoint.h"
 #include "api/judge.h"
+#include "pool/account_read.h"
 #include "pool/recent.h"
+#include "stellar/account.h"
 
 #define EXPIRED_SICK 10 /* one in so many leases of the last hour: a client has stopped submitting */
 #define IDLE_LOW 10     /* one in so many accounts */
+#define QUARANTINED_SHOWN 3
+#define HOUR_S 3540 /* and at most a minute between ledgers */
 
 enum level {
     LEVEL_OK,
@@ -27,16 +31,38 @@ enum level {
     LEVEL_BAD
 };
 
+/* Scripts read the code, people the question. */
+enum question {
+    LEASES,
+    ROOM,
+    LEDGERS,
+    ENDS,
+    SPEED,
+    MONEY,
+    PARTS,
+    LEADER
+};
+static const char *const questions[][2] = {[LEASES] = {"leases", "May I lease?"},
+    [ROOM] = {"room", "Is there room?"},
+    [LEDGERS] = {"ledgers", "Do leases end?"},
+    [ENDS] = {"ends", "How do they end?"},
+    [SPEED] = {"speed", "Is it fast?"},
+    [MONEY] = {"money", "Is there money?"},
+    [PARTS] = {"parts", "Which part is sick?"},
+    [LEADER] = {"leader", "Who leads?"}};
+
 /* What one reply is made of. */
 struct screen {
     const struct api_settings *settings;
     struct judge_report now;
     struct recent recent;
+    struct account_shown quarantined[QUARANTINED_SHOWN];
+    size_t quarantined_count;
     struct json_write out;
 };
 
 __attribute__((format(printf, 4, 5))) static void answer(
-    struct screen *screen, enum level level, const char *question, const char *format, ...)
+    struct screen *screen, enum level level, enum question question, const char *format, ...)
 {
     static const char *const levels[] = {"ok", "warn", "bad"};
     char text[600];
@@ -45,7 +71,8 @@ __attribute__((format(printf, 4, 5))) static void answer(
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     json_write_open(&screen->out, NULL, '{');
-    json_write_text(&screen->out, "question", question);
+    json_write_text(&screen->out, "code", questions[question][0]);
+    json_write_text(&screen->out, "question", questions[question][1]);
     json_write_text(&screen->out, "level", levels[level]);
     json_write_bytes(&screen->out, "answer", text);
     json_write_close(&screen->out, '}');
@@ -69,27 +96,30 @@ static void answer_leases(struct screen *screen)
 {
     const struct judge_report *now = &screen->now;
     if (now->refusal == ERR_OK)
-        answer(screen, LEVEL_OK, "May I lease?", "yes");
+        answer(screen, LEVEL_OK, LEASES, "yes");
     else if (!has_database(screen))
-        answer(screen, LEVEL_BAD, "May I lease?", "no: the database does not answer");
+        answer(screen, LEVEL_BAD, LEASES, "no: the database does not answer");
     else if (now->pool.grants.held_until_s > 0)
-        answer(screen, LEVEL_BAD, "May I lease?", "no, %s", now->checks[CHECK_GRANTS].detail.text);
+        answer(screen, LEVEL_BAD, LEASES, "no, %s", now->checks[CHECK_GRANTS].detail.text);
     else if (no_ledgers_come(screen))
-        answer(screen, LEVEL_BAD, "May I lease?",
+        answer(screen, LEVEL_BAD, LEASES,
             "no: the last ledger closed %" PRId64
             " s ago and no later one is ingested; the sick part says why",
             now->pool.cursor_lag_s);
     else
-        answer(screen, LEVEL_BAD, "May I lease?", "no: %s", now->why.text);
+        answer(screen, LEVEL_BAD, LEASES, "no: %s", now->why.text);
 }
 
-/* Of the newest of these events; NULL: it is not among the events that are shown. */
-static const char *why_quarantined(const struct recent *recent)
+/* The quarantined accounts that are shown, each with its reason; out is '' when there are none. */
+static void say_why_quarantined(const struct screen *screen, char out[], size_t size)
 {
-    for (size_t i = 0; i < recent->event_count; i++)
-        if (text_ends(recent->events[i].what, " quarantined"))
-            return recent->events[i].why;
-    return NULL;
+    size_t len = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < screen->quarantined_count && len < size; i++)
+        len += (size_t)snprintf(out + len, size - len, "%s%.8s... %s", i == 0 ? " (" : "; ",
+            screen->quarantined[i].public_key, screen->quarantined[i].reason);
+    if (len > 0 && len < size)
+        snprintf(out + len, size - len, ")");
 }
 
 static void answer_room(struct screen *screen)
@@ -99,12 +129,13 @@ static void answer_room(struct screen *screen)
     const enum level level = pool->idle == 0                ? LEVEL_BAD
                              : low || pool->quarantined > 0 ? LEVEL_WARN
                                                             : LEVEL_OK;
-    const char *why = pool->quarantined > 0 ? why_quarantined(&screen->recent) : NULL;
-    answer(screen, level, "Is there room?",
-        "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined%s%s%s, %" PRId64
+    char why[420];
+    say_why_quarantined(screen, why, sizeof why);
+    answer(screen, level, ROOM,
+        "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined%s, %" PRId64
         " retiring, %" PRId64 " creating; oldest lease %" PRId64 " s; %" PRId64 " requests wait",
-        pool->idle, pool->active, pool->quarantined, why != NULL ? " (" : "", why != NULL ? why : "",
-        why != NULL ? ")" : "", pool->retiring, pool->creating, pool->oldest_lease_s, screen->recent.waiting);
+        pool->idle, pool->active, pool->quarantined, why, pool->retiring, pool->creating,
+        pool->oldest_lease_s, screen->recent.waiting);
 }
 
 static void answer_ledgers(struct screen *screen)
@@ -121,13 +152,13 @@ static void answer_ledgers(struct screen *screen)
         ended += recent->ledgers[i].ended;
     const bool unsubmitted = ended == 0 && pool->idle == 0 && pool->oldest_lease_s > span_s;
     if (pool->cursor_sequence == 0)
-        answer(screen, LEVEL_BAD, "Do leases end?", "no ledger is committed yet");
+        answer(screen, LEVEL_BAD, LEDGERS, "no ledger is committed yet");
     else
         answer(screen,
             apart         ? LEVEL_BAD
             : unsubmitted ? LEVEL_WARN
                           : LEVEL_OK,
-            "Do leases end?",
+            LEDGERS,
             "ledger %" PRIu32 "%s closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases%s",
             pool->cursor_sequence,
@@ -147,7 +178,7 @@ static void answer_ends(struct screen *screen)
         all += ends[i];
     const bool sick = ends[METRIC_CONSUMED] + ends[METRIC_SUPERSEDED] > 0 ||
                       (all > 0 && ends[METRIC_EXPIRED] * EXPIRED_SICK > all);
-    answer(screen, sick ? LEVEL_WARN : LEVEL_OK, "How do they end?",
+    answer(screen, sick ? LEVEL_WARN : LEVEL_OK, ENDS,
         "in the last hour %" PRId64 " confirmed, %" PRId64 " failed, %" PRId64 " expired, %" PRId64
         " superseded, %" PRId64 " consumed",
         ends[METRIC_CONFIRMED], ends[METRIC_FAILED], ends[METRIC_EXPIRED], ends[METRIC_SUPERSEDED],
@@ -159,9 +190,9 @@ static void answer_speed(struct screen *screen)
     const struct speed *speed = &screen->now.speed;
     const double seconds = (double)speed->over_ms / 1000;
     if (speed->p50_us < 0)
-        answer(screen, LEVEL_OK, "Is it fast?", "no request for a lease in the last %.0f s", seconds);
+        answer(screen, LEVEL_OK, SPEED, "no request for a lease in the last %.0f s", seconds);
     else
-        answer(screen, speed->p99_us > 1000000 ? LEVEL_WARN : LEVEL_OK, "Is it fast?",
+        answer(screen, speed->p99_us > 1000000 ? LEVEL_WARN : LEVEL_OK, SPEED,
             "%.1f leases a second; half of the requests wait at most %" PRId64 " ms, 99 %% at most %" PRId64
             " ms; this replica, last %.0f s",
             seconds > 0 ? (double)speed->granted / seconds : 0, (speed->p50_us + 999) / 1000,
@@ -175,22 +206,24 @@ static void answer_money(struct screen *screen)
     const enum funds_level level = funds_level(funds, limits);
     const int64_t paid = screen->recent.ends[METRIC_CONFIRMED] + screen->recent.ends[METRIC_FAILED];
     if (level == FUNDS_CANNOT_SIGN) {
-        answer(screen, LEVEL_BAD, "Is there money?", "%s", screen->now.checks[CHECK_FUNDS].text);
+        answer(screen, LEVEL_BAD, MONEY, "%s", screen->now.checks[CHECK_FUNDS].text);
         return;
     }
     if (level == FUNDS_UNKNOWN || limits->payment_stroops == 0) {
-        answer(screen, LEVEL_WARN, "Is there money?", "the distribution account's balance is not known");
+        answer(screen, LEVEL_WARN, MONEY, "the distribution account's balance is not known");
         return;
     }
     const int64_t payments = funds_payments(funds, limits);
     char hours[60] = "";
-    if (paid > 0)
+    if (paid > 0 && screen->recent.ends_over_s >= HOUR_S && payments / paid > 0)
         snprintf(hours, sizeof hours, ", at the rate of the last hour %" PRId64 " hours", payments / paid);
+    else if (paid > 0 && screen->recent.ends_over_s >= HOUR_S)
+        snprintf(hours, sizeof hours, ", at the rate of the last hour less than one hour");
     answer(screen,
         level == FUNDS_TOO_LOW ? LEVEL_BAD
         : level == FUNDS_LOW   ? LEVEL_WARN
                                : LEVEL_OK,
-        "Is there money?", "for %" PRId64 " payments%s", payments, hours);
+        MONEY, XLM_FORMAT ", for %" PRId64 " payments%s", XLM(funds->spendable_stroops), payments, hours);
 }
 
 /* The checks that no other line is about. */
@@ -207,7 +240,7 @@ static void answer_parts(struct screen *screen)
             len += (size_t)snprintf(
                 sick + len, sizeof sick - len, "%s%s", len > 0 ? "; " : "", judge_shown(result));
     }
-    answer(screen, len == 0 ? LEVEL_OK : LEVEL_BAD, "Which part is sick?", "%s", len == 0 ? "none" : sick);
+    answer(screen, len == 0 ? LEVEL_OK : LEVEL_BAD, PARTS, "%s", len == 0 ? "none" : sick);
 }
 
 static void write_recent(struct json_write *out, const struct recent *recent)
@@ -245,6 +278,7 @@ static char *screen_text(struct screen *screen)
     json_write_text(out, "at", at);
     json_write_text(out, "version", FAIRWAY_VERSION);
     json_write_text(out, "commit", FAIRWAY_COMMIT);
+    json_write_text(out, "network", screen->settings->passphrase);
     json_write_bool(out, "leases", screen->now.refusal == ERR_OK);
     json_write_open(out, "answers", '[');
     answer_leases(screen);
@@ -257,7 +291,7 @@ static char *screen_text(struct screen *screen)
     if (has_database(screen))
         answer_money(screen);
     answer_parts(screen);
-    answer(screen, LEVEL_OK, "Who leads?", "%s",
+    answer(screen, LEVEL_OK, LEADER, "%s",
         metric_read(METRIC_LEADS, 0, 0) != 0 ? "this replica"
                                              : "another replica or command; the events below name it");
     json_write_close(out, ']');
@@ -273,7 +307,11 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
     struct screen *screen AUTO_FREE = NEW(struct screen);
     screen->settings = query->settings;
     judge(db, query->settings, true, &screen->now);
-    if (has_database(screen) && recent_read(db, &screen->recent, detail) != ERR_OK)
+    enum err e = has_database(screen) ? recent_read(db, &screen->recent, detail) : ERR_OK;
+    if (e == ERR_OK && screen->now.pool.quarantined > 0)
+        e = account_read_page(db, "quarantined", NULL, "", QUARANTINED_SHOWN, screen->quarantined,
+            &screen->quarantined_count, detail);
+    if (e != ERR_OK)
         judge_database_lost(&screen->now, detail);
     reply->text = screen_text(screen);
     return ERR_OK;

@@ -71,9 +71,9 @@ enum err funds_check_lease(
     if (funds_level(&funds, limits) != FUNDS_TOO_LOW)
         return ERR_OK;
     return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
-        "the distribution account can spend %" PRId64 " stroops, %" PRId64
+        "the distribution account can spend " XLM_FORMAT ", %" PRId64
         " payments; MIN_BALANCE_PAYMENTS is %" PRId64 ": fund it",
-        spendable_stroops, funds_payments(&funds, limits), limits->min_payments);
+        XLM(spendable_stroops), funds_payments(&funds, limits), limits->min_payments);
 }
 
 enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail)
@@ -83,8 +83,8 @@ enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct
     if (spendable_stroops == FUNDS_NOT_KNOWN || fee_stroops <= spendable_stroops)
         return ERR_OK;
     return detail_set(detail, ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED,
-        "the distribution account can spend %" PRId64 " stroops, the fee bump costs %" PRId64 ": fund it",
-        spendable_stroops, fee_stroops);
+        "the distribution account can spend " XLM_FORMAT ", the fee bump costs " XLM_FORMAT ": fund it",
+        XLM(spendable_stroops), XLM(fee_stroops));
 }
 
 static const char sql_read[] =

@@ -13,7 +13,8 @@ static const char sql_ledgers[] =
 static const char sql_ends[] =
     "SELECT coalesce(sum(l.ends[1]), 0)::int8, coalesce(sum(l.ends[2]), 0)::int8, coalesce(sum(l.ends[3]), "
     "0)::int8,"
-    " coalesce(sum(l.ends[4]), 0)::int8, coalesce(sum(l.ends[5]), 0)::int8"
+    " coalesce(sum(l.ends[4]), 0)::int8, coalesce(sum(l.ends[5]), 0)::int8,"
+    " coalesce(max(l.close_time) - min(l.close_time), 0)"
     " FROM (SELECT n.ends, n.close_time FROM fairway.ledgers n ORDER BY n.sequence DESC LIMIT 3600) l"
     " WHERE l.close_time > (SELECT c.close_time - 3600 FROM fairway.cursor c)";
 
@@ -57,6 +58,7 @@ enum err recent_read(struct db *db, struct recent *out, struct detail *detail)
     read_ledgers(rows[0], out);
     for (int i = 0; i < RECENT_ENDS; i++)
         out->ends[i] = db_i64(rows[1], 0, i);
+    out->ends_over_s = db_i64(rows[1], 0, RECENT_ENDS);
     out->waiting = db_i64(rows[2], 0, 0);
     read_events(rows[3], out);
     return ERR_OK;

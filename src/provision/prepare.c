@@ -10,7 +10,6 @@
 #include "pool/provisioning.h"
 #include "account_change.h"
 
-#define STROOPS_PER_XLM 10000000
 #define IDLE_WAIT_LEDGERS 4 /* nodes drop what is queued for so long: later, the leases are not submitted */
 
 /* What the RPC reports as of one ledger. */
@@ -64,10 +63,9 @@ static enum err check_funds(const struct provision *provision, enum provisioning
         BASE_RESERVE_STROOPS * (distribution->reserves + 2 * more) + distribution->selling_stroops + fee;
     if (kind == PROVISIONING_CREATION && distribution->balance_stroops < needed)
         return detail_set(detail, ERR_CONFIG,
-            "the distribution account %s has %" PRId64 " XLM and needs %" PRId64 " XLM to sponsor %" PRId64
+            "the distribution account %s has " XLM_FORMAT " and needs " XLM_FORMAT " to sponsor %" PRId64
             " more channel accounts: fund it",
-            address, distribution->balance_stroops / STROOPS_PER_XLM,
-            (needed + STROOPS_PER_XLM - 1) / STROOPS_PER_XLM, more);
+            address, XLM(distribution->balance_stroops), XLM(needed), more);
     return ERR_OK;
 }
 

@@ -316,6 +316,7 @@ while [ -z "$ready" ] && [ "$(date +%s)" -le $wanted ]; do
         sleep 0.2
     fi
 done
+admin=$(reached_at "$(sed -n 's/^admin listening on \(http:[^ ]*\).*/\1/p' "$dir/serve.log" | head -n 1)")
 [ -n "$api" ] || fail_serve 69 "fairway serve does not listen"
 [ -n "$ready" ] || fail_serve 69 "fairway is not ready, $api/readyz: $(curl -sS --max-time 5 "$api/readyz" 2>&1)"
 printf '%s\n%s\n' $serve "$api" >"$dir/serve.pid"
@@ -327,6 +328,8 @@ To see a payment from lease to confirmation, run this in a second terminal:
 
     $([ "$dir" = run ] || echo "RUN_DIR=$dir ")make demo
 
+How the service is: ${admin:+the page $admin/status, or }$bin/fairway status
+What the settings lead to: $bin/fairway check
 Ctrl-C stops everything.
 END
 while :; do

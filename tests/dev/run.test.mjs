@@ -129,6 +129,8 @@ for (const [name, act] of Object.entries(endings))
   test(`make run and make demo work, and all processes end after: ${name}`, { timeout: 600_000 }, async () => {
     const run = await started(make('run'));
     assert.match(run.text, new RegExp(`^    RUN_DIR=${folder} make demo$`, 'm'));
+    const [, page] = await run.says(/^How the service is: the page (http:\S+\/status), or \S+fairway status$/m);
+    assert.equal((await fetch(page)).status, 200);
     const demo = make('demo');
     assert.equal(await demo.ended, 0, demo.text);
     assert.match(demo.text, /confirmed, txFEE_BUMP_INNER_SUCCESS|confirmed, txSUCCESS/);

@@ -23,7 +23,7 @@ after(async () => {
 async function check(env = {}) {
   const { code, out } = await world.start(['check'], { NUM_CHANNEL_ACCOUNTS: '4', ...env }).ended;
   const lines = {};
-  for (const [, mark, name, text] of out.matchAll(/^(ok {2}|look|ACT ) {2}(.{13}) (.*)$/gm))
+  for (const [, mark, name, text] of out.replace(/\n {20}/g, ' ').matchAll(/^(ok {2}|look|ACT ) {2}(.{13}) (.*)$/gm))
     lines[name.trimEnd()] = [mark.trim(), text];
   return { code, out, lines };
 }

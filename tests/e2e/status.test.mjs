@@ -37,16 +37,35 @@ test('ST1 the status agrees with /v1/pool and the database, in JSON and in text'
   assert.match(room.join(' '), new RegExp(`^ok ${ACCOUNTS - LEASES} idle of ${ACCOUNTS} active accounts; 0 quarantined`));
   assert.deepEqual([leads[1], sick], ['this replica', ['ok', 'none']]);
   assert.match(fast[1], /^\d+\.\d leases a second; half of the requests wait at most \d+ ms/);
+  assert.deepEqual(json.answers.map(({ code }) => code), ['leases', 'room', 'ledgers', 'ends', 'speed', 'money', 'parts', 'leader']);
   const { code, out } = await status();
   assert.equal(code, 0);
+  assert.match(out, new RegExp(`^fairway \\S+, ${world.passphrase}, 20\\S+Z\n`));
   assert.match(out, /^ok {4}May I lease\? +yes$/m);
+  assert.match(out, /^ok {4}Is there money\? +\d+(\.\d+)? XLM, for \d+ payments$/m); // and for how long, when the last hour is known
+  const raw = await status('--json');
+  assert.deepEqual([raw.code, Object.keys(JSON.parse(raw.out))], [0, Object.keys(json)]);
+});
+
+test('ST1 quarantined accounts have their reasons, on a screen of 80 columns', TIMEOUT, async () => {
+  const rows = await world.sql(`SELECT public_key FROM fairway.channel_accounts WHERE lease_hash IS NULL ORDER BY public_key LIMIT 2`);
+  const reasons = ['its signers or thresholds were changed', 'its sealed seed does not open'];
+  for (const [i, [key]] of rows.entries())
+    await world.sql(`SELECT fairway.quarantine_accounts('{${key}}', '${reasons[i]}')`);
+  const { 'Is there room?': [, room] } = answers(await read());
+  assert.match(room, new RegExp(`2 quarantined \\(${rows.map(([key], i) => `${key.slice(0, 8)}\\.\\.\\. ${reasons[i]}`).join('; ')}\\)`));
+  for (const args of [['status'], ['check']]) {
+    const { out } = await world.start(args, { ADMIN_PORT: new URL(service.adminUrl).port }).ended;
+    assert.deepEqual(out.split('\n').filter(line => line.length > 80), []);
+  }
+  await world.sql("UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL WHERE state = 'quarantined'");
 });
 
 test('ST2 ends, events and a pause are shown; text of operators is text', TIMEOUT, async () => {
   await world.run('pause', '--reason', '<i id="x">late</i> \u001b[31m');
   const { code, out } = await status();
   assert.equal(code, 1);
-  assert.match(out, /^ACT {3}May I lease\? +no: an operator has paused leases: <i id="x">late<\/i> \?\[31m$/m);
+  assert.match(out.replace(/\n {28}/g, ' '), /^ACT {3}May I lease\? +no: an operator has paused leases: <i id="x">late<\/i> \?\[31m$/m);
   const dom = await page();
   assert.match(dom, /class="bad"><span class="mark">act<\/span><span>no: an operator has paused leases: &lt;i id="x"&gt;late/);
   assert.match(dom, /leases are paused: &lt;i id="x"&gt;late/);

@@ -78,7 +78,7 @@ patient('the pool', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '
       bump.sign(one.users[0]);
       await submit(one.world, bump.toXDR());
     },
-    names: { [ROOM]: /1 quarantined \(its sequence number was consumed by a transaction that fairway did not sign\)/ }, alerts: ['FairwayQuarantine'], log: /channel account quarantined.*account=G/,
+    names: { [ROOM]: /1 quarantined \(G\w{7}\.\.\. its sequence number was consumed by a transaction that fairway did not sign\)/ }, alerts: ['FairwayQuarantine'], log: /channel account quarantined.*account=G/,
     end: async () => {
       const [[address]] = await one.world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'");
       await one.world.fairway('accounts', 'release', address);
@@ -130,7 +130,7 @@ patient('the account', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS
       transaction.sign(one.world.distribution);
       await submit(one.world, transaction.toXDR());
     },
-    names: { [LEASE]: /distribution account/, [MONEY]: /^for 5 payments/ },
+    names: { [LEASE]: /distribution account/, [MONEY]: /XLM, for 5 payments$/ },
     alerts: ['FairwayCheckFails', 'FairwayFundsRunOut', 'FairwayNotGranting'], log: /distribution account/,
   }));
 });

@@ -59,7 +59,7 @@ TEST(a_lease_is_refused_below_the_minimum_and_granted_while_the_balance_is_unkno
     assert_int_equal(funds_check_lease(100 * 20000, &limits, &detail), ERR_OK);
     assert_int_equal(
         funds_check_lease(100 * 20000 - 1, &limits, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);
-    assert_non_null(strstr(detail.text, "can spend 1999999 stroops, 99 payments"));
+    assert_non_null(strstr(detail.text, "can spend 0.1999999 XLM, 99 payments"));
     assert_non_null(strstr(detail.text, "MIN_BALANCE_PAYMENTS is 100"));
     assert_int_equal(funds_check_lease(FUNDS_NOT_KNOWN, &limits, &detail), ERR_OK);
     assert_int_equal(funds_check_lease(0, &no_floor, &detail), ERR_OK);
