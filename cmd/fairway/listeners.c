@@ -73,6 +73,12 @@ bool listeners_want_admin(const struct config *config)
     return !text_equal(config_text(config, "ADMIN_LISTEN"), "off");
 }
 
+bool listeners_admin_is_local(const struct config *config)
+{
+    const char *address = config_text(config, "ADMIN_LISTEN");
+    return text_starts(address, "127.") || text_equal(address, "localhost") || text_equal(address, "[::1]");
+}
+
 unsigned listeners_admin_port(const struct config *config)
 {
     const unsigned port = number(config, "PORT");

@@ -32,6 +32,8 @@ MUST_CHECK enum err listeners_check(const struct config *config, struct detail *
 void listeners_raise_limit(void);
 
 bool listeners_want_admin(const struct config *config);
+/* Only this host can reach it. */
+bool listeners_admin_is_local(const struct config *config);
 /* The configured port, or the default that follows from PORT; 0: any free port. */
 unsigned listeners_admin_port(const struct config *config);
 /* Opens both (admin NULL: only the API) and prints their addresses on standard output, where a supervisor may

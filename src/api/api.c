@@ -2,6 +2,8 @@
 #include "api/api.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/deadlines.h"
 #include "base/mem.h"
@@ -64,6 +66,19 @@ struct api *api_start(const struct api_settings *settings)
     return api;
 }
 
+/* A page in a browser of this host can have its own name lead here (DNS rebinding); its requests have that
+ * name. */
+static enum err admit_local(struct http_request *request, void *context, struct http_refusal *refusal)
+{
+    (void)context;
+    const char *host = http_header(request, "Host");
+    const size_t len = host == NULL ? 0 : strcspn(host, ":");
+    if (host == NULL || host[0] == '[' || (len > 0 && strspn(host, "0123456789.") >= len) ||
+        (len == strlen("localhost") && strncasecmp(host, "localhost", len) == 0))
+        return ERR_OK;
+    return detail_set(&refusal->detail, ERR_FORBIDDEN, "Host must be an address or localhost.");
+}
+
 struct api *api_start_admin(const struct api_settings *settings)
 {
     struct api *admin = api_new(settings, ADMIN_WORKERS);
@@ -71,6 +86,8 @@ struct api *api_start_admin(const struct api_settings *settings)
     add(admin, "GET", "/metrics", 0, api_get_metrics);
     add(admin, "GET", "/status", 0, api_get_status);
     add(admin, "GET", "/status.json", 0, api_get_status_json);
+    for (size_t i = 0; settings->admin_is_local && i < admin->route_count; i++)
+        admin->routes[i].admit = admit_local;
     return admin;
 }
 

@@ -193,6 +193,17 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
   await without.kill();
 });
 
+test('the admin listener of this host refuses the name of a page that an operator has open (DNS rebinding)', async () => {
+  const asked = host => ask(`${service.adminUrl}/readyz`, { headers: { host } });
+  for (const host of ['evil.example', 'evil.example:9001', '127.0.0.1.evil.example', 'localhost.evil.example', '1.evil.example'])
+    assert.deepEqual([host, (await asked(host)).status], [host, 403]);
+  for (const host of ['127.0.0.1:9001', '10.0.0.1', 'LOCALHOST:1', 'localhost', '[::1]:9001'])
+    assert.deepEqual([host, (await asked(host)).status], [host, 200]);
+  const open = await world.serve({ ADMIN_LISTEN: '0.0.0.0' });
+  assert.equal((await ask(`${open.adminUrl.replace('0.0.0.0', '127.0.0.1')}/readyz`, { headers: { host: 'fairway-1.example:9001' } })).status, 200);
+  await open.kill();
+});
+
 test('more connections than descriptors fail the start, which reports both numbers', async () => {
   const { code, text } = await failing({}, 1024);
   assert.equal(code, 78, text);
