@@ -281,11 +281,13 @@ fuzz-run:
 	$(BUILD)/tests/fuzz/$(T) -max_total_time=$(SECONDS) -timeout=20 -malloc_limit_mb=64 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
 	    -verbosity=0 -artifact_prefix=$(BUILD)/$(T)- $(BUILD)/found/$(T) tests/fuzz/corpus/$(T)
 
-# The storms at full size; tests/faults/soak.mjs describes how to replay a run and how to make it smaller.
+# The storms at full size, then the judge of what /readyz says, over all its faults. tests/faults/soak.mjs describes how to replay a run and how to
+# make it smaller.
 .PHONY: soak
 soak: install-test
-	@$(PARALLEL) build
+	@$(PARALLEL) build $(PRELOADED)
 	@$(TEST_ENV) $(NODE) tests/faults/soak.mjs
+	@$(TEST_ENV) FAIRWAY_SIZE=long $(NODE) --test --test-reporter=spec tests/exam/judge.test.mjs
 
 # What attacks on the HTTP interface cost an honest client; tests/faults/attack.mjs describes the settings.
 .PHONY: attack

@@ -75,7 +75,6 @@ const sql = (begin, end) => [() => one.world.sql(begin), () => one.world.sql(end
 const locked = (table, mode = 'EXCLUSIVE') => [lock(`LOCK TABLE fairway.${table} IN ${mode} MODE`), unlock];
 const rpc = (say, ...which) => [() => one.rpc = async (call, forward, i) => which.length === 0 || which.includes(i) ? say(call, forward) : forward(), () => one.rpc = null];
 const lies = settings => [() => one.world.localnet.faults.configure(settings), () => one.world.localnet.faults.configure({ reset: true })];
-const stop = process => [() => process().forEach(id => globalThis.process.kill(id, 'SIGSTOP')), () => process().forEach(id => globalThis.process.kill(id, 'SIGCONT'))];
 const END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fairway'";
 const onRole = (begin, end) => sql(`ALTER ROLE fairway ${begin}; ${END_SESSIONS}`, `ALTER ROLE fairway ${end}; ${END_SESSIONS}`);
 const onLease = body => sql(`CREATE FUNCTION public.test_fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body}; RETURN NEW; END $$;
@@ -94,7 +93,7 @@ const faults = {
   'the signers are changed': [signer(1), signer(0, 1)],
   'all RPCs hang': rpc(() => new Promise(() => {})),
   'RPC 2 answers 429': rpc(() => 429, 1),
-  'the key process stands still': stop(() => [one.service.keydPid]),
+  'the key process stands still': [() => process.kill(one.service.keydPid, 'SIGSTOP'), async () => one.service = await one.world.serve(one.env)], // fairway has ended
   "the host's clock is fast": [async () => [first, one.service] = [one.service, await one.world.serve({ ...one.env, ...fastHost(300) }, [], false)],
     async () => { await one.service.kill(); one.service = first; }],
   '': [],
@@ -132,7 +131,7 @@ const faults = {
     stuck ??= (await forward()).result?.latestLedger;
     return call.method === 'getLedgers' ? failed(call, `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.`) : forward();
   }, 0),
-  'fairway stands still': stop(() => [one.service.process.pid]),
+  'fairway stands still': [() => one.service.process.kill('SIGSTOP'), () => one.service.process.kill('SIGCONT')],
 };
 const names = Object.keys(faults), quick = names.splice(0, names.indexOf(''));
 
