@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/recent_speed.h"
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "context.h"
