@@ -42,12 +42,13 @@ for (const page of ['README.md', 'src/api/README.md', 'tests/clients/README.md']
 
   test(`${page}: each block of code is an example`, () => {
     const rest = read(page).replaceAll(EXAMPLE, '').match(/```.*\n.*/g) ?? [];
-    assert.deepEqual(rest.filter((_, i) => i % 2 === 0), page === 'README.md' ? ['```\n backend                       fairway                    Stellar'] : []);
+    assert.deepEqual(rest.filter((_, i) => i % 2 === 0),
+      page === 'README.md' ? ['```\n backend                       fairway                    Stellar'] : []);
     assert.ok(read(page).match(EXAMPLE).length > 0);
   });
 }
 
-test('docker/README.md: the commands for systemd work with fairway.env, and serve is ready with that environment alone', { timeout: 600_000 }, async () => {
+test('docker/README.md: the commands for systemd work with fairway.env, and serve is ready with it alone', { timeout: 600_000 }, async () => {
   const fresh = await startWorld({ accounts: 0 }), etc = path.join(fresh.folder, 'etc');
   const sh = async text => (await promisify(execFile)('sh', ['-euc', text.replaceAll('/etc/fairway', etc)], { cwd: fresh.folder,
     env: { PATH: `${path.join(folder, 'build/release')}:${process.env.PATH}` } })).stdout;
@@ -56,7 +57,7 @@ test('docker/README.md: the commands for systemd work with fairway.env, and serv
     fs.writeFileSync(path.join(fresh.folder, 'docker/fairway.env'), `${read('docker/fairway.env').replaceAll(/^(\w+)='.*'$/gm,
       (_, name) => `${name}='${fresh.env[name]}'`)}PORT='0'\nADMIN_PORT='0'\n`);
     const [, commands] = /\n## systemd\n[^]*?\n((?: {4}.*\n)+)/.exec(read('docker/README.md'));
-    await sh(commands.replace(/postgresql:\S+/, fresh.env.DATABASE_URL.replace('//fairway:', '//fairway_owner:')).replace('systemctl', ': systemctl'));
+    await sh(commands.replace(/postgresql:\S+/, fresh.env.DATABASE_URL.replace('//fairway:', '//fairway_owner:')).replace('systemctl', ':'));
     const variables = await sh(`set -a; . /etc/fairway/fairway.env; ${/^Environment=(.*)$/m.exec(read('docker/fairway.service'))[1]
       .replaceAll('%d', '/etc/fairway')}; env`);
     const started = new Service(Object.fromEntries(variables.split('\n').map(line => line.split(/=(.*)/))), fresh.client);

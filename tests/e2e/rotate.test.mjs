@@ -193,7 +193,8 @@ test('the recipes of systemd: a credential has the key under its own name, an in
     await assert.rejects(decrypt('distribution.seed'));
     await decrypt('master.key');
     fs.chmodSync(plain, 0o400);
-    const [creds, keysUnit, keysDropIn] = page.match(/(?:^ {4}.*\n)+/gm).map(text => text.replaceAll(/^ {4}/gm, '')).filter(text => /^\[Service\]$/m.test(text));
+    const [creds, keysUnit, keysDropIn] = page.match(/(?:^ {4}.*\n)+/gm).filter(text => text.includes('[Service]'))
+      .map(text => text.replaceAll(/^ {4}/gm, ''));
     const made = path.join(folder, 'made.key'), digits = `od -An -v -tx1 ${oldKey} | tr -d ' \n'`; // in the place of Vault
     await run('sh', ['-c', `umask ${/^UMask=(\d+)$/m.exec(keysUnit)[1]}
       ${/^ExecStart=\/bin\/sh -c '(.*)'$/m.exec(keysUnit)[1].replace(/^vault .*(?= >)/, digits).replace('/run/fairway-keys/master.key', made)}`]);
