@@ -81,7 +81,8 @@ struct grant {
     enum err error;
     struct detail detail;
     enum limit limit;   /* that has refused it; LIMIT_NONE: another error */
-    bool is_of_another; /* lease has only the hash of a lease that another request has taken for its call */
+    bool is_of_another; /* lease has only the hash of a lease that another request has taken for its call, */
+    bool is_unsent;     /* and nobody has submitted that one */
     struct lease lease;
 };
 

@@ -26,7 +26,6 @@ static void resubmit(struct call *call)
     status->envelope = (struct buf){0};
     call->bump = (struct bump_request){.xdr = buf_bytes(&call->xdr),
         .inner_hash = status->hash,
-        .authority = AUTHORITY_PROVED,
         .max_fee_stroops = call->lease->max_fee_stroops,
         .limits = &call->api->settings.limits,
         .client_limits = *api_limits(call->http),
@@ -40,8 +39,10 @@ static void resubmit(struct call *call)
     enum err e = atomic_load(&call->gone) ? ERR_CANCELLED : ERR_OK;
     if (e == ERR_OK)
         e = envelope_decode(call->bump.xdr, &call->bump.inner, &detail);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        call->bump.authority = authority_of(&call->bump.inner, &call->bump.inner_hash);
         e = engine_submit(call->api->settings.engine, ticket);
+    }
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
 }
@@ -65,7 +66,8 @@ static void watched(struct watch_ticket *ticket)
     }
     const bool pending = strcmp(ticket->status.status, "pending") == 0;
     if (call->is_repeat && pending &&
-        (ticket->status.rejected.len > 0 || call->lease->max_fee_stroops != 0)) {
+        (ticket->status.rejected.len > 0 || call->lease->max_fee_stroops != 0 ||
+            call->ticket.grant.is_unsent)) {
         resubmit(call);
         return;
     }
@@ -118,7 +120,7 @@ static void done(struct engine_ticket *ticket)
     call->is_repeat = lease->bid_stroops == 0;
     call->first = !ticket->grant.is_of_another;
     call->wait_until_ms = call->watch.deadline_ms;
-    if (call->is_repeat && call->lease->max_fee_stroops != 0)
+    if (call->is_repeat && (call->lease->max_fee_stroops != 0 || ticket->grant.is_unsent))
         call->watch.deadline_ms = clock_ms(); /* its transaction is wanted at once */
     if (lease->bid_stroops != 0) {
         submitter_send(submitter, hash,

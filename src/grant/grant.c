@@ -208,7 +208,7 @@ static void reopen(struct grant *const grants[], size_t count)
         grants[i]->state = GRANT_OPEN;
         grants[i]->open = OPEN_NO_ACCOUNT;
         grants[i]->limit = LIMIT_NONE;
-        grants[i]->is_of_another = false;
+        grants[i]->is_of_another = grants[i]->is_unsent = false;
     }
 }
 

@@ -172,6 +172,7 @@ static void follow(struct grant *grant, const struct grant *first)
         return;
     }
     grant->is_of_another = first->is_of_another;
+    grant->is_unsent = first->is_unsent;
     if (first->state == GRANT_DONE) {
         decide(grant, &first->lease, &first->request->digest);
         return;

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 
 static const char sql_find[] =
-    "SELECT n.ordinal, c.lease_hash, c.call"
+    "SELECT n.ordinal, c.lease_hash, c.call,"
+    " NOT EXISTS (SELECT FROM fairway.submissions s WHERE s.lease_hash = c.lease_hash)"
     " FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY n (client, claim, ordinal)"
     " CROSS JOIN LATERAL (SELECT * FROM fairway.lease_claims k"
     "   WHERE k.client = n.client AND k.claim = n.claim LIMIT 1) c";
@@ -58,6 +59,7 @@ void lease_claims_read(struct lease_claims *claims, const struct db_rows *rows)
         struct lease_claim *claim = &claims->items[db_ordinal(rows, row, 0, claims->count)];
         db_copy(rows, row, 1, claim->lease.bytes, sizeof claim->lease.bytes);
         db_copy(rows, row, 2, claim->digest.bytes, sizeof claim->digest.bytes);
+        claim->is_unsent = db_bool(rows, row, 3);
         claim->found = claims->any_found = true;
     }
 }
@@ -93,6 +95,7 @@ bool lease_claims_decide(struct lease_claims *claims, size_t i)
     grant->state = same && request->submits ? GRANT_DONE : GRANT_REFUSED;
     grant->lease.hash = of->lease;
     grant->is_of_another = true;
+    grant->is_unsent = of->is_unsent;
     if (grant->state == GRANT_REFUSED)
         grant->error = detail_set(&grant->detail, ERR_AUTHORIZATION_LEASED,
             "A transaction of yours has this authorization, and is pending or was executed: see hash.");

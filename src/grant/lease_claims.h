@@ -12,7 +12,8 @@
 
 struct lease_claim {
     size_t grant; /* in the batch */
-    bool found;   /* a lease has it; the next two are set */
+    bool found;   /* a lease has it; the next ones are set */
+    bool is_unsent;
     struct hash lease, digest;
 };
 

@@ -82,6 +82,12 @@ test('a transaction of such a call is taken too; one that lacks a signature of i
   assert.equal((await call(replicas[0], { transactionXdr: sourced.toXDR() })).json.code, 'NO_SIGNATURES_PROVIDED');
 });
 
+test('a call that is leased by POST /v1/transactions, and that nobody has submitted, is sent', async () => {
+  const body = await transfer(), { json: leased } = await replicas[0].post('/v1/transactions', body);
+  const { json } = await call(replicas[1], body, newKey(), 10);
+  assert.deepEqual([json.status, json.hash, json.first], ['confirmed', leased.hash, true], JSON.stringify(json));
+});
+
 test('a call that a limit or the fee refuses takes no account', async () => {
   const body = await transfer();
   assert.equal((await call(replicas[0], { ...body, maxFee: '1' })).json.code, 'FEE_BELOW_MINIMUM');
