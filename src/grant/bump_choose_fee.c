@@ -41,6 +41,7 @@ static enum err find_terms(const struct bump_request *request, struct fee_bump_i
     struct bid_terms *terms, struct detail *detail)
 {
     const int64_t day = item->limits.most[LIMIT_STROOPS_PER_DAY];
+    int64_t most;
     enum err e;
     *terms = (struct bid_terms){.operations = request->inner.operation_count + 1,
         .resource_stroops = request->inner.resource_fee_stroops,
@@ -51,8 +52,8 @@ static enum err find_terms(const struct bump_request *request, struct fee_bump_i
              &terms->floor_stroops, detail)) != ERR_OK)
         return e;
     terms->cap_stroops = item->max_fee_stroops;
-    if (day > 0)
-        lower(&terms->cap_stroops, item->highest_stroops + day - item->spent_stroops);
+    if (day > 0 && !__builtin_add_overflow(day - item->spent_stroops, item->highest_stroops, &most))
+        lower(&terms->cap_stroops, most);
     if (item->spendable_stroops != FUNDS_NOT_KNOWN)
         lower(&terms->cap_stroops, item->spendable_stroops);
     if (terms->cap_stroops < terms->least_stroops)

@@ -4,7 +4,8 @@
 
 #include "check.h"
 #include "base/mem.h"
-#include "grant/bid_rule.h"
+#include "grant/bump.h"
+#include "pool/funds.h"
 
 /* Of a payment with the defaults: two operations of 10,000 stroops, and twenty times of that. */
 #define LEAST 20000
@@ -62,6 +63,20 @@ TEST(DL16_each_bid_that_follows_is_another_one_within_the_cap)
     struct bid_terms poor = terms_at(0);
     poor.cap_stroops = poor.floor_stroops = LEAST;
     assert_int_equal(bid_raise(&poor, &(struct bid_history){0, LEAST, LEAST}), LEAST);
+}
+
+TEST(DL16_the_largest_limit_of_a_day_bounds_no_bid)
+{
+    const struct policy_limits limits = {
+        .bump_base_fee_stroops = LEAST / 2, .max_bump_fee_stroops = CAP, .max_resource_fee_stroops = 0};
+    const struct bump_request request = {
+        .inner.operation_count = 1, .limits = &limits, .submits = true, .raises = true, .asked_stroops = 26000};
+    struct fee_bump_item item = {.limits.most[LIMIT_STROOPS_PER_DAY] = INT64_MAX,
+        .spendable_stroops = FUNDS_NOT_KNOWN,
+        .highest_stroops = LEAST,
+        .bid_stroops = LEAST};
+    assert_int_equal(bump_choose_fee(&request, &item, NULL), ERR_OK);
+    assert_int_equal(item.fee_stroops, 26000);
 }
 
 TEST(DL16_a_bid_is_lost_after_four_ledgers_or_when_a_node_asks_for_more_and_has_none_of_the_lease)
