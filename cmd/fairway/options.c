@@ -119,8 +119,8 @@ static const struct {
     OPTION(CONFIG_SWITCH, "CLIENT_AUTH_AUDIENCE", "off",
         "\"on\": each token must name the network's passphrase as its audience (aud)", FOR_SERVE | FOR_CHECK),
     NUMBER("MAX_CONNECTIONS", "1024",
-        "open connections to the API; half of them may wait for a ledger, five eighths for a lease, three\n"
-        "      quarters for either",
+        "open connections to the API; half of them may have ?wait=, five eighths ask for leases without it,\n"
+        "      three quarters both",
         1, 100000, FOR_SERVE),
     OPTION(CONFIG_TEXT, "ADMIN_LISTEN", "127.0.0.1",
         "address of the admin listener, which serves probes, metrics and /status; \"off\": none",

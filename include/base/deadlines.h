@@ -21,6 +21,7 @@
 #define ENGINE_WAIT_MS 6000      /* a lease, in the queue: for an idle account. Its client may ask for more */
 #define ENGINE_BUMP_WAIT_MS 4500 /* the same for fee bumps, which wait for no account */
 #define ENGINE_BATCH_MS 400      /* either, after its wait: the batch that has taken it */
+#define ENGINE_LONG_BATCH_MS 900 /* the same after a wait that its client has asked for */
 #define ENGINE_ANSWER_MS (ENGINE_WAIT_MS + ENGINE_BATCH_MS)
 #define ENGINE_BUMP_ANSWER_MS (ENGINE_BUMP_WAIT_MS + ENGINE_BATCH_MS)
 #define ENGINE_CONNECT_MS 2000 /* a batch, for a connection; an attempt goes on for the next batch */

@@ -1,8 +1,8 @@
 /*
  * The engine grants leases and signs fee bumps: requests wait in a queue for each, and the engine's threads
- * take all that wait in one as a batch. The two queues take turns. So do the clients that wait for leases
- * (those that share a label of metrics as one); of a client, first come, first served. A request for a lease
- * that finds no idle account waits for a ledger to release one: up to ENGINE_WAIT_MS, or wait_ms when that is
+ * take all that wait in one as a batch. The two queues take turns. So do the clients that wait for leases:
+ * the one that has had fewest is next; of a client, first come, first served. A request for a lease that
+ * finds no idle account waits for a ledger to release one: up to ENGINE_WAIT_MS, or wait_ms when that is
  * more. While accounts are short, the replicas share them in proportion to their waiting requests (see
  * grant_batch).
  *
@@ -21,11 +21,9 @@
 #include "grant/bump.h"
 
 #include "base/deadlines.h"
-#include "base/metric.h"
 
 #define ENGINE_GATHER_MS 3
 #define ENGINE_QUEUE_MAX 10000
-#define ENGINE_LANES METRIC_MAX_CLIENT
 
 struct engine;
 
@@ -46,14 +44,16 @@ struct engine_ticket {
     void (*done)(struct engine_ticket *ticket);
     int64_t wait_ms; /* of a lease; engine_submit raises it to ENGINE_WAIT_MS */
     size_t ledgers;  /* the engine's, when accounts are short: until one is likely to be idle; 0: not known */
-    /* The engine's, guarded by its mutex: */
+    /* Of a lease: how many its client has had, as if it had always waited. The submitter's memory, the same
+     * for each of the client's tickets; NULL: nobody's in particular. From here on the engine's mutex guards
+     * all: */
+    uint64_t *had;
     enum ticket_place {
         TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
         TICKET_QUEUED,
         TICKET_DELAYED, /* until not_before_ms */
         TICKET_BUMP_QUEUED
     } place;
-    unsigned lane; /* its client's label of metrics */
     bool cancelled;
     bool checked; /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
     int64_t arrived_ms;

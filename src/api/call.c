@@ -116,13 +116,15 @@ static void give_share(struct call *call, enum connection_share share)
 static enum err take_client_wait(struct call *call, struct detail *detail)
 {
     const struct api_sender *sender = call->http->kept;
-    const struct limits *limits = api_limits(call->http);
+    struct limits limits = *api_limits(call->http);
     if (sender == NULL) /* AUTH=none */
         return ERR_OK;
-    call->refused_by = client_loads_begin_wait(&call->api->loads, sender->load, limits);
+    if (sender->client.others && limits.most[LIMIT_WAITS] == 0) /* half of what may wait */
+        limits.most[LIMIT_WAITS] = call->api->shares.connections < 4 ? 1 : call->api->shares.connections / 4;
+    call->refused_by = client_loads_begin_wait(&call->api->loads, sender->load, &limits);
     if (call->refused_by == LIMIT_NONE)
         call->load = sender->load;
-    return limit_refuse(call->refused_by, limits, detail);
+    return limit_refuse(call->refused_by, &limits, detail);
 }
 
 enum err call_begin_wait(struct call *call, struct detail *detail)

@@ -80,6 +80,7 @@ static enum err read_request(struct call *call, const json_t *body, struct detai
 static enum err enqueue(struct call *call, enum err e, const struct detail *detail)
 {
     struct lease_request *request = call->lease;
+    const struct api_sender *sender = call->http->kept;
     request->refusal = e;
     if (e != ERR_OK && !call->has_key && request->authorization.count == 0)
         return e;
@@ -87,6 +88,7 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
         request->refusal_detail = *detail;
         request->named.count = 0;
     }
+    call->ticket.had = sender != NULL ? client_load_had(sender->load) : NULL;
     call->ticket.wait_ms = call->watch.deadline_ms - clock_ms();
     return engine_submit(call->api->settings.engine, &call->ticket);
 }

@@ -16,6 +16,7 @@ struct client_load {
     uint32_t in_flight, waits;
     int64_t busy_until_us;   /* when, at its rate, all its requests so far would be over */
     int64_t failed_until_us; /* the same of failed simulations, at CLIENT_LOAD_FAILED_MAX a second */
+    uint64_t had;            /* leases: the engine's */
     struct client_load *next;
 };
 
@@ -51,6 +52,7 @@ static struct client_load *find(struct client_loads *loads, const char *client, 
         loads->list = unused;
     }
     snprintf(unused->name, sizeof unused->name, "%s", client);
+    unused->had = 0;
     return unused;
 }
 
@@ -94,6 +96,11 @@ void client_loads_end(struct client_loads *loads, struct client_load *load)
     pthread_mutex_lock(&loads->mutex);
     load->in_flight--;
     pthread_mutex_unlock(&loads->mutex);
+}
+
+uint64_t *client_load_had(struct client_load *load)
+{
+    return &load->had;
 }
 
 void client_loads_failed(

@@ -35,6 +35,8 @@ MUST_CHECK enum limit client_loads_begin(struct client_loads *loads, const char 
     const struct limits *limits, uint64_t body_bytes, int64_t now_us, struct client_load **load,
     int *retry_after_s);
 void client_loads_end(struct client_loads *loads, struct client_load *load);
+/* For engine_submit, by which clients take turns. */
+uint64_t *client_load_had(struct client_load *load);
 
 /*
  * A simulation of the client's has had a request refused: for requestsPerSecond, that request counts

@@ -1,8 +1,8 @@
 /*
  * Shares of the listener's connections. A request that may wait for seconds keeps its connection while it
- * waits, so requests of each kind may have only a share of the connections at the same time: waits for a
- * ledger a half, requests for a lease five eighths, both together three quarters. A request above its share
- * is refused at once. The last quarter is always left for reads and fee bumps.
+ * waits, so requests of each kind may have only a share of the connections at the same time: those with
+ * ?wait= a half, others for a lease five eighths, both together three quarters. A request above its share is
+ * refused at once. The last quarter is always left for reads and fee bumps.
  */
 #ifndef FAIRWAY_API_CONNECTION_SHARES_H
 #define FAIRWAY_API_CONNECTION_SHARES_H
@@ -12,8 +12,8 @@
 #include "base/err.h"
 
 enum connection_share {
-    SHARE_WAIT, /* ?wait=, also of what leases an account */
-    SHARE_LEASE /* what leases an account: transactions, and submissions of a call */
+    SHARE_WAIT, /* ?wait= */
+    SHARE_LEASE /* without it: what leases an account, transactions and submissions of a call */
 };
 
 struct connection_shares {

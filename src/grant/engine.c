@@ -137,7 +137,8 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
         ticket->wait_ms = ENGINE_BUMP_WAIT_MS;
     else if (ticket->wait_ms < ENGINE_WAIT_MS)
         ticket->wait_ms = ENGINE_WAIT_MS;
-    ticket->lane = bumps ? 0 : metric_label_find(METRIC_CLIENT, ticket->grant.request->client);
+    if (ticket->had == NULL)
+        ticket->had = &engine->nobodys;
     pthread_mutex_lock(&engine->mutex);
     enum err e = ticket->cancelled                                     ? ERR_CANCELLED
                  : engine->stopping                                    ? ERR_SHUTTING_DOWN
@@ -146,8 +147,8 @@ enum err engine_submit(struct engine *engine, struct engine_ticket *ticket)
     if (e == ERR_OK) {
         ticket->arrived_ms = clock_ms();
         ticket->arrival = engine->arrivals++;
-        if (queue->of_lane[ticket->lane] == 0 && engine->served[ticket->lane] < engine->turn)
-            engine->served[ticket->lane] = engine->turn; /* it has not waited meanwhile */
+        if (*ticket->had < engine->turn)
+            *ticket->had = engine->turn; /* it has not waited meanwhile */
         ticket_queue_append(queue, ticket);
         wake = needs_worker(engine, queue);
     }

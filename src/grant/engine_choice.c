@@ -51,16 +51,8 @@ int64_t engine_wait_end_ms(const struct engine_ticket *ticket)
 
 int64_t engine_answer_end_ms(const struct engine_ticket *ticket)
 {
-    return engine_wait_end_ms(ticket) + ENGINE_BATCH_MS;
-}
-
-unsigned engine_next_lane(const struct engine *engine, const uint64_t served[ENGINE_LANES])
-{
-    unsigned next = ENGINE_LANES;
-    for (unsigned i = 0; i < ENGINE_LANES; i++)
-        if (engine->queue.of_lane[i] > 0 && (next == ENGINE_LANES || served[i] < served[next]))
-            next = i;
-    return next;
+    return engine_wait_end_ms(ticket) +
+           (ticket->wait_ms > ENGINE_WAIT_MS ? ENGINE_LONG_BATCH_MS : ENGINE_BATCH_MS);
 }
 
 static bool has_time(const struct engine_run *run, int64_t now_ms)

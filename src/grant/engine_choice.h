@@ -29,8 +29,6 @@ int64_t engine_choose_again_ms(const struct engine *engine);
 /* How long a claim that left requests without an account waits for the next one. */
 int engine_claim_delay_ms(const struct grant_batch *claim);
 
-/* The client whose turn it is, when they have had so many leases; ENGINE_LANES: none waits. */
-unsigned engine_next_lane(const struct engine *engine, const uint64_t served[ENGINE_LANES]);
 /* When the ticket has waited long enough, and when it must be decided. */
 int64_t engine_wait_end_ms(const struct engine_ticket *ticket);
 int64_t engine_answer_end_ms(const struct engine_ticket *ticket);

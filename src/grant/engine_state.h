@@ -34,8 +34,7 @@ struct engine {
     struct ticket_queue queue, delayed, bumps; /* the first two are of leases */
     size_t taken;                              /* tickets in running batches */
     uint64_t arrivals;
-    uint64_t served[ENGINE_LANES], turn; /* leases that each client has had, as if it had always waited; the
-                                            least of those that wait */
+    uint64_t nobodys, turn; /* what tickets without a client have had; the least of those that wait */
     bool stopping;
     enum ticket_kind last_kind; /* of the batch that was taken last */
     bool is_short;              /* a shortage; these two are about it: */

@@ -3,8 +3,6 @@
  */
 #include "base/deadlines.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/log.h"
@@ -75,29 +73,20 @@ static bool wait_for_work(struct engine *engine)
 static void take_tickets(struct engine *engine, struct batch *batch)
 {
     struct ticket_queue unchecked = {0}, *from = batch->kind == TICKET_BUMP ? &engine->bumps : &engine->queue;
-    uint64_t served[ENGINE_LANES];
-    memcpy(served, engine->served, sizeof served);
-    if (batch->kind == TICKET_LEASE && batch->claim.mode == GRANT_CHECK) {
+    const bool claims = batch->kind == TICKET_LEASE && batch->claim.mode == GRANT_CLAIM;
+    uint64_t least;
+    if (batch->kind == TICKET_LEASE && !claims) {
         ticket_queue_take_unchecked(from, GRANT_BATCH_MAX, &unchecked);
         from = &unchecked;
     }
-    while (batch->count < GRANT_BATCH_MAX && from->count > 0) {
-        struct engine_ticket *ticket = from->first;
-        if (from == &engine->queue) {
-            const unsigned lane = engine_next_lane(engine, served);
-            if (batch->count == 0)
-                engine->turn = served[lane];
-            served[lane]++;
-            while (ticket->lane != lane)
-                ticket = ticket->next;
-        }
-        ticket_queue_remove(from, ticket);
+    batch->count = ticket_queue_take_in_turn(from, batch->tickets, &least);
+    if (claims && batch->count > 0)
+        engine->turn = least;
+    for (size_t i = 0; i < batch->count; i++)
         if (batch->kind == TICKET_BUMP)
-            batch->bumps[batch->count] = &ticket->bump;
+            batch->bumps[i] = &batch->tickets[i]->bump;
         else
-            batch->grants[batch->count] = &ticket->grant;
-        batch->tickets[batch->count++] = ticket;
-    }
+            batch->grants[i] = &batch->tickets[i]->grant;
     engine->taken += batch->count;
     if (batch->count > 0)
         metric_observe(METRIC_BATCH_SIZE, batch->kind, 0, (int64_t)batch->count);
@@ -229,21 +218,20 @@ static void sort_open(struct engine_ticket *ticket, bool checked, struct outcome
     ticket_queue_append(&outcome->waiting, ticket);
 }
 
-static void sort_by_outcome(
-    struct engine *engine, const struct batch *batch, bool checked, struct outcome *outcome)
+static void sort_by_outcome(const struct batch *batch, bool checked, struct outcome *outcome)
 {
     for (size_t i = 0; i < batch->count; i++) {
         struct engine_ticket *ticket = batch->tickets[i];
+        *ticket->had -=
+            batch->kind == TICKET_BUMP || ticket->grant.state != GRANT_DONE || !ticket->grant.lease.first;
         const bool is_open =
             (batch->kind == TICKET_BUMP ? ticket->bump.state : ticket->grant.state) == GRANT_OPEN;
         if (is_open && ticket->cancelled)
             engine_set_refused(ticket, ERR_CANCELLED, NULL);
         if (is_open && !ticket->cancelled)
             sort_open(ticket, checked, outcome);
-        else {
-            engine->served[ticket->lane] += batch->kind == TICKET_LEASE && ticket->grant.state == GRANT_DONE;
+        else
             ticket_queue_append(&outcome->decided, ticket);
-        }
     }
 }
 
@@ -273,7 +261,7 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
     INVARIANT(engine->taken >= batch->count && engine->claiming >= batch->in_shortage);
     engine->taken -= batch->count;
     engine->claiming &= !batch->in_shortage;
-    sort_by_outcome(engine, batch, e == ERR_OK, &outcome);
+    sort_by_outcome(batch, e == ERR_OK, &outcome);
     if (batch->kind == TICKET_BUMP)
         ticket_queue_merge(&engine->bumps, &outcome.waiting);
     else {

@@ -15,7 +15,6 @@ static void insert(struct ticket_queue *queue, struct engine_ticket *ticket, str
     ticket->place = queue->place;
     queue->count++;
     queue->unchecked += !ticket->checked;
-    queue->of_lane[ticket->lane]++;
 }
 
 void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticket)
@@ -32,7 +31,6 @@ void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticke
     ticket->place = TICKET_ELSEWHERE;
     queue->count--;
     queue->unchecked -= !ticket->checked;
-    queue->of_lane[ticket->lane]--;
 }
 
 void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from)
@@ -51,6 +49,31 @@ struct engine_ticket *ticket_queue_take(struct ticket_queue *queue)
     if (ticket != NULL)
         ticket_queue_remove(queue, ticket);
     return ticket;
+}
+
+size_t ticket_queue_take_in_turn(
+    struct ticket_queue *queue, struct engine_ticket *out[GRANT_BATCH_MAX], uint64_t *least)
+{
+    uint64_t ranks[GRANT_BATCH_MAX];
+    size_t count = 0;
+    for (struct engine_ticket *ticket = queue->first; ticket != NULL; ticket = ticket->next) {
+        const uint64_t rank = (*ticket->had)++;
+        if (count == GRANT_BATCH_MAX && rank >= ranks[count - 1])
+            continue;
+        size_t at = count < GRANT_BATCH_MAX ? count++ : count - 1;
+        for (; at > 0 && ranks[at - 1] > rank; at--) {
+            ranks[at] = ranks[at - 1];
+            out[at] = out[at - 1];
+        }
+        ranks[at] = rank;
+        out[at] = ticket;
+    }
+    for (size_t i = 0; i < count; i++)
+        ticket_queue_remove(queue, out[i]);
+    for (struct engine_ticket *ticket = queue->first; ticket != NULL; ticket = ticket->next)
+        --*ticket->had;
+    *least = count > 0 ? ranks[0] : 0;
+    return count;
 }
 
 static void move(struct ticket_queue *queue, struct engine_ticket *ticket, struct ticket_queue *out)

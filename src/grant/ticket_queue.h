@@ -9,7 +9,6 @@ struct ticket_queue {
     struct engine_ticket *first, *last;
     size_t count;
     size_t unchecked; /* how many of them have checked == false */
-    size_t of_lane[ENGINE_LANES];
 };
 
 /* The ticket arrived later than all that are in the queue. */
@@ -18,6 +17,10 @@ void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticke
 void ticket_queue_merge(struct ticket_queue *queue, struct ticket_queue *from);
 /* Removes and returns the first ticket; NULL when there is none. */
 struct engine_ticket *ticket_queue_take(struct ticket_queue *queue);
+/* Removes a batch of tickets: time after time the first one of the client that has had fewest leases, and
+ * counts it. *least: what that client had had at first. Returns how many there are. */
+size_t ticket_queue_take_in_turn(
+    struct ticket_queue *queue, struct engine_ticket *out[GRANT_BATCH_MAX], uint64_t *least);
 /* Removes a ticket that is in this queue. */
 void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket);
 /* Moves to *out, in order, up to limit tickets that no batch has checked yet. */

@@ -15,7 +15,7 @@ const keys = Object.fromEntries(names.map(name => [name, quickSigner(Keypair.ran
 const limits = {
   open: { openLeases: 3 }, share: { poolPercent: 20 }, calls: { poolPercent: 50, contractPercent: 15 }, waits: { waits: 2 },
   bumps: { feeBumps: 3 }, fees: { stroopsPerDay: '50000' },
-  requests: { requestsPerSecond: 10 }, free: undefined,
+  requests: { requestsPerSecond: 10 }, free: { waits: 100 },
 };
 let world, clientsFile, replicas, users;
 
@@ -133,7 +133,7 @@ test('requestsPerSecond: a client sends so many requests a second to a replica, 
   assert.equal((await as('free', 'GET', '/v1/pool')).status, 200);
 });
 
-test('requestsInFlight: one of several clients has at most half of the connections', TIMEOUT, async () => {
+test('requestsInFlight: one of several clients has at most half of the connections; waits: and half of what may wait', TIMEOUT, async () => {
   const PLACES = 24, service = await world.serve({ CLIENTS_FILE: clientsFile, MAX_CONNECTIONS: String(PLACES) });
   const answers = await waitFor('free', { count: PLACES / 2 + 4, refused: 4, service, meanwhile: async () => {
     assertLimited(await as('free', 'GET', '/v1/pool', undefined, service), 'requestsInFlight');
@@ -142,6 +142,8 @@ test('requestsInFlight: one of several clients has at most half of the connectio
   const refused = answers.filter(({ status }) => status !== 200);
   assert.equal(refused.length, 4);
   refused.forEach(answer => assertLimited(answer, 'requestsInFlight'));
+  const waits = await waitFor('bumps', { count: PLACES / 4 + 2, refused: 2, service });
+  waits.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'waits'));
   assert.equal((await as('free', 'GET', '/v1/pool', undefined, service)).status, 200, 'they are over');
   await service.kill();
 });

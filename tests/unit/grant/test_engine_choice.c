@@ -152,30 +152,15 @@ TEST(DL7_a_claim_that_left_accounts_is_repeated_soon_and_at_once_for_a_large_sha
         assert_int_equal(engine_claim_delay_ms(&cases[i].claim), cases[i].delay_ms);
 }
 
-/* ---- whose turn it is */
-
-TEST_WITH(clients_take_turns_by_what_they_have_had, clear, NULL)
-{
-    static const unsigned lanes[] = {0, 0, 0, 0, 2, 2, 1}, expected[] = {0, 2, 0, 2, 0, 1, 0};
-    uint64_t served[ENGINE_LANES] = {[1] = 2};
-    assert_int_equal(engine_next_lane(&engine, served), ENGINE_LANES);
-    for (size_t i = 0; i < ARRAY_LEN(lanes); i++)
-        engine.queue.of_lane[lanes[i]]++;
-    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
-        const unsigned lane = engine_next_lane(&engine, served);
-        assert_int_equal(lane, expected[i]);
-        served[lane]++;
-        engine.queue.of_lane[lane]--;
-    }
-}
-
 /* ---- after a batch that failed */
 
 TEST(deadlines_are_counted_from_the_arrival)
 {
     const struct engine_ticket lease = {.kind = TICKET_LEASE, .arrived_ms = 7, .wait_ms = ENGINE_WAIT_MS},
+                               longer = {.arrived_ms = 7, .wait_ms = 60000},
                                bump = {.kind = TICKET_BUMP, .arrived_ms = 7, .wait_ms = ENGINE_BUMP_WAIT_MS};
     assert_int_equal(engine_answer_end_ms(&lease), 7 + ENGINE_ANSWER_MS);
+    assert_int_equal(engine_answer_end_ms(&longer), 7 + 60000 + ENGINE_LONG_BATCH_MS);
     assert_int_equal(engine_answer_end_ms(&bump), 7 + ENGINE_BUMP_ANSWER_MS);
 }
 

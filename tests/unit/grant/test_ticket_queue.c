@@ -24,6 +24,31 @@ TEST(the_first_ticket_is_taken_first)
     assert_int_equal(queue.count, 0);
 }
 
+TEST(clients_take_turns_by_what_they_have_had)
+{
+    static const unsigned clients[] = {0, 0, 0, 0, 2, 2, 1}, expected[] = {0, 4, 1, 5, 2, 6, 3};
+    uint64_t had[] = {1, 3, 1, 5}, least;
+    struct ticket_queue queue = {0};
+    struct engine_ticket tickets[ARRAY_LEN(clients)], others[GRANT_BATCH_MAX], *out[GRANT_BATCH_MAX];
+    fill(&queue, others, ARRAY_LEN(others));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        others[i].had = &had[3];
+    fill(&queue, tickets, ARRAY_LEN(tickets));
+    for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
+        tickets[i].had = &had[clients[i]];
+    assert_int_equal(ticket_queue_take_in_turn(&queue, out, &least), GRANT_BATCH_MAX);
+    assert_int_equal(least, 1);
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+        assert_ptr_equal(out[i], &tickets[expected[i]]);
+    for (size_t i = ARRAY_LEN(expected); i < GRANT_BATCH_MAX; i++)
+        assert_ptr_equal(out[i], &others[i - ARRAY_LEN(expected)]);
+    assert_int_equal(queue.count, ARRAY_LEN(expected));
+    assert_int_equal(had[0], 5);
+    assert_int_equal(had[1], 4);
+    assert_int_equal(had[2], 3);
+    assert_int_equal(had[3], 5 + GRANT_BATCH_MAX - ARRAY_LEN(expected));
+}
+
 TEST(DL7_returned_tickets_are_ordered_by_arrival)
 {
     struct ticket_queue queue = {0}, one = {0}, other = {0};
