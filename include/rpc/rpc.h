@@ -144,13 +144,13 @@ MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key
 MUST_CHECK enum err rpc_frozen(
     struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
 
-/* Settings on which the network votes (CONFIG_SETTING entries); UINT32_MAX: not told. */
+/* Settings on which the network votes (CONFIG_SETTING entries). */
 struct rpc_limits {
-    uint32_t ledger;                                     /* as of which they are */
     uint32_t instructions, disk_read_bytes, write_bytes; /* what a contract call may declare at most */
     uint32_t max_entry_ttl;                              /* for how many ledgers an entry may live */
 };
-MUST_CHECK enum err rpc_limits(struct rpc *rpc, struct rpc_limits *out, struct detail *detail);
+/* Sets those that the RPC has. */
+MUST_CHECK enum err rpc_limits(struct rpc *rpc, struct rpc_limits *limits, struct detail *detail);
 
 enum rpc_send_status {
     RPC_SEND_PENDING,

@@ -32,7 +32,8 @@ struct api {
     struct workers *workers;
     struct rpc *rpc; /* NULL: the admin listener's API has none */
     pthread_mutex_t limits_mutex;
-    struct rpc_limits limits; /* the network's, as they were read last; {0}: not yet */
+    struct rpc_limits limits;  /* the network's, as they were read last */
+    uint32_t limits_asked_for; /* in which ledger; 0: not yet */
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;

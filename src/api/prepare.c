@@ -223,28 +223,33 @@ static struct rpc_limits limits_of(struct api *api)
 void prepare_simulate(struct call *call)
 {
     const uint32_t tip = judge_seen_ledger(&call->api->settings);
-    struct rpc_limits limits = limits_of(call->api);
+    uint32_t *asked_for = &call->api->limits_asked_for;
+    struct rpc_limits begun;
+    pthread_mutex_lock(&call->api->limits_mutex);
     call->reads_limits =
-        policy_invokes(&call->client) && (limits.ledger == 0 || tip > limits.ledger + LIMITS_LEDGERS);
+        policy_invokes(&call->client) && (*asked_for == 0 || tip > *asked_for + LIMITS_LEDGERS);
     if (call->reads_limits)
-        (void)!rpc_limits(call->asked, &limits, NULL);
+        *asked_for = tip > 0 ? tip : 1;
+    pthread_mutex_unlock(&call->api->limits_mutex);
+    if (call->reads_limits)
+        (void)!rpc_limits(call->asked, &begun, NULL);
     else
         simulate(call);
 }
 
-/* ERR_NOT_YET also when the simulation begins. */
-static enum err read_limits(struct call *call, struct detail *detail)
+/* When the RPC does not tell them, the last ones count. */
+static void read_limits(struct call *call)
 {
-    struct rpc_limits limits;
-    enum err e = rpc_limits(call->asked, &limits, detail);
-    if (e != ERR_OK)
-        return call_no_result(e);
+    struct rpc_limits limits = limits_of(call->api);
+    const enum err e = rpc_limits(call->asked, &limits, NULL);
+    if (e == ERR_NOT_YET)
+        return;
     pthread_mutex_lock(&call->api->limits_mutex);
-    call->api->limits = limits;
+    if (e == ERR_OK)
+        call->api->limits = limits;
     pthread_mutex_unlock(&call->api->limits_mutex);
     call->reads_limits = false;
     simulate(call);
-    return ERR_NOT_YET;
 }
 
 static enum err refuse_failed(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
@@ -268,8 +273,10 @@ static enum err refuse_failed(struct call *call, struct rpc_simulation *simulati
 
 enum err prepare_simulated(struct call *call, struct detail *detail)
 {
-    if (call->reads_limits)
-        return read_limits(call, detail);
+    if (call->reads_limits) {
+        read_limits(call);
+        return ERR_NOT_YET;
+    }
     const struct rpc_limits limits = limits_of(call->api);
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     enum err e = rpc_simulate(
@@ -291,7 +298,7 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
             ? take_resources(call, &simulation, &limits, detail)
             : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
     if (e == ERR_OK)
-        e = keep_consumed(call, (uint64_t)limits.ledger + limits.max_entry_ttl);
+        e = keep_consumed(call, (uint64_t)simulation.ledger + limits.max_entry_ttl);
     return e != ERR_OK || !call->prepares ? e
                                           : policy_check(&call->lease->envelope, &call->api->settings.limits,
                                                 &call->lease->named, detail);

@@ -18,7 +18,7 @@ MUST_CHECK enum err prepare_read(struct call *call, const json_t *body, struct d
 MUST_CHECK enum err prepare_check(struct call *call, struct detail *detail);
 
 /* Has a Soroban transaction simulated, by call->asked: when that is done, prepare_simulated is called.
- * Before, it has the network's limits read, when those that are known are some ledgers old. */
+ * Before, one call in some ledgers has the network's limits read. */
 void prepare_simulate(struct call *call);
 
 /*

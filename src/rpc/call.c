@@ -62,6 +62,7 @@ struct rpc_call {
     json_int_t id;
     size_t at; /* the address that is asked; rpc->count: none takes it now */
     bool asked[RPC_ADDRESSES_MAX];
+    bool aside;               /* as in call_options */
     unsigned pause_ms;        /* not 0: after CALL_INTERNAL_ERROR the address is asked again after so long, */
     int64_t repeats_until_ms; /* until then */
     bool arrived;             /* with the mutex: the transfer has ended, and its caller waits */
@@ -194,7 +195,7 @@ static bool fails_over(const struct rpc_call *call, enum err e, const struct cal
 static void note(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
     const struct loop_transfer *transfer = &call->transfer;
-    if (transfer->begun_ms == 0 || e == ERR_CANCELLED)
+    if (call->aside || transfer->begun_ms == 0 || e == ERR_CANCELLED)
         return;
     const bool answers = e == ERR_OK || (error->code != 0 && error->status == 200);
     const bool simulates = call->limits->class == RPC_SIMULATIONS;
@@ -286,15 +287,16 @@ static void begin_repeats(struct rpc_call *call)
 }
 
 /* *out is set before the answer can come. */
-static void begin(
-    const struct rpc *asking, const char *method, json_t *params, bool repeats, struct rpc_call **out)
+static void begin(const struct rpc *asking, const char *method, json_t *params,
+    const struct call_options *options, struct rpc_call **out)
 {
     struct rpc_call *call = *out = NEW(struct rpc_call);
     struct rpc *rpc = call->rpc = asking->shared;
     call->ask = asking->ask;
     call->method = method;
     call->limits = call_limits_of(method);
-    if (repeats)
+    call->aside = options->aside;
+    if (options->repeats)
         begin_repeats(call);
     pthread_mutex_lock(&rpc->mutex);
     call->id = ++rpc->last_id;
@@ -401,7 +403,7 @@ enum err call_with(struct rpc *rpc, const char *method, json_t *params, const st
         json_decref(params);
         e = answer(*at, options, result, detail);
     } else {
-        begin(rpc, method, params, options->repeats, at);
+        begin(rpc, method, params, options, at);
     }
     while (e == ERR_NOT_YET && blocks) {
         wait_for(own);

@@ -59,6 +59,7 @@ struct call_options {
      * it is parsed; the caller frees *lifted, also on error. NULL: none. */
     struct lift *lifted;
     bool repeats; /* CALL_INTERNAL_ERROR is repeated, for RPC_ENTRIES_RETRIES_MS at each address */
+    bool aside;   /* nobody needs its answer now: a failure or a refusal is not held against the address */
     /* Whether the result is final. ERR_RPC_UNAVAILABLE: it is the node's fault. NULL: it is. */
     enum err (*judge)(const json_t *result, const void *context, struct detail *detail);
     const void *context;

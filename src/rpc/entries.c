@@ -16,12 +16,12 @@
  * A healthy stellar-rpc returns an internal error for some milliseconds when it names a ledger whose snapshot
  * its captive core has not published yet: that is repeated.
  */
-static enum err read_entries(struct rpc *rpc, json_t *keys, json_t **result, uint32_t *ledger,
+static enum err read_entries(struct rpc *rpc, json_t *keys, bool aside, json_t **result, uint32_t *ledger,
     const json_t **entries, struct detail *detail)
 {
     json_t *params = json_pack("{s:o, s:s}", "keys", keys, "xdrFormat", "base64");
-    enum err e =
-        call_with(rpc, "getLedgerEntries", params, &(struct call_options){.repeats = true}, result, detail);
+    enum err e = call_with(rpc, "getLedgerEntries", params,
+        &(struct call_options){.repeats = !aside, .aside = aside}, result, detail);
     if (e == ERR_OK)
         e = field_u32(*result, "latestLedger", ledger, detail);
     *entries = json_object_get(*result, "entries");
@@ -78,7 +78,7 @@ enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], si
         buf_clear(&entries[i]);
     AUTO_JSON json_t *result = NULL;
     const json_t *items;
-    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), &result, ledger, &items, detail);
+    enum err e = read_entries(rpc, ledger_keys(keys, count, texts), false, &result, ledger, &items, detail);
     for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
         struct account_entry account;
         const json_t *item = json_array_get(items, i);
@@ -134,7 +134,7 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
     AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
     AUTO_JSON json_t *result = NULL;
     const json_t *entries;
-    enum err e = read_entries(rpc, json_pack("[s]", key), &result, ledger, &entries, detail);
+    enum err e = read_entries(rpc, json_pack("[s]", key), false, &result, ledger, &entries, detail);
     if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
     return read_frozen_entry(json_array_get(entries, 0), key, out, detail);
@@ -156,21 +156,21 @@ static void read_setting(struct bytes entry, struct rpc_limits *out)
         out->max_entry_ttl = be32_get(members);
 }
 
-enum err rpc_limits(struct rpc *rpc, struct rpc_limits *out, struct detail *detail)
+enum err rpc_limits(struct rpc *rpc, struct rpc_limits *limits, struct detail *detail)
 {
     /* LedgerKeys of these settings. */
     json_t *keys = json_pack("[s, s, s]", "AAAACAAAAAE=", "AAAACAAAAAI=", "AAAACAAAAAo=");
     AUTO_JSON json_t *result = NULL;
     const json_t *entries, *item;
     size_t i;
-    *out = (struct rpc_limits){0, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-    enum err e = read_entries(rpc, keys, &result, &out->ledger, &entries, detail);
+    uint32_t ledger;
+    enum err e = read_entries(rpc, keys, true, &result, &ledger, &entries, detail);
     json_array_foreach(entries, i, item)
     {
         struct buf entry CLEANUP(buf_free) = {0};
         if (e == ERR_OK && (e = field_xdr(item, "xdr", &entry, detail)) == ERR_OK &&
             (e = xdr_check(XDR_LedgerEntryData, buf_bytes(&entry))) == ERR_OK)
-            read_setting(buf_bytes(&entry), out);
+            read_setting(buf_bytes(&entry), limits);
     }
     return e;
 }

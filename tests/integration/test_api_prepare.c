@@ -173,6 +173,7 @@ static uint32_t margin_ends_at(uint8_t n)
 
 TEST(the_networks_limits_are_read_again_after_some_ledgers)
 {
+    atomic_store(&service.seen_ledger, 1000);
     assert_int_equal(margin_ends_at(30), 400000000);
     fake_set_reply(service.rpc, 1,
         (struct fake_reply){.method = "getLedgerEntries", .body = FAKE_LIMITS(FAKE_500_MILLION)});
@@ -180,9 +181,9 @@ TEST(the_networks_limits_are_read_again_after_some_ledgers)
     assert_int_equal(margin_ends_at(31), 400000000);
     atomic_store(&service.seen_ledger, 1013);
     assert_int_equal(margin_ends_at(32), 414000000);
-    fake_set_reply(service.rpc, 1,
-        (struct fake_reply){.method = "getLedgerEntries", .body = FAKE_LIMITS(FAKE_400_MILLION)});
-    assert_int_equal(margin_ends_at(33), 400000000);
+    fake_set_reply(service.rpc, 1, (struct fake_reply){.method = "getLedgerEntries", .status = 429});
+    atomic_store(&service.seen_ledger, 1026);
+    assert_int_equal(margin_ends_at(33), 414000000); /* the last ones that it has told */
     atomic_store(&service.seen_ledger, 0);
 }
 
