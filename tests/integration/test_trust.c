@@ -203,6 +203,21 @@ TEST(DR4_false_results_of_the_last_ledger_are_corrected_and_given_again)
     assert_int_equal(logged, 0);
 }
 
+TEST(DL9_a_false_success_that_is_corrected_frees_the_claims_of_its_lease)
+{
+    struct world *world = *state;
+    uint32_t logged = 0;
+    commit_forged(world, 0);
+    test_db_exec(&world->gap->db, "INSERT INTO fairway.lease_claims SELECT 9000, '', 'a', r.hash, r.hash, ''"
+                                  " FROM fairway.lease_results r");
+    const struct built_transaction ours = {.hash = built_hash(LEASED), .code = -1};
+    ledger_feed_close(world->gap->feed,
+        &(struct built_ledger){
+            .transactions = &ours, .transaction_count = 1, .close_time_s = world->next.close_time_s});
+    assert_int_equal(refute(world, &logged), REFUTE_CORRECTED);
+    assert_int_equal(test_db_number(&world->gap->db, "SELECT count(*) FROM fairway.lease_claims"), 0);
+}
+
 /* It had another set, or a lease in it that should have ended. */
 TEST(DR4_a_committed_ledger_that_differs_in_more_than_results_is_refuted)
 {
