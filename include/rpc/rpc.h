@@ -8,6 +8,8 @@
 #ifndef FAIRWAY_RPC_RPC_H
 #define FAIRWAY_RPC_RPC_H
 
+#include <stdatomic.h>
+
 #include "stellar/account.h"
 #include "stellar/frozen.h"
 #include "stellar/ids.h"
@@ -71,7 +73,10 @@ struct rpc_ask {
     void (*done)(void *context);
     void *context;
     const char *client;     /* whose call it is: clients take turns. NULL: nobody's in particular */
-    const char *request_id; /* for X-Request-Id; NULL: none. Both live until the call has ended */
+    const char *request_id; /* for X-Request-Id; NULL: none */
+    /* Once set, an address that has not been asked yet is not asked: ERR_CANCELLED. NULL: never. All of these
+     * live until the call has ended. */
+    const atomic_bool *gone;
 };
 /*
  * For one call that does not block, at the addresses of rpc, which outlives it. The first call begins, and

@@ -195,7 +195,8 @@ struct rpc *call_ask(struct call *call, void (*run)(struct worker_job *job, enum
     call->asked = rpc_asking(call->api->rpc, &(struct rpc_ask){.done = answered,
                                                  .context = call,
                                                  .client = api_sharer(call->http),
-                                                 .request_id = call->http->id});
+                                                 .request_id = call->http->id,
+                                                 .gone = &call->gone});
     return call->asked;
 }
 
@@ -264,6 +265,8 @@ static char *take_members(struct call *call, enum err e)
 void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
+    if (atomic_load(&call->gone))
+        e = ERR_CANCELLED;
     const size_t short_s = call->ticket.ledgers * call->api->settings.ledger_ms / 1000,
                  after_s = e == ERR_RPC_UNAVAILABLE               ? (size_t)call->retry_after_s
                            : e != ERR_CHANNEL_ACCOUNT_UNAVAILABLE ? 0

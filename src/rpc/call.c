@@ -246,6 +246,7 @@ static void hand_over(struct rpc_call *call, unsigned after_ms)
         .not_before_ms = now_ms + after_ms,
         .timeout_ms = rpc->timeout_ms,
         .cancelled = &rpc->cancelled,
+        .gone = call->ask.gone,
         .done = arrived};
     pthread_mutex_lock(&rpc->mutex);
     rpc->open++;

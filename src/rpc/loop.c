@@ -173,6 +173,11 @@ static bool is_cancelled(const struct loop_transfer *transfer)
     return atomic_load(transfer->cancelled);
 }
 
+static bool is_unwanted(const struct loop_transfer *transfer)
+{
+    return is_cancelled(transfer) || (transfer->gone != NULL && atomic_load(transfer->gone));
+}
+
 /* Puts what was handed over, and may begin, into the queues. Returns whether more waits for its time. */
 static bool take_handed(void)
 {
@@ -200,11 +205,17 @@ static bool take_handed(void)
     return waits;
 }
 
+/* Also those that nobody waits for any more. One that has begun is not ended for that: it may cost the RPC as
+ * much. */
 static void drop_late(struct fair_queue *queue, int64_t now_ms)
 {
+    for (struct fair_item *item = queue->first; item != NULL; item = item->next)
+        if (is_unwanted((const struct loop_transfer *)item))
+            item->deadline_ms = now_ms;
     for (struct fair_item *item = fair_queue_take_late(queue, now_ms), *next; item != NULL; item = next) {
         next = item->next;
-        drop((struct loop_transfer *)item, ERR_OVERLOADED);
+        struct loop_transfer *transfer = (struct loop_transfer *)item;
+        drop(transfer, is_unwanted(transfer) ? ERR_CANCELLED : ERR_OVERLOADED);
     }
 }
 
@@ -229,7 +240,7 @@ static bool begin_waiting(struct address *address, bool looks)
             drop_late(queue, clock_ms());
         while (queue->count > 0 && has_room(address, (enum rpc_class)i)) {
             struct loop_transfer *transfer = (struct loop_transfer *)fair_queue_take(queue);
-            if (is_cancelled(transfer))
+            if (is_unwanted(transfer))
                 drop(transfer, ERR_CANCELLED);
             else
                 begin(transfer);

@@ -30,6 +30,7 @@ struct loop_transfer {
     int64_t not_before_ms;        /* clock_ms() before which it does not begin; 0: at once */
     int timeout_ms;               /* from when it begins */
     const atomic_bool *cancelled; /* once set, and loop_look: it ends with ERR_CANCELLED */
+    const atomic_bool *gone;      /* once set: so it does soon, unless it has begun; NULL: never */
     /* Called once, by the loop's thread, which it must not hold up. The memory is the caller's again. */
     void (*done)(struct loop_transfer *transfer);
 

@@ -231,7 +231,7 @@ static int silent_port(int *listener)
     return ntohs(address.sin_port);
 }
 
-static atomic_bool cancelled;
+static atomic_bool cancelled, gone;
 static atomic_uint ended;
 
 static void note_end(struct loop_transfer *transfer)
@@ -250,6 +250,7 @@ static void hand_over(struct loop_transfer *transfer, struct address *address, e
         .max_body = 100,
         .timeout_ms = FAKE_TIMEOUT_MS,
         .cancelled = &cancelled,
+        .gone = &gone,
         .done = note_end};
     loop_run(transfer);
 }
@@ -350,6 +351,25 @@ TEST(clients_take_turns)
     assert_in_range(refused, 200 - SIMULATED - 64, 200 - 64);
     assert_int_equal(modest->e, ERR_CANCELLED);
     free(modest);
+    close(listener);
+}
+
+TEST(nobody_waits_for_one_whose_client_has_left)
+{
+    int listener;
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
+    struct address *address = address_of(url);
+    struct loop_transfer *transfers AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer);
+    for (size_t i = 0; i < ALL; i++)
+        hand_over(&transfers[i], address, RPC_SIMULATIONS, NULL, FAKE_TIMEOUT_MS);
+    clock_sleep_ms(200);
+    assert_int_equal(atomic_load(&ended), 0);
+    atomic_store(&gone, true);
+    await_ended(ALL - SIMULATED); /* those that have begun go on */
+    atomic_store(&gone, false);
+    cancel_all(ALL);
+    for (size_t i = 0; i < ALL; i++)
+        assert_int_equal(transfers[i].e, ERR_CANCELLED);
     close(listener);
 }
 
