@@ -8,8 +8,8 @@ enum err fair_queue_add(struct fair_queue *queue, struct fair_item *item)
 {
     struct fair_item **at = &queue->first;
     size_t of_client = 0;
-    /* One turn after the client's last item, or in the current turn if it has none. */
-    item->turn = queue->turn;
+    /* One turn after the last item of the client or, if it has none, after the one that was taken last. */
+    item->turn = queue->turn + 1;
     for (const struct fair_item *other = queue->first; other != NULL; other = other->next)
         if (text_equal(other->client, item->client)) {
             item->turn = other->turn + 1;

@@ -29,17 +29,20 @@ TEST(clients_take_turns_in_the_order_in_which_they_came)
     assert_taken(&queue, items, order, ARRAY_LEN(order));
 }
 
-/* Its item belongs to the turn that is being taken. */
+/* Also when it comes again as soon as its item has been taken, it takes no turn of others. */
 TEST(DX4_a_client_that_comes_later_waits_for_one_turn)
 {
-    struct fair_item items[5] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b")};
-    static const size_t order[] = {4, 2, 3};
+    struct fair_item items[6] = {OF("a"), OF("a"), OF("a"), OF("a"), OF("b"), OF("b")};
+    static const size_t order[] = {5, 3};
     struct fair_queue queue = {.max = MAX};
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(fair_queue_add(&queue, &items[i]), ERR_OK);
-    for (size_t i = 0; i < 2; i++)
-        assert_ptr_equal(fair_queue_take(&queue), &items[i]);
+    assert_ptr_equal(fair_queue_take(&queue), &items[0]);
     assert_int_equal(fair_queue_add(&queue, &items[4]), ERR_OK);
+    assert_ptr_equal(fair_queue_take(&queue), &items[1]);
+    assert_ptr_equal(fair_queue_take(&queue), &items[4]);
+    assert_int_equal(fair_queue_add(&queue, &items[5]), ERR_OK);
+    assert_ptr_equal(fair_queue_take(&queue), &items[2]);
     assert_taken(&queue, items, order, ARRAY_LEN(order));
 }
 
