@@ -88,7 +88,7 @@ static void make_filling(size_t count)
     network.made = NEW_ARRAY(count, struct built_transaction);
     while (network.made_count < count) {
         struct built_transaction *transaction = &network.made[network.made_count];
-        struct buf known = {0};
+        struct buf known CLEANUP(buf_free) = {0};
         const struct bytes body = make(XDR_TransactionV1Envelope, 250, 700, &seed);
         struct buf envelope = {0};
         buf_add_u32(&envelope, 2); /* ENVELOPE_TYPE_TX */
@@ -99,7 +99,6 @@ static void make_filling(size_t count)
             envelope_add(&transaction->hash, transaction->envelope);
             network.made_count++;
         }
-        buf_free(&known);
     }
 }
 
@@ -118,7 +117,7 @@ static size_t include_leases(
 {
     size_t count = 0;
     for (size_t i = 0; i < db_count(open); i++) {
-        struct buf known = {0};
+        struct buf known CLEANUP(buf_free) = {0};
         struct built_transaction *transaction = &transactions[count];
         memcpy(transaction->hash.bytes, db_bytea(open, i, 0).data, sizeof transaction->hash.bytes);
         transaction->envelope = db_bytea(open, i, 3);
@@ -129,7 +128,6 @@ static size_t include_leases(
             envelope_add(&transaction->hash, transaction->envelope);
             count++;
         }
-        buf_free(&known);
     }
     return count;
 }
@@ -156,7 +154,7 @@ static struct item *build(const struct db_rows *open, uint32_t sequence, size_t 
     struct built_transaction *transactions AUTO_FREE =
         NEW_ARRAY(own + network.made_count, struct built_transaction);
     struct built_account *accounts AUTO_FREE = NEW_ARRAY(own + 1, struct built_account);
-    struct buf meta = {0};
+    struct buf meta CLEANUP(buf_free) = {0};
     *leases = own > 0 ? include_leases(open, transactions, accounts) : 0;
     const size_t made = network.made_count > *leases ? network.made_count - *leases : 0;
     for (size_t i = 0; i < made; i++)
@@ -177,7 +175,6 @@ static struct item *build(const struct db_rows *open, uint32_t sequence, size_t 
     ledger_build(&ledger, &meta, &network.last_hash);
     struct item *item = write_item(sequence, &network.last_hash, buf_bytes(&meta));
     *size = meta.len;
-    buf_free(&meta);
     return item;
 }
 

@@ -94,7 +94,7 @@ TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature)
         "hash", "innerHash", "transactionXdr", "fee", "feeAccount", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
     AUTO_LEASED leased = lease_payment();
-    struct buf xdr = {0}, expected = {0};
+    CLEANUP(buf_free) struct buf xdr = {0}, expected = {0};
     struct envelope inner;
     char address[ADDRESS_SIZE];
     sign_as(&leased, SIGNER);
@@ -121,8 +121,6 @@ TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature)
     assert_true(signature_valid(&signature, &expected_hash, &service.distribution));
     assert_true(hash_equal(&hash, &expected_hash));
     assert_string_equal(response_text(&response, "fee"), "20000");
-    buf_free(&xdr);
-    buf_free(&expected);
 }
 
 TEST(the_fee_bump_is_recorded_with_its_fee)

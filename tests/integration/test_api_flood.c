@@ -72,11 +72,10 @@ static char *fee_bump(void)
 static char *soroban(enum sample_address address, uint32_t credentials, uint8_t of, int64_t resource_fee)
 {
     struct sample sample = SAMPLE;
-    struct buf auth = {0};
+    struct buf auth CLEANUP(buf_free) = {0};
     add_address_entry(&auth, credentials, address, of);
     add_invoke(&sample, PLAIN, 9, 1, &auth);
     sample.resource_fee_stroops = resource_fee;
-    buf_free(&auth);
     return body_of(&sample, "");
 }
 
@@ -346,7 +345,7 @@ TEST(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease)
 {
     struct racer racers[RACERS] = {0};
     struct hash lease;
-    struct buf xdr = signed_lease(&lease);
+    struct buf xdr CLEANUP(buf_free) = signed_lease(&lease);
     AUTO_FREE char *text = base64_encode(buf_bytes(&xdr));
     char lease_hex[HASH_HEX_SIZE];
     hash_encode(&lease, lease_hex);
@@ -372,7 +371,6 @@ TEST(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease)
     wipe_racers(racers, RACERS);
     assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), RACERS / 2);
     assert_int_equal(service_leased_accounts(&service), 1);
-    buf_free(&xdr);
 }
 
 TEST_FIXTURE(fixture_reset, NULL)

@@ -37,9 +37,8 @@ static int64_t sample_of(const struct api_reply *reply, const char *name)
 
 static int64_t value(const char *name)
 {
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     int64_t found = sample_of(&reply, name);
-    api_reply_wipe(&reply);
     return found;
 }
 
@@ -109,7 +108,7 @@ static void assert_line(const char *line, struct family *family)
 TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE)
 {
     service_set_spendable(&service, 5000000);
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     struct family family = {.samples = 1};
     AUTO_FREE char *type = api_header(&reply, "Content-Type");
     assert_string_equal(type, "text/plain; version=0.0.4; charset=utf-8");
@@ -118,7 +117,6 @@ TEST(every_line_has_the_text_format_and_every_sample_has_HELP_and_TYPE)
     for (char *rest = reply.body, *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; lines++)
         assert_line(line, &family);
     assert_true(lines > 40 && family.samples > 0);
-    api_reply_wipe(&reply);
 }
 
 static void assert_there(const struct api_reply *reply, const char *format, ...)
@@ -151,7 +149,7 @@ TEST(every_series_is_there_before_its_first_event)
         "fairway_keyd_round_trip_seconds_count{kind=\"fee_bump\"}", "fairway_keyd_fee_budget_stroops",
         "fairway_keyd_fee_budget_left_stroops", "fairway_grants_held_until_seconds",
         "fairway_provisioning_pending"};
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     for (enum err e = ERR_OK; e < ERR_COUNT; e++) {
         for (size_t i = 0; i < ARRAY_LEN(routes); i++)
             assert_there(
@@ -182,12 +180,11 @@ TEST(every_series_is_there_before_its_first_event)
     }
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         assert_there(&reply, "%s", others[i]);
-    api_reply_wipe(&reply);
 }
 
 TEST(the_process_is_reported)
 {
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     const int64_t open = sample_of(&reply, "process_open_fds"),
                   rss = sample_of(&reply, "process_resident_memory_bytes");
     assert_true(open > 10 && open <= sample_of(&reply, "process_max_fds"));
@@ -195,7 +192,6 @@ TEST(the_process_is_reported)
     assert_true(sample_of(&reply, "process_cpu_seconds_total") >= 0);
     const int64_t started_s = sample_of(&reply, "process_start_time_seconds");
     assert_true(started_s <= time(NULL) && started_s > time(NULL) - 3600);
-    api_reply_wipe(&reply);
 }
 
 TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database)
@@ -207,7 +203,7 @@ TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database)
         " public_key = (SELECT min(public_key) FROM fairway.channel_accounts WHERE lease_hash IS"
         " NULL);" TEST_UNCHECKED("UPDATE fairway.channel_accounts SET locked_at = locked_at -"
                                  " interval '70 s'"));
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"idle\"}"), FIXTURE_ACCOUNTS - 2);
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"leased\"}"), 1);
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"quarantined\"}"), 1);
@@ -217,7 +213,6 @@ TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database)
     assert_true(age_s >= 70 && age_s < 100);
     assert_int_equal(sample_of(&reply, "fairway_database_up"), 1);
     assert_int_equal(sample_of(&reply, "fairway_database_disk_ok"), 1);
-    api_reply_wipe(&reply);
 }
 
 /* Waits until a value is so: a request is counted when it has ended, which is after its reply has arrived. */
@@ -242,9 +237,8 @@ TEST(every_request_is_counted_once_by_route_client_and_code)
     AUTO_RESPONSE response = {0};
     service_get(&service, &response, "/v1/pool");
     for (int i = 0; i < REFUSED; i++) {
-        struct api_reply reply = api_get(http_server_port(service.http), "/nothing");
+        struct api_reply reply CLEANUP(api_reply_wipe) = api_get(http_server_port(service.http), "/nothing");
         assert_int_equal(reply.status, 404);
-        api_reply_wipe(&reply);
     }
     await_value(unknown, before + REFUSED);
     await_value(of_none, none + REFUSED);
@@ -409,7 +403,7 @@ TEST(DR10_the_configured_standby_and_the_failover_option_are_reported)
 
 TEST(DX9_the_age_of_the_oldest_snapshot_is_reported)
 {
-    struct db *old = test_db_open(&service.db);
+    AUTO_DB old = test_db_open(&service.db);
     assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
     assert_int_equal(db_begin(old, NULL), ERR_OK);
     assert_int_equal(
@@ -423,17 +417,15 @@ TEST(DX9_the_age_of_the_oldest_snapshot_is_reported)
     assert_true(age_s >= 400 && age_s < 440);
     db_rollback(old);
     assert_int_equal(value("fairway_oldest_snapshot_seconds"), 0);
-    db_free(old);
 }
 
 TEST(the_version_and_commit_of_the_build_are_reported)
 {
-    struct api_reply reply = metrics();
+    struct api_reply reply CLEANUP(api_reply_wipe) = metrics();
     const char *build = strstr(reply.body, "\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"");
     assert_non_null(build);
     assert_true(isalnum(
         (unsigned char)build[strlen("\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"")]));
-    api_reply_wipe(&reply);
 }
 
 /* The last test: it kills the server. */

@@ -153,14 +153,13 @@ static char *account_with_signer(uint8_t signer)
 static void bump_signed_by(struct response *response, uint8_t n, bool other_hash)
 {
     AUTO_RESPONSE leased = {0};
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     fixture_post_payment(&leased);
     struct hash hash = response_hash(&leased, "hash");
     response_xdr(&leased, "transactionXdr", &xdr);
     hash.bytes[0] ^= other_hash;
     fixture_sign(&xdr, &hash, n);
     service_post(&service, response, "/v1/fee-bumps", service_body(buf_bytes(&xdr)));
-    buf_free(&xdr);
 }
 
 static int64_t bumps(void)

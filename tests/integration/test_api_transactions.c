@@ -106,7 +106,7 @@ TEST(the_reply_is_a_lease_with_our_valid_signature)
     static const char *const members[] = {"hash", "status", "first", "transactionXdr", "channelAccount",
         "sequence", "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
-    struct sample sample = a_payment();
+    struct sample CLEANUP(sample_wipe) sample = a_payment();
     post_sample(&response, &sample, NULL);
     AUTO_LEASED signed_one = leased_of(&response);
     const struct envelope *envelope = &signed_one.envelope;
@@ -124,13 +124,12 @@ TEST(the_reply_is_a_lease_with_our_valid_signature)
     assert_true(hash_equal(&hash, &said));
     assert_int_equal(envelope->signature_count, 1);
     assert_true(envelope_signed_by(envelope, &envelope->source, &hash));
-    sample_wipe(&sample);
 }
 
 TEST(the_lease_row_and_its_account_name_each_other_and_the_request)
 {
     AUTO_RESPONSE response = {0};
-    struct sample sample = a_payment();
+    struct sample CLEANUP(sample_wipe) sample = a_payment();
     post_sample(&response, &sample, NULL);
     assert_int_equal(response.status, 201);
     assert_int_equal(
@@ -144,14 +143,13 @@ TEST(the_lease_row_and_its_account_name_each_other_and_the_request)
             response_header(&response, "X-Request-Id"), response_text(&response, "maxTime"),
             response_text(&response, "sequence")),
         1);
-    sample_wipe(&sample);
 }
 
 TEST(V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations)
 {
     for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
         AUTO_RESPONSE response = {0};
-        struct sample sample = a_payment();
+        struct sample CLEANUP(sample_wipe) sample = a_payment();
         add_payment(&sample, MUXED, 10);
         sample.form = form;
         sample.memo = true;
@@ -160,7 +158,6 @@ TEST(V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations)
         assert_int_equal(signed_one.envelope.form, ENVELOPE_V1);
         assert_int_equal(signed_one.envelope.fee_stroops, 2 * SERVICE_BASE_FEE);
         assert_true(bytes_equal(signed_one.envelope.tail, sample.view.tail));
-        sample_wipe(&sample);
     }
 }
 
@@ -180,14 +177,13 @@ TEST(an_operation_of_a_pool_account_is_refused_plain_and_muxed)
 TEST(a_soroban_transaction_pays_its_resource_fee)
 {
     struct sample sample = SAMPLE;
-    struct buf auth = {0};
+    struct buf auth CLEANUP(buf_free) = {0};
     add_address_entry(&auth, 1, ACCOUNT, 9);
     add_invoke(&sample, PLAIN, 9, 1, &auth);
     sample.resource_fee_stroops = 1234;
     AUTO_LEASED signed_one = leased(&sample, NULL);
     assert_true(signed_one.envelope.soroban);
     assert_int_equal(signed_one.envelope.fee_stroops, SERVICE_BASE_FEE + 1234);
-    buf_free(&auth);
 }
 
 TEST(max_time_is_the_earliest_and_the_reply_shows_what_set_it)
@@ -237,7 +233,7 @@ TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
         "19", "0", "-1", "60.0", "6e1", "\"60\"", "true", "[60]", "18446744073709551616"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         AUTO_RESPONSE response = {0};
-        struct sample sample = a_payment();
+        struct sample CLEANUP(sample_wipe) sample = a_payment();
         assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
         AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
         AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"timeoutSeconds\":%s}", xdr, wrong[i]);
@@ -245,7 +241,6 @@ TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
             (struct bytes){(uint8_t *)body, strlen(body)});
         /* the JSON reader refuses numbers that do not fit int64 */
         assert_refused(&response, 400, i == ARRAY_LEN(wrong) - 1 ? "INVALID_JSON" : "INVALID_REQUEST");
-        sample_wipe(&sample);
     }
     assert_nothing_leased();
 }
@@ -253,21 +248,20 @@ TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
 TEST(suspended_grants_are_503_without_the_reason)
 {
     AUTO_RESPONSE response = {0};
-    struct sample sample = a_payment();
+    struct sample CLEANUP(sample_wipe) sample = a_payment();
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'for operators only'");
     post_sample(&response, &sample, NULL);
     assert_refused(&response, 503, "GRANTS_SUSPENDED");
     assert_null(strstr(response_text(&response, "detail"), "operators"));
     assert_nothing_leased();
-    sample_wipe(&sample);
 }
 
 /* The database's message is only logged; the account is idle at once. */
 TEST(a_lease_that_cannot_be_recorded_is_500_without_internal_text)
 {
     AUTO_RESPONSE response = {0};
-    struct sample sample = a_payment();
+    struct sample CLEANUP(sample_wipe) sample = a_payment();
     test_db_exec(&service.db, "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"
                               " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
                               "CREATE TRIGGER refuse BEFORE INSERT ON fairway.leases FOR EACH ROW EXECUTE "
@@ -279,7 +273,6 @@ TEST(a_lease_that_cannot_be_recorded_is_500_without_internal_text)
     assert_null(strstr(text, "trigger"));
     assert_null(json_object_get(response.json, "transactionXdr"));
     assert_nothing_leased();
-    sample_wipe(&sample);
 }
 
 TEST_FIXTURE(fixture_reset, NULL)

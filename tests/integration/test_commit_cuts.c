@@ -178,7 +178,7 @@ TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_store
     struct db *mine = pool.db, *through = db_new(&(struct db_settings){.url = url, .name = "cut"});
     unsigned answered = 0, count = cuts();
     for (unsigned i = 1; i <= count; i++) {
-        struct asked asked;
+        struct asked CLEANUP(asked_wipe) asked;
         struct detail detail = {0};
         enum proxy_fault fault = i % 4 == 0 ? PROXY_CUT_BEFORE : PROXY_CUT_AFTER;
         ask(&pool, &asked);
@@ -198,7 +198,6 @@ TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_store
             answered++;
         } else
             assert_int_equal(asked.grant.state, GRANT_OPEN);
-        asked_wipe(&asked);
     }
     assert_int_equal(answered, count - count / 4);
     printf("%u cuts at the COMMIT of a grant, 0 mismatches\n", count);

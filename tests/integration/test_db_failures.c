@@ -76,38 +76,34 @@ static struct db *about_to_commit(enum proxy_fault fault)
 
 TEST(DR2_the_outcome_of_a_COMMIT_without_a_reply_is_unknown)
 {
-    struct db *db = about_to_commit(PROXY_CUT_AFTER);
+    AUTO_DB db = about_to_commit(PROXY_CUT_AFTER);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 1); /* it is committed */
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
-    db_free(db);
 }
 
 TEST(DR2_the_outcome_of_a_lost_COMMIT_is_unknown)
 {
-    struct db *db = about_to_commit(PROXY_CUT_BEFORE);
+    AUTO_DB db = about_to_commit(PROXY_CUT_BEFORE);
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 0); /* it is not */
-    db_free(db);
 }
 
 TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time)
 {
-    struct db *db = about_to_commit(PROXY_SILENT);
+    AUTO_DB db = about_to_commit(PROXY_SILENT);
     int64_t start_ms = clock_ms();
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
-    db_free(db);
 }
 
 TEST(run_commit_returns_unknown_outcome_too)
 {
-    struct db *db = about_to_commit(PROXY_CUT_AFTER);
+    AUTO_DB db = about_to_commit(PROXY_CUT_AFTER);
     const struct db_statement more = DB_SQL0("INSERT INTO public.t VALUES (2)");
     assert_int_equal(db_run_commit(db, &more, 1, NULL, &detail), ERR_OUTCOME_UNKNOWN);
     db_rollback(db);
     assert_int_equal(rows_in_t(), 2);
-    db_free(db);
 }
 
 static enum err insert_and_count(struct db *db, void *context)
@@ -120,12 +116,11 @@ static enum err insert_and_count(struct db *db, void *context)
 
 TEST(a_transaction_is_not_retried_after_an_unknown_outcome)
 {
-    struct db *db = open_through(proxy_port(proxy));
+    AUTO_DB db = open_through(proxy_port(proxy));
     int tries = 0;
     assert_int_equal(db_transaction(db, insert_and_count, &tries, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(tries, 1);
     assert_int_equal(rows_in_t(), 1);
-    db_free(db);
 }
 
 /* The result that libpq has no memory for, counted from 1; 0: none. */
@@ -144,37 +139,34 @@ PGresult *PQgetResult(PGconn *conn)
 
 TEST(DX5_a_session_is_not_used_again_after_a_result_was_lost)
 {
-    struct db *db = open_through(test_pg_port());
+    AUTO_DB db = open_through(test_pg_port());
     static const char sql[] = "SELECT 1";
     assert_int_equal(db_connect(db, &detail), ERR_OK);
     lost_result = 1; /* of the preparation: the server has the statement */
     assert_int_equal(run(db, sql), ERR_DATABASE_UNAVAILABLE);
     assert_int_equal(run(db, sql), ERR_OK);
-    db_free(db);
 }
 
 TEST(DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown)
 {
-    struct db *db = open_through(test_pg_port());
+    AUTO_DB db = open_through(test_pg_port());
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     assert_int_equal(run(db, "INSERT INTO public.t VALUES (1)"), ERR_OK);
     lost_result = 1;
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 1);
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
-    db_free(db);
 }
 
 TEST(DX7_a_silent_network_times_out)
 {
-    struct db *db = open_through(proxy_port(proxy));
+    AUTO_DB db = open_through(proxy_port(proxy));
     assert_int_equal(db_connect(db, &detail), ERR_OK);
     proxy_arm(proxy, PROXY_SILENT, "into silence");
     int64_t start_ms = clock_ms();
     assert_int_equal(run(db, "SELECT 'into silence'"), ERR_DATABASE_UNAVAILABLE);
     assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
-    db_free(db);
 }
 
 TEST(a_large_request_to_a_silent_server_times_out)
@@ -241,7 +233,7 @@ static bool notified_within(struct db *db, int timeout_ms)
 
 TEST(a_notification_ends_the_wait)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 1000)); /* a new session: a notification may have been missed */
     int64_t start_ms = clock_ms();
@@ -259,14 +251,13 @@ TEST(a_notification_ends_the_wait)
     clock_sleep_ms(50);
     assert_int_equal(run(db, "SELECT 1"), ERR_OK); /* read by another call */
     assert_true(notified_within(db, 0));
-    db_free(db);
 }
 
 TEST(a_readable_wake_fd_ends_the_wait)
 {
     int wake[2];
     bool notified;
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     assert_int_equal(pipe(wake), 0);
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 0));
@@ -277,12 +268,11 @@ TEST(a_readable_wake_fd_ends_the_wait)
     assert_in_range(clock_ms() - start_ms, 0, slower(1000));
     close(wake[0]);
     close(wake[1]);
-    db_free(db);
 }
 
 TEST(the_next_session_listens_again)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     bool notified;
     assert_int_equal(db_listen(db, "released", &detail), ERR_OK);
     assert_true(notified_within(db, 0));
@@ -295,29 +285,26 @@ TEST(the_next_session_listens_again)
     assert_false(notified_within(db, 50));
     test_db_exec(&database, "NOTIFY released");
     assert_true(notified_within(db, 5000));
-    db_free(db);
 }
 
 TEST(listening_begins_when_the_server_becomes_available)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     test_pg_kill();
     assert_int_equal(db_listen(db, "released", &detail), ERR_DATABASE_UNAVAILABLE);
     test_pg_restart();
     assert_true(notified_within(db, 0));
     test_db_exec(&database, "NOTIFY released");
     assert_true(notified_within(db, 5000));
-    db_free(db);
 }
 
 TEST(each_host_of_the_URL_is_in_the_reason)
 {
-    struct db *db = db_new(&(struct db_settings){
+    AUTO_DB db = db_new(&(struct db_settings){
         .url = "postgresql://u:secret@127.0.0.1:1,127.0.0.1:2/x", .name = "fairway test"});
     assert_int_equal(run(db, "SELECT 1"), ERR_DATABASE_UNAVAILABLE);
     assert_string_equal(detail.text, "\"127.0.0.1\", port 1 failed: Connection refused; "
                                      "\"127.0.0.1\", port 2 failed: Connection refused");
-    db_free(db);
 }
 
 TEST_FIXTURE(empty_table, NULL)

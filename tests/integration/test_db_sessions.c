@@ -72,11 +72,10 @@ static void check_settings(struct db *db)
 
 TEST(DL12_a_transaction_has_its_settings_whatever_the_role_defaults)
 {
-    struct db *db = open_as("fairway_hostile");
+    AUTO_DB db = open_as("fairway_hostile");
     assert_int_equal(db_begin(db, &detail), ERR_OK);
     check_settings(db);
     assert_int_equal(db_commit(db, &detail), ERR_OK);
-    db_free(db);
 }
 
 /* The server also sends keepalives, so that locks of a dead host are released in half a minute. */
@@ -84,19 +83,17 @@ TEST(DL12_the_server_ends_a_direct_session_of_a_dead_host)
 {
     static const char sql[] = "SELECT string_agg(concat_ws(' ', name, setting), ', ' ORDER BY name)"
                               " FROM pg_settings WHERE name LIKE 'tcp!_%' ESCAPE '!'";
-    struct db *db = open_as("fairway_hostile");
+    AUTO_DB db = open_as("fairway_hostile");
     AUTO_ROWS rows = NULL;
     assert_int_equal(db_query(db, DB_SQL0(sql), &rows, &detail), ERR_OK);
     assert_string_equal(db_text(rows, 0, 0), "tcp_keepalives_count 3, tcp_keepalives_idle 10,"
                                              " tcp_keepalives_interval 5, tcp_user_timeout 15000");
-    db_free(db);
 }
 
 TEST(DL12_a_single_statement_has_the_settings_whatever_the_role_defaults)
 {
-    struct db *db = open_as("fairway_hostile");
+    AUTO_DB db = open_as("fairway_hostile");
     check_settings(db);
-    db_free(db);
 }
 
 TEST(DX10_no_plan_of_a_session_depends_on_statistics)
@@ -109,16 +106,15 @@ TEST(DX10_no_plan_of_a_session_depends_on_statistics)
     AUTO_FREE char *url =
         mem_format("postgresql://fairway_hostile:p@127.0.0.1:%u/%s", test_pg_port(), database.name);
     AUTO_ROWS rows = NULL;
-    struct db *db = db_new(&(struct db_settings){.url = url, .name = "fairway hostile"});
+    AUTO_DB db = db_new(&(struct db_settings){.url = url, .name = "fairway hostile"});
     assert_int_equal(db_query(db, DB_SQL0(sql), &rows, &detail), ERR_OK);
     assert_string_equal(db_text(rows, 0, 0), "force_generic_plan off off off off off 0");
-    db_free(db);
 }
 
 TEST(DL12_values_are_the_same_under_hostile_defaults)
 {
     static const uint8_t bytes[] = {0, 0xff, '\\'};
-    struct db *db = open_as("fairway_hostile");
+    AUTO_DB db = open_as("fairway_hostile");
     AUTO_ROWS rows = NULL;
     assert_int_equal(db_query(db,
                          DB_SQL("SELECT $1, extract(epoch FROM date_trunc('day', to_timestamp($2)))::int8",
@@ -127,7 +123,6 @@ TEST(DL12_values_are_the_same_under_hostile_defaults)
         ERR_OK);
     assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(bytes)));
     assert_int_equal(db_i64(rows, 0, 1), 1699920000); /* midnight in UTC */
-    db_free(db);
 }
 
 static int64_t prepared_count(struct db *db)
@@ -158,19 +153,18 @@ static void add_one(struct db *db, int64_t n, enum err expected)
 
 TEST(a_direct_connection_prepares_each_statement_once)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     for (int n = 0; n < 5; n++)
         add_one(db, n, ERR_OK);
     assert_int_equal(prepared_count(db), 1);
     db_disconnect(db);
     add_one(db, 7, ERR_OK); /* prepared again in the new session */
     assert_int_equal(prepared_count(db), 1);
-    db_free(db);
 }
 
 TEST(the_same_statement_twice_in_one_run_is_prepared_once)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement statement = {"SELECT $1 + 1 -- twice", &one, 1};
     struct db_rows *rows[2];
@@ -180,29 +174,26 @@ TEST(the_same_statement_twice_in_one_run_is_prepared_once)
     db_rows_free(rows[0]);
     db_rows_free(rows[1]);
     assert_int_equal(prepared_count(db), 1);
-    db_free(db);
 }
 
 TEST(a_statement_after_a_failed_one_can_be_prepared_later)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     const struct db_param one = DB_I64(1);
     const struct db_statement later = {"SELECT $1 + 1 -- later", &one, 1};
     const struct db_statement statements[] = {DB_SQL0("SELECT 1 / 0"), later};
     assert_int_equal(db_run(db, statements, 2, NULL, &detail), ERR_INTERNAL);
     assert_int_equal(db_query(db, later, NULL, &detail), ERR_OK);
     assert_int_equal(db_query(db, later, NULL, &detail), ERR_OK);
-    db_free(db);
 }
 
 TEST(deallocated_statements_are_prepared_again)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     add_one(db, 1, ERR_OK);
     assert_int_equal(session_run_script(db, "DEALLOCATE ALL", 5000, &detail), ERR_OK);
     add_one(db, 1, ERR_SERIALIZATION);
     add_one(db, 1, ERR_OK);
-    db_free(db);
 }
 
 static enum err select_all(struct db *db, void *context)
@@ -214,13 +205,12 @@ static enum err select_all(struct db *db, void *context)
 
 TEST(a_plan_that_a_migration_invalidated_is_replanned)
 {
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     int tries = 0;
     assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
     test_db_exec(&database, "ALTER TABLE public.t ADD COLUMN more int8");
     assert_int_equal(db_transaction(db, select_all, &tries, &detail), ERR_OK);
     assert_int_equal(tries, 3);
-    db_free(db);
 }
 
 TEST(a_connection_closed_while_idle_is_reopened_without_an_error)
@@ -302,22 +292,19 @@ TEST(no_detail_contains_the_password)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
         AUTO_FREE char *url = mem_format(urls[i], test_pg_port());
 #pragma GCC diagnostic pop
-        struct db *db = db_new(&(struct db_settings){.url = url, .name = "leaky"});
+        AUTO_DB db = db_new(&(struct db_settings){.url = url, .name = "leaky"});
         enum err e = db_connect(db, &detail);
         assert_true(e == ERR_DATABASE_UNAVAILABLE || e == ERR_CONFIG);
         assert_true(strlen(detail.text) > 20);
         assert_null(strstr(detail.text, "S3"));
         assert_null(strstr(detail.text, "cret"));
-        db_free(db);
     }
 }
 
 TEST(a_malformed_url_is_a_configuration_error)
 {
-    struct db *db =
-        db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
+    AUTO_DB db = db_new(&(struct db_settings){.url = "postgresql://host:5432/x?nonsense=1", .name = "bad"});
     assert_int_equal(db_connect(db, &detail), ERR_CONFIG);
-    db_free(db);
 }
 
 GROUP_FIXTURE(open_database, close_database)

@@ -331,15 +331,13 @@ TEST(only_a_serialization_failure_is_retried)
 /* Runs test with a connection that has short limits and one that holds a lock on row 1. */
 static void with_short_limits(void (*test)(struct db *db, struct db *holder))
 {
-    struct db *holder = test_db_open(&database);
-    struct db *db = db_new(&(struct db_settings){.url = database.url,
+    AUTO_DB holder = test_db_open(&database);
+    AUTO_DB db = db_new(&(struct db_settings){.url = database.url,
         .name = "fairway short",
         .statement_timeout_ms = 300,
         .lock_timeout_ms = 100,
         .idle_transaction_timeout_ms = 200});
     test(db, holder);
-    db_free(db);
-    db_free(holder);
 }
 
 static void wait_for_lock(struct db *db, struct db *holder)

@@ -203,7 +203,7 @@ struct network {
 static void *close_ledgers(void *context)
 {
     struct network *network = context;
-    struct db *db = test_db_open(&network->engine->pool.test);
+    AUTO_DB db = test_db_open(&network->engine->pool.test);
     for (size_t answered = 0; answered < MANY; clock_sleep_ms(2)) {
         const struct lease *leases[MANY];
         size_t count = 0;
@@ -218,7 +218,6 @@ static void *close_ledgers(void *context)
         }
         check(count == 0 || test_pool_include(db, leases, count).confirmed == count);
     }
-    db_free(db);
     return NULL;
 }
 

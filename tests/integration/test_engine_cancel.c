@@ -44,7 +44,7 @@ TEST(H9_a_cancelled_ticket_leaves_the_queue_at_once_and_takes_no_account)
 
 TEST(a_ticket_that_was_cancelled_before_is_not_taken)
 {
-    struct test_engine engine;
+    struct test_engine engine CLEANUP(test_engine_close);
     struct client client = {0};
     test_engine_open(&engine, 1, 2);
     client.ticket.grant.request = &engine.asked.request;
@@ -52,15 +52,14 @@ TEST(a_ticket_that_was_cancelled_before_is_not_taken)
     assert_int_equal(engine_submit(engine.engine, &client.ticket), ERR_CANCELLED);
     clock_sleep_ms(50);
     assert_nothing_leased(&engine.pool);
-    test_engine_close(&engine);
 }
 
 /* Another transaction has locked the key: the ticket waits for its next attempt, outside of the queue. */
 TEST(a_ticket_whose_key_is_locked_can_be_cancelled)
 {
-    struct test_engine engine;
+    struct test_engine engine CLEANUP(test_engine_close);
     struct client client = {0};
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     test_engine_open(&engine, 1, 2);
     struct db *holder = test_db_open(&engine.pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
@@ -76,8 +75,6 @@ TEST(a_ticket_whose_key_is_locked_can_be_cancelled)
     db_rollback(holder);
     db_free(holder);
     assert_nothing_leased(&engine.pool);
-    test_engine_close(&engine);
-    asked_wipe(&asked);
 }
 
 TEST(a_ticket_in_a_batch_is_granted_if_it_can_be_and_else_refused_when_the_batch_ends)

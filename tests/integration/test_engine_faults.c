@@ -26,7 +26,7 @@ TEST(an_item_that_the_database_refuses_fails_alone)
 {
     struct test_engine engine;
     struct client clients[10] = {0};
-    struct asked bad;
+    struct asked bad CLEANUP(asked_wipe);
     test_engine_open(&engine, 12, 1);
     ask_as(&engine, &bad, "bad");
     test_db_exec(&engine.pool.test, sql_refuse_bad);
@@ -48,7 +48,6 @@ TEST(an_item_that_the_database_refuses_fails_alone)
     assert_int_equal(lease_rows(&engine.pool), ARRAY_LEN(clients) - 1);
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
-    asked_wipe(&bad);
 }
 
 /* Batches with a request of the id slow or bad stall when they record their leases, until resume; those with
@@ -84,8 +83,8 @@ static void stall_again(struct test_engine *engine)
 /* A claim locks the only account, another request finds none, and then the claim fails. */
 TEST(a_claim_that_is_rolled_back_wakes_waiting_requests)
 {
-    struct test_engine engine;
-    struct asked bad;
+    struct test_engine engine CLEANUP(test_engine_close);
+    struct asked bad CLEANUP(asked_wipe);
     test_engine_open(&engine, 1, 2);
     ask_as(&engine, &bad, "bad");
     test_db_exec(&engine.pool.test, sql_stall);
@@ -103,15 +102,13 @@ TEST(a_claim_that_is_rolled_back_wakes_waiting_requests)
         clients_wipe(clients, ARRAY_LEN(clients));
         stall_again(&engine);
     }
-    test_engine_close(&engine);
-    asked_wipe(&bad);
 }
 
 /* The batch locks an account for a retry, which does not need it, until COMMIT. */
 TEST(an_account_that_was_locked_and_not_used_wakes_waiting_requests)
 {
     struct test_engine engine;
-    struct asked keyed, slow;
+    CLEANUP(asked_wipe) struct asked keyed, slow;
     test_engine_open(&engine, 4, 2);
     ask(&engine.pool, &keyed);
     ask_as(&engine, &slow, "slow");
@@ -151,8 +148,6 @@ TEST(an_account_that_was_locked_and_not_used_wakes_waiting_requests)
     }
     test_engine_close(&engine);
     clients_wipe(&first, 1);
-    asked_wipe(&keyed);
-    asked_wipe(&slow);
 }
 
 /* Other claims skip locked accounts: a claim that locks more than it needs makes them find none. */
@@ -160,7 +155,7 @@ TEST(H16_a_claim_locks_no_more_accounts_than_it_has_requests)
 {
     struct test_engine engine;
     struct client slow = {0}, others[2] = {0};
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     test_engine_open(&engine, 3, 2);
     ask_as(&engine, &asked, "slow");
     test_db_exec(&engine.pool.test, sql_stall);
@@ -177,7 +172,6 @@ TEST(H16_a_claim_locks_no_more_accounts_than_it_has_requests)
     test_engine_close(&engine);
     clients_wipe(others, ARRAY_LEN(others));
     clients_wipe(&slow, 1);
-    asked_wipe(&asked);
 }
 
 /* ---- the database */

@@ -180,7 +180,7 @@ TEST(DL7_hundreds_of_waiting_requests_leave_no_account_idle)
 /* The claim of a replica that is not short takes its share too, and reports the rest. */
 TEST(DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas)
 {
-    struct test_engine engine;
+    struct test_engine engine CLEANUP(test_engine_close);
     struct asked asked[4];
     struct grant *grants[4];
     struct detail detail = {0};
@@ -198,7 +198,6 @@ TEST(DL7_a_claim_leaves_idle_accounts_to_requests_that_wait_in_other_replicas)
     assert_int_equal(batch.left, 2);
     assert_int_equal(number(&engine, "SELECT waiting FROM fairway.waiting WHERE replica = 1"), 2);
     asked_wipe_all(asked, 4);
-    test_engine_close(&engine);
 }
 
 TEST(a_replica_that_is_not_short_reports_nothing)
@@ -253,7 +252,7 @@ TEST(DL7_claims_that_fail_keep_no_account_from_other_replicas)
     struct test_engine replicas[2];
     struct client holders[ACCOUNTS] = {0}, good[ACCOUNTS] = {0}, bad[ACCOUNTS] = {0};
     const struct lease *held[ACCOUNTS];
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     test_engine_open(&replicas[0], ACCOUNTS, 2);
     replica_open(&replicas[1], &replicas[0]);
     ask(&replicas[0].pool, &asked);
@@ -291,7 +290,6 @@ TEST(DL7_claims_that_fail_keep_no_account_from_other_replicas)
     test_engine_close(&replicas[0]);
     clients_wipe(holders, ACCOUNTS);
     clients_wipe(good, ACCOUNTS);
-    asked_wipe(&asked);
 }
 
 GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -183,21 +183,20 @@ static void set_spendable(struct test_pool *pool, int64_t stroops)
 /* Returns ERR_OK, or the error that the request is refused with. */
 static enum err grant_one(struct test_pool *pool, struct detail *detail)
 {
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     enum err e = test_pool_grant(pool, &asked, 1, detail);
     if (e == ERR_OK && asked.grant.state == GRANT_REFUSED) {
         e = asked.grant.error;
         *detail = asked.grant.detail;
     }
-    asked_wipe(&asked);
     return e;
 }
 
 TEST_WITH(a_retry_gets_its_lease_below_the_minimum_too, pool_set_up, test_pool_tear_down)
 {
     struct test_pool *pool = *state;
-    struct asked first, retry;
+    CLEANUP(asked_wipe) struct asked first, retry;
     struct detail detail = {0};
     ask(pool, &first);
     snprintf(first.request.idempotency_key, sizeof first.request.idempotency_key, "key");
@@ -208,8 +207,6 @@ TEST_WITH(a_retry_gets_its_lease_below_the_minimum_too, pool_set_up, test_pool_t
     assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_OK);
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_memory_equal(retry.grant.lease.hash.bytes, first.grant.lease.hash.bytes, 32);
-    asked_wipe(&first);
-    asked_wipe(&retry);
 }
 
 TEST_WITH(below_the_minimum_no_account_is_leased, pool_set_up, test_pool_tear_down)

@@ -236,7 +236,7 @@ TEST(DR1_a_crash_at_any_statement_of_the_recovery_keeps_every_lease)
 TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read)
 {
     struct gap_world *world = *state;
-    struct db *grant = test_db_open(&world->db);
+    AUTO_DB grant = test_db_open(&world->db);
     unsigned before = ledger_feed_requests(world->feed);
     assert_int_equal(db_begin(grant, NULL), ERR_OK);
     assert_int_equal(
@@ -250,7 +250,6 @@ TEST(DR5_a_grant_in_flight_is_waited_for_before_any_account_is_read)
     db_rollback(grant);
     lead_drop(&world->lead);
     recovers(world);
-    db_free(grant);
 }
 
 /* A grant by another replica while accounts are read. */

@@ -107,7 +107,7 @@ static void close_with(struct world *world, const struct built_ledger *what)
 
 static void assert_suspended(struct world *world, const char *why)
 {
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     ask(&world->pool, &asked);
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
@@ -115,7 +115,6 @@ static void assert_suspended(struct world *world, const char *why)
         fail_msg("\"%s\" does not contain \"%s\"", detail.text, why);
     assert_int_equal(leased_accounts(&world->pool), 0);
     assert_int_equal(number(world, "SELECT count(*) FROM fairway.leases WHERE client <> '*'"), 0);
-    asked_wipe(&asked);
 }
 
 static struct lease granted(struct world *world)
@@ -283,7 +282,7 @@ TEST(DR10_a_transaction_that_another_account_has_bumped_is_foreign)
 TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold)
 {
     struct world *world = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     pay_for_bumps(world);
     ask(&world->pool, &asked);
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, NULL), ERR_OK);
@@ -294,7 +293,6 @@ TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold)
     assert_int_equal(leased_accounts(&world->pool), 0);
     assert_int_equal(number(world, sql_quarantined), 0);
     assert_int_equal(number(world, sql_held_until), 0);
-    asked_wipe(&asked);
 }
 
 /* Until ingestion has put grants on hold. */

@@ -68,7 +68,7 @@ static void assert_refused(const struct asked *asked, enum err e)
 TEST(the_envelope_is_read_only_for_the_same_body)
 {
     struct test_pool *pool = *state;
-    struct asked first, later[2];
+    struct asked first CLEANUP(asked_wipe), later[2];
     grant_keyed(pool, &first, "a", "body");
     for (size_t same = 0; same < 2; same++) {
         struct idempotency_keys *keys AUTO_FREE = NEW(struct idempotency_keys);
@@ -86,13 +86,12 @@ TEST(the_envelope_is_read_only_for_the_same_body)
         asked_wipe(&later[0]);
         asked_wipe(&later[1]);
     }
-    asked_wipe(&first);
 }
 
 TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing)
 {
     struct test_pool *pool = *state;
-    struct asked together[2], later;
+    struct asked together[2], later CLEANUP(asked_wipe);
     ask_keyed(pool, &together[0], "a", "body");
     ask_keyed(pool, &together[1], "a", "another");
     test_pool_decide(pool, together, 2);
@@ -103,7 +102,6 @@ TEST(DL9_another_body_with_the_same_key_is_a_conflict_and_takes_nothing)
     assert_int_equal(lease_rows(pool), 1);
     assert_int_equal(leased_accounts(pool), 1);
     asked_wipe_all(together, 2);
-    asked_wipe(&later);
 }
 
 TEST(DL9_clients_do_not_share_keys)
@@ -124,7 +122,7 @@ TEST(DL9_clients_do_not_share_keys)
 TEST(DL9_a_key_that_took_no_lease_is_free)
 {
     struct test_pool *pool = *state;
-    struct asked refused[3], again;
+    struct asked refused[3], again CLEANUP(asked_wipe);
     for (size_t i = 0; i < 3; i++) {
         ask_keyed(pool, &refused[i], "a", i < 2 ? "body" : "another");
         refused[i].request.named.keys[0] = pool->accounts[0]; /* an operation of a pool account */
@@ -137,7 +135,6 @@ TEST(DL9_a_key_that_took_no_lease_is_free)
     grant_keyed(pool, &again, "a", "another");
     assert_int_equal(again.grant.state, GRANT_DONE);
     asked_wipe_all(refused, 3);
-    asked_wipe(&again);
 }
 
 TEST(DL9_a_key_that_found_no_account_is_free_for_every_request_that_carries_it)
@@ -208,7 +205,7 @@ static void judge(struct test_pool *pool, struct asked *asked)
 TEST(DL9_a_retry_gets_its_lease_only_after_a_commit)
 {
     struct test_pool *pool = *state;
-    struct asked asked, retry;
+    struct asked CLEANUP(asked_wipe) asked, retry CLEANUP(asked_wipe);
     grant_keyed(pool, &asked, "a", "body");
     ask_keyed(pool, &retry, "a", "body");
     const char *flushed = "SELECT (pg_current_wal_flush_lsn() - '0/0')::int8";
@@ -217,8 +214,6 @@ TEST(DL9_a_retry_gets_its_lease_only_after_a_commit)
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_same_lease(&retry.grant.lease, &asked.grant.lease);
     assert_true(test_db_number(&pool->test, flushed) > from);
-    asked_wipe(&asked);
-    asked_wipe(&retry);
 }
 
 /* Moves the lease of a key, and the key, to an earlier day. */
@@ -237,7 +232,7 @@ static void age_key(struct test_pool *pool, const char *key, int days)
 TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later)
 {
     struct test_pool *pool = *state;
-    struct asked old, young, again;
+    struct asked old CLEANUP(asked_wipe), young CLEANUP(asked_wipe), again;
     grant_keyed(pool, &old, "old", "body");
     grant_keyed(pool, &young, "young", "body");
     age_key(pool, "old", 2);
@@ -249,8 +244,6 @@ TEST(DL9_a_key_is_found_on_the_day_of_its_lease_and_on_the_next_and_not_later)
     assert_int_equal(again.grant.state, GRANT_DONE);
     assert_false(hash_equal(&again.grant.lease.hash, &old.grant.lease.hash));
     assert_int_equal(lease_rows(pool), 3);
-    asked_wipe(&old);
-    asked_wipe(&young);
     asked_wipe(&again);
 }
 
@@ -446,13 +439,12 @@ TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
 TEST(a_claim_is_kept_for_as_long_as_any_entry_with_its_nonce_counts)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask_call(pool, &asked, "f", "AA", "");
     asked.request.authorization.entries[1].expires_ledger = 3000;
     test_pool_decide(pool, &asked, 1);
     assert_new(&asked);
     assert_int_equal(test_db_number(&pool->test, "SELECT expires_ledger FROM fairway.lease_claims"), 3000);
-    asked_wipe(&asked);
 }
 
 TEST(clients_do_not_share_claims)
@@ -509,7 +501,7 @@ TEST(DL9_batches_with_the_same_claims_in_another_order_do_not_deadlock)
 {
     struct test_pool *pool = *state;
     struct crossing crossings[2];
-    struct db *third = test_db_open(&pool->test);
+    AUTO_DB third = test_db_open(&pool->test);
     assert_int_equal(db_begin(third, NULL), ERR_OK);
     assert_int_equal(
         db_query(third,
@@ -538,7 +530,6 @@ TEST(DL9_batches_with_the_same_claims_in_another_order_do_not_deadlock)
         asked_wipe(&crossings[i].asked);
         db_free(crossings[i].replica.db);
     }
-    db_free(third);
 }
 
 /* ---- replicas that race for one key, or for one call under different keys */

@@ -179,7 +179,7 @@ TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account)
     struct public_key key = built_key(1), other = built_key(2);
     struct network network;
     struct detail detail;
-    struct db *db = test_db_open(&world->db);
+    AUTO_DB db = test_db_open(&world->db);
     assert_int_equal(network_read(db, &network, NULL), ERR_OK);
     assert_null(network.passphrase);
     assert_int_equal(network_bind(db, "one", &key, NULL), ERR_OK);
@@ -193,7 +193,6 @@ TEST(DR4_a_database_is_bound_to_one_network_and_one_distribution_account)
     assert_string_equal(network.passphrase, "one");
     assert_true(public_key_equal(&network.distribution, &key));
     network_free(&network);
-    db_free(db);
 }
 
 TEST_FIXTURE(ingest_world_set_up, ingest_world_tear_down)

@@ -93,7 +93,7 @@ TEST(a_janitor_that_runs_into_its_statement_timeout_neither_ends_the_lead_nor_de
 TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
 {
     struct ingest_world *world = *state;
-    struct db *holder = test_db_open(&world->db);
+    AUTO_DB holder = test_db_open(&world->db);
     seed_old_leases(world);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
@@ -109,7 +109,6 @@ TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
     db_rollback(holder);
     await_number(world, "SELECT count(*) FROM fairway.leases", 0);
-    db_free(holder);
 }
 
 /* Each table takes 50 ms, so those of all days take longer than the janitor's statement_timeout. */

@@ -33,14 +33,13 @@ static void sign(struct lease_signing items[], size_t count)
 
 TEST(a_lease_is_signed_for_its_own_hash)
 {
-    struct buf transaction = {0};
+    struct buf transaction CLEANUP(buf_free) = {0};
     struct lease_signing item = good_lease(0, &transaction);
     struct hash hash = transaction_hash(&network, item.transaction);
     sign(&item, 1);
     assert_int_equal(item.result, ERR_OK);
     assert_true(hash_equal(&item.hash, &hash));
     assert_true(signature_valid(&item.signature, &hash, &item.signer));
-    buf_free(&transaction);
 }
 
 /* One way to make an item invalid, and the error that keyd must return for it. */
@@ -178,7 +177,7 @@ TEST(each_bad_item_fails_alone_in_its_batch)
 TEST(a_batch_larger_than_one_message_is_signed)
 {
     size_t count = 2 * SIGN_BATCH_MAX + 3;
-    struct buf transaction = {0};
+    struct buf transaction CLEANUP(buf_free) = {0};
     struct lease_signing item = good_lease(0, &transaction);
     AUTO_FREE struct lease_signing *items = NEW_ARRAY(count, struct lease_signing);
     for (size_t i = 0; i < count; i++)
@@ -186,13 +185,12 @@ TEST(a_batch_larger_than_one_message_is_signed)
     sign(items, count);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(items[i].result, ERR_OK);
-    buf_free(&transaction);
 }
 
 /* Twenty items of the maximal size do not fit into one message. */
 TEST(large_transactions_are_sent_in_several_messages)
 {
-    struct buf large = {0};
+    struct buf large CLEANUP(buf_free) = {0};
     buf_reserve(&large, KEYD_TRANSACTION_MAX);
     memset(large.data, 0, KEYD_TRANSACTION_MAX);
     struct lease_signing items[20];
@@ -203,7 +201,6 @@ TEST(large_transactions_are_sent_in_several_messages)
     sign(items, ARRAY_LEN(items));
     for (size_t i = 0; i < ARRAY_LEN(items); i++)
         assert_int_not_equal(items[i].result, ERR_OK);
-    buf_free(&large);
 }
 
 /* ---- fee bumps */
@@ -211,12 +208,11 @@ TEST(large_transactions_are_sent_in_several_messages)
 /* A signed lease as a client submits it. */
 static void signed_lease(size_t at, struct buf *envelope)
 {
-    struct buf transaction = {0};
+    struct buf transaction CLEANUP(buf_free) = {0};
     struct lease_signing item = good_lease(at, &transaction);
     sign(&item, 1);
     assert_int_equal(item.result, ERR_OK);
     envelope_build(item.transaction, &item.signer, &item.signature, 1, envelope);
-    buf_free(&transaction);
 }
 
 static enum err bump(
@@ -232,7 +228,7 @@ static enum err bump(
 
 TEST(a_fee_bump_is_paid_by_the_distribution_account)
 {
-    struct buf inner = {0}, outer = {0}, body = {0};
+    CLEANUP(buf_free) struct buf inner = {0}, outer = {0}, body = {0};
     struct envelope envelope;
     struct hash hash;
     struct public_key distribution = keyd_distribution();
@@ -248,9 +244,6 @@ TEST(a_fee_bump_is_paid_by_the_distribution_account)
     struct signature signature;
     memcpy(signature.bytes, outer.data + outer.len - sizeof signature, sizeof signature);
     assert_true(signature_valid(&signature, &hash, &distribution));
-    buf_free(&inner);
-    buf_free(&outer);
-    buf_free(&body);
 }
 
 /* In one message: the same bytes as of a fee bump that is asked for afterwards. */
@@ -287,7 +280,7 @@ TEST(with_a_bid_above_the_maximum_not_even_the_lease_is_signed)
         {INT64_MAX, ERR_FEE_EXCEEDS_MAXIMUM}};
     const struct signature none = {0};
     for (size_t i = 0; i < ARRAY_LEN(bids); i++) {
-        struct buf transaction CLEANUP(buf_free) = {0}, bid CLEANUP(buf_free) = {0};
+        CLEANUP(buf_free) struct buf transaction = {0}, bid = {0};
         struct lease_signing item = good_lease(0, &transaction);
         item.bid_fee_stroops = bids[i].fee_stroops;
         item.bid_envelope = &bid;
@@ -307,7 +300,7 @@ TEST(each_fee_bump_of_a_batch_has_its_own_result)
     };
     struct bump_signing *items AUTO_FREE = NEW_ARRAY(COUNT, struct bump_signing);
     struct buf *envelopes AUTO_FREE = NEW_ARRAY(COUNT, struct buf);
-    struct buf inner = {0}, alone = {0};
+    CLEANUP(buf_free) struct buf inner = {0}, alone = {0};
     struct hash hash;
     signed_lease(0, &inner);
     for (size_t i = 0; i < COUNT; i++)
@@ -328,8 +321,6 @@ TEST(each_fee_bump_of_a_batch_has_its_own_result)
     assert_true(bytes_equal(buf_bytes(&alone), buf_bytes(&envelopes[COUNT - 1])));
     for (size_t i = 0; i < COUNT; i++)
         buf_free(&envelopes[i]);
-    buf_free(&inner);
-    buf_free(&alone);
 }
 
 /* ---- creation and merge */
@@ -361,7 +352,7 @@ TEST(creation_and_merge_carry_every_signature)
     const struct sealed_seed sealed[] = {accounts[0].sealed, accounts[1].sealed, accounts[2].sealed};
     for (int kind = PROVISIONING_CREATION; kind <= PROVISIONING_MERGE; kind++) {
         const struct provisioning_tx transaction = good_transaction((enum provisioning_kind)kind);
-        struct buf out = {0}, built = {0};
+        CLEANUP(buf_free) struct buf out = {0}, built = {0};
         struct hash hash;
         struct envelope envelope;
         provisioning_tx_build(&transaction, &built);
@@ -373,8 +364,6 @@ TEST(creation_and_merge_carry_every_signature)
         assert_true(envelope_signed_by(&envelope, &transaction.distribution, &hash));
         for (size_t i = 0; i < 3; i++)
             assert_true(envelope_signed_by(&envelope, &accounts[i].public_key, &hash));
-        buf_free(&out);
-        buf_free(&built);
     }
 }
 

@@ -118,8 +118,7 @@ static enum outcome sign_bumps(struct keyd *keyd)
 {
     uint8_t master[MASTER_KEY_SIZE];
     struct key_pair pair;
-    struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
-                           out CLEANUP(buf_free) = {0};
+    CLEANUP(buf_free) struct buf transaction = {0}, inner = {0}, out = {0};
     struct signature signature;
     memset(master, 7, sizeof master);
     lease_transaction(&accounts[0].public_key, (uint64_t)time(NULL) + 60, &transaction);
@@ -294,11 +293,10 @@ TEST(DX5_a_start_that_fails_is_refused)
         const int64_t total = MANY - left(allocation != 0);
         for (int64_t n = 1; n <= total; n++) {
             arm(allocation != 0, n);
-            struct keyd *keyd = start(KEYD_SERVE, keyd_known_secrets());
+            AUTO_KEYD keyd = start(KEYD_SERVE, keyd_known_secrets());
             arm(false, 0);
             const enum outcome outcome = keyd != NULL ? load(keyd) : ENDED; /* it may end when it is ready */
             assert_true(outcome == RIGHT || outcome == ENDED);
-            keyd_stop(keyd);
         }
         assert_true(total > 0);
     }

@@ -207,8 +207,7 @@ static enum err lease(const struct attempt *attempt)
 
 static enum err bump(struct keyd *keyd, const struct attempt *attempt)
 {
-    struct buf transaction CLEANUP(buf_free) = {0}, inner CLEANUP(buf_free) = {0},
-                           out CLEANUP(buf_free) = {0};
+    CLEANUP(buf_free) struct buf transaction = {0}, inner = {0}, out = {0};
     const struct network_id other = network_id_of("Public Global Stellar Network ; September 2015");
     build(attempt, &transaction);
     struct signature signature =
@@ -251,7 +250,7 @@ static enum err provision(const struct attempt *attempt)
 /* Whether a creation and a lease are signed for the network of keyd's command line. No message names one. */
 static bool own_network(const struct attempt *attempt)
 {
-    struct buf body CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0};
+    CLEANUP(buf_free) struct buf body = {0}, out = {0};
     struct hash hash;
     uint32_t broken;
     const struct provisioning_tx creation = provisioning_of(attempt);
@@ -301,23 +300,21 @@ static struct keyd *with_budget(const struct keyd_budget *budget)
 static enum err beyond_budget(const struct attempt *attempt)
 {
     const struct keyd_budget budget = {1000, 2 * MAX_FEE + MAX_FEE / 2};
-    struct keyd *keyd = with_budget(&budget);
+    AUTO_KEYD keyd = with_budget(&budget);
     struct attempt next = *attempt;
     assert_int_equal(bump(keyd, &next), ERR_OK);
     next.sequence++;
     assert_int_equal(bump(keyd, &next), ERR_OK);
     next.sequence++;
     enum err e = bump(keyd, &next);
-    keyd_stop(keyd);
     return e;
 }
 
 static enum err second_load(void)
 {
     const struct keyd_budget budget = keyd_test_settings().budget;
-    struct keyd *keyd = with_budget(&budget);
+    AUTO_KEYD keyd = with_budget(&budget);
     enum err e = load(keyd);
-    keyd_stop(keyd);
     return e;
 }
 
@@ -376,7 +373,7 @@ TEST(signatures_over_the_budget_are_refused_one_by_one_and_later_made)
     };
     const struct attempt good = {"", ERR_OK, LEASE, 0, 60, .fee = 100};
     const struct keyd_budget budget = {20, INT64_MAX};
-    struct keyd *keyd = with_budget(&budget);
+    AUTO_KEYD keyd = with_budget(&budget);
     struct buf transaction CLEANUP(buf_free) = {0};
     struct lease_signing items[ASKED];
     build(&good, &transaction);
@@ -396,7 +393,6 @@ TEST(signatures_over_the_budget_are_refused_one_by_one_and_later_made)
     clock_sleep_ms(200);
     assert_int_equal(keyd_sign_leases(keyd, time_of(0), 0, items, 1), ERR_OK);
     assert_int_equal(items[0].result, ERR_OK);
-    keyd_stop(keyd);
 }
 
 TEST(fees_over_the_budget_are_refused_and_leases_are_not)
@@ -423,10 +419,10 @@ TEST(a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed)
     const struct attempt one = {"", ERR_OK, LEASE, 0, 60, .fee = 100},
                          two = {"", ERR_OK, LEASE, 0, 60, .fee = 100, .sequence = 1};
     const struct keyd_budget budget = {20, MAX_FEE + MAX_FEE / 2};
-    struct keyd *keyd = with_budget(&budget);
+    AUTO_KEYD keyd = with_budget(&budget);
     const struct signature none = {0};
     const int64_t begun_ms = clock_ms();
-    struct buf transactions[2] = {{0}}, bid = {0};
+    struct buf transactions[2] = {{0}}, bid CLEANUP(buf_free) = {0};
     struct lease_signing items[12];
     build(&one, &transactions[0]);
     build(&two, &transactions[1]);
@@ -445,8 +441,6 @@ TEST(a_lease_and_its_bid_are_within_the_budget_or_neither_is_signed)
         assert_int_equal(items[11].result, ERR_KEYD_BUDGET);
     for (size_t i = 0; i < ARRAY_LEN(transactions); i++)
         buf_free(&transactions[i]);
-    buf_free(&bid);
-    keyd_stop(keyd);
 }
 
 /* The transaction of the attempt, signed by its channel account. */
@@ -473,9 +467,8 @@ TEST(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference)
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE},
                          second = {"", ERR_OK, BUMP, 0, 300, .sequence = 1};
     const struct keyd_budget budget = {1000000, MAX_FEE + MAX_FEE / 2};
-    struct keyd *keyd = with_budget(&budget);
-    struct buf one CLEANUP(buf_free) = {0}, two CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0},
-                   again CLEANUP(buf_free) = {0};
+    AUTO_KEYD keyd = with_budget(&budget);
+    CLEANUP(buf_free) struct buf one = {0}, two = {0}, out = {0}, again = {0};
     signed_inner(&first, &one);
     signed_inner(&second, &two);
     assert_int_equal(bid(keyd, &one, MAX_FEE / 2, &out), ERR_OK);
@@ -490,7 +483,6 @@ TEST(a_repeated_fee_bump_is_charged_once_and_a_higher_one_for_the_difference)
     assert_int_equal(bid(keyd, &two, MAX_FEE, &again), ERR_KEYD_BUDGET);
     assert_int_equal(bid(keyd, &one, MAX_FEE, &again), ERR_OK); /* charged before */
     assert_int_equal(bid(keyd, &two, MAX_FEE / 2, &again), ERR_OK);
-    keyd_stop(keyd);
 }
 
 /* A refused bid is not remembered as charged. */
@@ -498,12 +490,11 @@ TEST(a_fee_bump_that_was_refused_is_charged_when_it_is_repeated)
 {
     const struct attempt first = {"", ERR_OK, BUMP, 0, 300, .fee = MAX_FEE};
     const struct keyd_budget budget = {1000000, MAX_FEE / 2};
-    struct keyd *keyd = with_budget(&budget);
-    struct buf one CLEANUP(buf_free) = {0}, out CLEANUP(buf_free) = {0};
+    AUTO_KEYD keyd = with_budget(&budget);
+    CLEANUP(buf_free) struct buf one = {0}, out = {0};
     signed_inner(&first, &one);
     for (int i = 0; i < 3; i++)
         assert_int_equal(bid(keyd, &one, MAX_FEE, &out), ERR_KEYD_BUDGET);
-    keyd_stop(keyd);
 }
 
 /*

@@ -206,13 +206,12 @@ static void opens_in(struct keyd *keyd, const struct generated_key *key, enum er
         .max_time_s = 60,
         .account_count = 1,
         .accounts = {key->public_key}};
-    struct buf envelope = {0};
+    struct buf envelope CLEANUP(buf_free) = {0};
     struct hash hash;
     uint32_t broken;
     assert_int_equal(
         keyd_sign_provisioning(keyd, 1, &provisioning, &key->sealed, &envelope, &hash, &broken, NULL),
         expected);
-    buf_free(&envelope);
 }
 
 TEST(a_passphrase_and_its_row_give_the_same_key_again)
@@ -277,7 +276,7 @@ static enum err call(struct keyd *keyd)
 
 TEST(a_killed_key_process_is_reported_at_once)
 {
-    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    AUTO_KEYD keyd = keyd_loaded(KEYD_PROVISION);
     struct detail end;
     assert_false(keyd_ended(keyd, &end));
     assert_int_equal(call(keyd), ERR_OK);
@@ -290,18 +289,16 @@ TEST(a_killed_key_process_is_reported_at_once)
     ends_within(keyd, 1000, &end);
     assert_string_equal(end.text, "signal 9");
     assert_int_equal(call(keyd), ERR_KEYD_UNAVAILABLE);
-    keyd_stop(keyd);
 }
 
 TEST(a_pause_and_terminal_signals_do_not_end_it)
 {
-    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    AUTO_KEYD keyd = keyd_loaded(KEYD_PROVISION);
     static const int signals[] = {SIGSTOP, SIGCONT, SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         signal_to(keyd, signals[i]);
     clock_sleep_ms(50);
     assert_int_equal(call(keyd), ERR_OK);
-    keyd_stop(keyd);
 }
 
 TEST(keyd_stop_ends_it)
@@ -381,7 +378,7 @@ TEST(DS6_without_locked_memory_it_refuses_to_start)
 /* As an ordinary user: the parent itself, with the same user id, can neither trace it nor read its memory. */
 static int look_into_it(void *context)
 {
-    struct keyd *keyd;
+    AUTO_KEYD keyd;
     struct detail detail = {0};
     struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = keyd_test_settings();
@@ -402,7 +399,6 @@ static int look_into_it(void *context)
     bool traced = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
     bool read = open(memory, O_RDONLY | O_CLOEXEC) >= 0;
     kill(open_one, SIGKILL);
-    keyd_stop(keyd);
     return !control ? 4 : traced ? 5 : read ? 6 : 0;
 }
 

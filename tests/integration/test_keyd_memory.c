@@ -149,7 +149,7 @@ TEST(DS6_its_own_keys_are_in_guarded_pages_only)
 static void bump_it(const struct spawn_child *child, const struct generated_key *account,
     const struct buf *transaction, struct buf *answer)
 {
-    struct buf inner = {0};
+    struct buf inner CLEANUP(buf_free) = {0};
     struct signature signature;
     memcpy(signature.bytes, answer->data + 4 + sizeof(struct hash), sizeof signature);
     envelope_build(buf_bytes(transaction), &account->public_key, &signature, 1, &inner);
@@ -161,13 +161,12 @@ static void bump_it(const struct spawn_child *child, const struct generated_key 
     raw_send(child, WIRE_FEE_BUMPS, answer);
     raw_receive(child, WIRE_FEE_BUMPS, answer);
     assert_int_equal(be32_get(answer->data), ERR_OK);
-    buf_free(&inner);
 }
 
 TEST(no_secret_of_an_account_stays_in_memory_after_it_signed)
 {
     struct generated_key account;
-    struct buf transaction = {0}, message = {0};
+    CLEANUP(buf_free) struct buf transaction = {0}, message = {0};
     keyd_accounts(&account, 1);
     const struct forms forms = open_account(&account);
     struct spawn_child child = raw_spawn(KEYD_SERVE);
@@ -187,15 +186,13 @@ TEST(no_secret_of_an_account_stays_in_memory_after_it_signed)
     assert_nowhere(&child, &forms);
     assert_own_keys_guarded(&child, "after a fee bump");
     assert_int_equal(raw_end(&child), EX_OK);
-    buf_free(&transaction);
-    buf_free(&message);
 }
 
 /* A creation, which the distribution account and the new account sign. */
 TEST(no_secret_stays_in_memory_after_a_creation)
 {
     struct generated_key account;
-    struct buf message = {0};
+    struct buf message CLEANUP(buf_free) = {0};
     const struct public_key distribution = keyd_distribution();
     keyd_accounts(&account, 1);
     const struct forms forms = open_account(&account);
@@ -217,13 +214,12 @@ TEST(no_secret_stays_in_memory_after_a_creation)
     assert_nowhere(&child, &forms);
     assert_own_keys_guarded(&child, "after a creation");
     assert_int_equal(raw_end(&child), EX_OK);
-    buf_free(&message);
 }
 
 TEST(no_secret_of_a_generated_account_stays_in_memory)
 {
     struct generated_key account;
-    struct buf message = {0};
+    struct buf message CLEANUP(buf_free) = {0};
     struct spawn_child child = raw_spawn(KEYD_PROVISION);
     raw_load(&child);
     buf_add_u32(&message, 1);
@@ -235,7 +231,6 @@ TEST(no_secret_of_a_generated_account_stays_in_memory)
     const struct forms forms = open_account(&account);
     assert_nowhere(&child, &forms);
     assert_int_equal(raw_end(&child), EX_OK);
-    buf_free(&message);
 }
 
 /* Tests the search itself on this process, which has the secret in ordinary memory. */

@@ -64,7 +64,7 @@ TEST(DS7_a_message_of_the_other_mode_ends_the_key_process)
 
 TEST(DS7_a_message_before_load_or_a_second_load_ends_the_key_process)
 {
-    struct buf payload = {0};
+    struct buf payload CLEANUP(buf_free) = {0};
     const uint32_t serving[] = {WIRE_LEASES, WIRE_FEE_BUMPS},
                    provisioning[] = {WIRE_GENERATE, WIRE_PROVISIONING};
     for (size_t i = 0; i < 2; i++) {
@@ -80,7 +80,6 @@ TEST(DS7_a_message_before_load_or_a_second_load_ends_the_key_process)
     raw_put_load(&payload);
     raw_send(&child, WIRE_LOAD, &payload);
     assert_int_equal(raw_end(&child), VIOLATION_TURN);
-    buf_free(&payload);
 }
 
 /* As versions did that took these by message: the network, then the rows; or also the distribution account
@@ -89,14 +88,13 @@ TEST(a_message_with_a_network_or_limits_ends_the_key_process)
 {
     const struct network_id network = keyd_test_settings().network;
     for (size_t words = 0; words <= 16; words += 16) {
-        struct buf payload = {0};
+        struct buf payload CLEANUP(buf_free) = {0};
         struct spawn_child child = raw_spawn(KEYD_PROVISION);
         buf_add(&payload, network.bytes, sizeof network.bytes);
         for (size_t i = 0; i <= words; i++)
             buf_add_u32(&payload, 0);
         raw_send(&child, WIRE_LOAD, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
-        buf_free(&payload);
     }
 }
 
@@ -122,7 +120,7 @@ TEST(DS7_an_oversized_message_ends_the_key_process)
 
 TEST(DS7_a_truncated_message_ends_the_key_process)
 {
-    struct buf payload = {0}, frame = {0};
+    CLEANUP(buf_free) struct buf payload = {0}, frame = {0};
     raw_put_load(&payload);
     buf_add_u32(&frame, (uint32_t)payload.len);
     buf_add_u32(&frame, WIRE_LOAD);
@@ -132,13 +130,11 @@ TEST(DS7_a_truncated_message_ends_the_key_process)
         assert_int_equal(send(child.fd, frame.data, len, MSG_NOSIGNAL), len);
         assert_int_equal(raw_end(&child), VIOLATION_TRUNCATED);
     }
-    buf_free(&payload);
-    buf_free(&frame);
 }
 
 TEST(DS7_a_malformed_payload_ends_the_key_process)
 {
-    struct buf payload = {0};
+    struct buf payload CLEANUP(buf_free) = {0};
     raw_put_load(&payload);
     payload.len -= 4; /* one word short, then one too long */
     for (int tail = 0; tail < 2; tail++, buf_add_u64(&payload, 0)) {
@@ -162,7 +158,6 @@ TEST(DS7_a_malformed_payload_ends_the_key_process)
     buf_add_u32(&payload, 1); /* a missing item */
     raw_send(&child, WIRE_LEASES, &payload);
     assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
-    buf_free(&payload);
 }
 
 /* ---- its resources */

@@ -36,7 +36,7 @@ static uint64_t now_s(const struct test_pool *pool)
 TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
@@ -54,13 +54,12 @@ TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
     assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(lease->hash.bytes)));
     assert_true(bytes_equal(db_bytea(rows, 0, 1), buf_bytes(&lease->envelope)));
     assert_string_equal(db_text(rows, 0, 2), "request");
-    asked_wipe(&asked);
 }
 
 TEST(bounds_of_the_client_are_kept_and_recorded)
 {
     struct test_pool *pool = *state;
-    struct asked asked = {.sample = SAMPLE};
+    struct asked CLEANUP(asked_wipe) asked = {.sample = SAMPLE};
     struct envelope envelope;
     struct detail detail = {0};
     const uint64_t min_time_s = now_s(pool) - 5;
@@ -83,7 +82,6 @@ TEST(bounds_of_the_client_are_kept_and_recorded)
     assert_int_equal(envelope.preconditions.max_ledger, 1050);
     assert_true(bytes_equal(envelope.operations, asked.sample.view.operations));
     assert_int_equal(test_db_number(&pool->test, "SELECT max_ledger FROM fairway.lease_history"), 1050);
-    asked_wipe(&asked);
 }
 
 /* ---- items that fail alone */
@@ -251,7 +249,7 @@ TEST(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request)
 
 static void assert_suspended(struct test_pool *pool, const char *why)
 {
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     ask(pool, &asked);
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
@@ -259,16 +257,14 @@ static void assert_suspended(struct test_pool *pool, const char *why)
     if (strstr(detail.text, why) == NULL)
         fail_msg("%s", detail.text);
     assert_nothing_leased(pool);
-    asked_wipe(&asked);
 }
 
 static void assert_granted(struct test_pool *pool)
 {
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
-    asked_wipe(&asked);
 }
 
 TEST(H18_grants_stop_as_the_cursor_row_says)
@@ -303,12 +299,11 @@ TEST(grants_stop_while_gap_recovery_holds_its_lock)
 {
     struct test_pool *pool = *state;
     struct detail detail = {0};
-    struct db *recovery = test_db_open(&pool->test);
+    AUTO_DB recovery = test_db_open(&pool->test);
     assert_int_equal(
         db_query(recovery, DB_SQL0("SELECT pg_advisory_lock(hashtext('fairway grants'))"), NULL, &detail),
         ERR_OK);
     assert_suspended(pool, "being stopped");
-    db_free(recovery);
 }
 
 TEST(H18_now_is_the_later_of_clock_and_last_close_time)
@@ -541,7 +536,7 @@ TEST(what_is_not_recorded_has_no_bid)
 TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
     struct test_pool replica = *pool;
@@ -552,7 +547,6 @@ TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
     assert_submitted(pool, &asked.grant.lease, LEAST);
     db_free(replica.db);
     proxy_free(proxy);
-    asked_wipe(&asked);
 }
 
 TEST_FIXTURE(set_up, test_pool_tear_down)

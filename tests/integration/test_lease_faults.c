@@ -130,7 +130,7 @@ TEST(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing)
 TEST(a_lost_key_process_leaves_nothing)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     struct keyd *alive = pool->keyd;
     ask(pool, &asked);
@@ -142,7 +142,6 @@ TEST(a_lost_key_process_leaves_nothing)
     keyd_stop(pool->keyd);
     pool->keyd = alive;
     assert_recovered(pool, &asked);
-    asked_wipe(&asked);
 }
 
 /* ---- in the connection */
@@ -178,20 +177,19 @@ static enum err grant_through(
 TEST(a_connection_cut_at_the_claim_leaves_nothing)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_CLAIM), ERR_DATABASE_UNAVAILABLE);
     assert_nothing_leased(pool);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_CLAIM), ERR_DATABASE_UNAVAILABLE);
     assert_nothing_leased(pool);
     assert_recovered(pool, &asked);
-    asked_wipe(&asked);
 }
 
 TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OK);
     assert_int_equal(asked.grant.state, GRANT_DONE);
@@ -203,39 +201,36 @@ TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
     assert_int_equal(
         db_query(pool->db, DB_SQL0("SELECT hash FROM fairway.lease_history"), &rows, &detail), ERR_OK);
     assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(asked.grant.lease.hash.bytes)));
-    asked_wipe(&asked);
 }
 
 /* The promoted standby has another transaction with this id. */
 TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     test_db_exec(&pool->test, "ALTER TABLE fairway.leases DISABLE TRIGGER history_stays;" FAULTY(
                                   "DELETE FROM fairway.leases;") AT_COMMIT);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     assert_int_equal(asked.grant.lease.envelope.len, 0);
-    asked_wipe(&asked);
 }
 
 TEST(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_SERIALIZATION);
     assert_nothing_leased(pool);
     assert_recovered(pool, &asked);
-    asked_wipe(&asked);
 }
 
 /* statement_timeout does not apply to COMMIT. The connection is closed while its session goes on. */
 TEST(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     struct db *mine = pool->db;
     pool->db =
@@ -249,14 +244,13 @@ TEST(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends
     assert_int_equal(lease_rows(pool), 1);
     db_free(pool->db);
     pool->db = mine;
-    asked_wipe(&asked);
 }
 
 /* The outcome cannot be looked up: the request is refused with ERR_OUTCOME_UNKNOWN. */
 TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(pool, proxy);
@@ -279,7 +273,6 @@ TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_out
     db_free(pool->db);
     proxy_free(proxy);
     pool->db = mine;
-    asked_wipe(&asked);
 }
 
 TEST_FIXTURE(set_up, test_pool_tear_down)

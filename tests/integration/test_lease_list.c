@@ -210,7 +210,7 @@ TEST(DX10_a_page_costs_the_same_whatever_the_statistics_say)
     static const char *const statistics[] = {"SELECT", "ANALYZE",
         "UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relname ~ '_20[0-9]{6}'",
         "UPDATE pg_class SET reltuples = 1, relpages = 1 WHERE relname ~ '_20[0-9]{6}'"};
-    struct db *planned = test_db_open(&test);
+    AUTO_DB planned = test_db_open(&test);
     pages(planned); /* plans for empty tables */
     fill();
     const int64_t early = pages(planned);
@@ -218,12 +218,10 @@ TEST(DX10_a_page_costs_the_same_whatever_the_statistics_say)
     assert_in_range(early, 1, 900);
     for (size_t i = 0; i < ARRAY_LEN(statistics); i++) {
         test_db_exec(&test, statistics[i]);
-        struct db *session = test_db_open(&test);
+        AUTO_DB session = test_db_open(&test);
         pages(session);
         assert_in_range(pages(session), 1, 900);
-        db_free(session);
     }
-    db_free(planned);
 }
 
 TEST_FIXTURE(set_up, tear_down)

@@ -152,17 +152,16 @@ static bool running(struct network *network)
 static void *close_ledgers(void *context)
 {
     struct race *race = context;
-    struct db *db = test_db_open(&race->pool.test);
+    AUTO_DB db = test_db_open(&race->pool.test);
     for (; running(&race->network); clock_sleep_ms(LEDGER_MS))
         close_ledger(race, db);
-    db_free(db);
     return NULL;
 }
 
 static void *kill_sessions(void *context)
 {
     struct race *race = context;
-    struct db *db = test_db_open(&race->pool.test);
+    AUTO_DB db = test_db_open(&race->pool.test);
     struct detail detail = {0};
     for (; running(&race->network); clock_sleep_ms(KILL_MS))
         check(db_query(db,
@@ -170,7 +169,6 @@ static void *kill_sessions(void *context)
                           " WHERE application_name = 'racing replica' AND datname = current_database()"
                           " ORDER BY random() LIMIT 1) s"),
                   NULL, &detail) == ERR_OK);
-    db_free(db);
     return NULL;
 }
 

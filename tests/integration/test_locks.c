@@ -210,7 +210,7 @@ static size_t pin_of(const char *name)
 
 TEST(H15_the_oldest_snapshot_is_shown_with_its_age)
 {
-    struct db *old = session("report that runs all night");
+    AUTO_DB old = session("report that runs all night");
     read_with(db);
     assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
     test_db_execf(&database, "SELECT 1");
@@ -228,7 +228,6 @@ TEST(H15_the_oldest_snapshot_is_shown_with_its_age)
     db_rollback(old);
     read_with(db);
     assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
-    db_free(old);
 }
 
 TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden)

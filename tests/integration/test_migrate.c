@@ -165,7 +165,7 @@ TEST(functions_are_not_for_everyone)
 
 TEST(check_requires_exactly_the_migrations_of_this_binary)
 {
-    struct db *pooled = test_db_open(&database);
+    AUTO_DB pooled = test_db_open(&database);
     assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_REFUSED); /* never migrated */
     assert_non_null(strstr(detail.text, "fairway migrate"));
     assert_int_equal(migrate_list(db, two, 1, &applied, &detail), ERR_OK);
@@ -173,7 +173,6 @@ TEST(check_requires_exactly_the_migrations_of_this_binary)
     assert_non_null(strstr(detail.text, "migration 2 is not applied"));
     assert_int_equal(migrate_list(db, two, 2, &applied, &detail), ERR_OK);
     assert_int_equal(migrate_check_list(pooled, two, 2, &detail), ERR_OK);
-    db_free(pooled);
 }
 
 struct runner {
@@ -219,8 +218,8 @@ TEST(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried)
 {
     const struct embedded_sql list[] = {
         two[0], {"0002_alter", "ALTER TABLE fairway.first ADD COLUMN more integer"}};
-    struct db *reader = test_db_open(&database);
-    struct db *holder = db_new(
+    AUTO_DB reader = test_db_open(&database);
+    AUTO_DB holder = db_new(
         &(struct db_settings){.url = database.url, .name = "holder", .idle_transaction_timeout_ms = 60000});
     struct runner runner = {.list = list,
         .db = db_new(&(struct db_settings){.url = database.url, .name = "migrate", .lock_timeout_ms = 300})};
@@ -242,8 +241,6 @@ TEST(a_migration_that_waits_for_a_lock_does_not_block_readers_and_is_retried)
     assert_int_equal(runner.e, ERR_OK);
     assert_int_equal(runner.applied, 1);
     db_free(runner.db);
-    db_free(reader);
-    db_free(holder);
 }
 
 TEST(a_role_that_may_not_create_schemas_can_migrate_what_exists)

@@ -114,7 +114,7 @@ static void *keep_house(void *context)
 TEST(an_open_read_of_history_stops_housekeeping_and_no_grant)
 {
     struct test_pool *pool = *state;
-    struct db *reader = db_new(&(struct db_settings){
+    AUTO_DB reader = db_new(&(struct db_settings){
         .url = pool->test.url, .name = "reader", .idle_transaction_timeout_ms = 600000});
     struct housekeeping house = {.db = janitor_session(pool)};
     int64_t longest_ms = 0;
@@ -124,14 +124,13 @@ TEST(an_open_read_of_history_stops_housekeeping_and_no_grant)
         db_query(reader, DB_SQL0("SELECT count(*) FROM fairway.lease_history"), NULL, NULL), ERR_OK);
     assert_int_equal(pthread_create(&house.thread, NULL, keep_house, &house), 0);
     for (int n = 0; n < ACCOUNTS || __atomic_load_n(&house.refused, __ATOMIC_SEQ_CST) < 3; n++) {
-        struct asked asked;
+        struct asked CLEANUP(asked_wipe) asked;
         const struct lease *lease = &asked.grant.lease;
         const int64_t begun_ms = clock_ms();
         test_pool_grant_all(pool, &asked, 1);
         const int64_t took_ms = clock_ms() - begun_ms;
         longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
         test_pool_include(pool->db, &lease, 1);
-        asked_wipe(&asked);
     }
     print_message("the longest grant took %lld ms\n", (long long)longest_ms);
     assert_in_range(longest_ms, 0, 2 * LOCK_TIMEOUT_MS + slower(200));
@@ -143,7 +142,6 @@ TEST(an_open_read_of_history_stops_housekeeping_and_no_grant)
     pthread_join(house.thread, NULL);
     assert_true(house.dropped);
     db_free(house.db);
-    db_free(reader);
 }
 
 /* ---- one replica at a time */

@@ -44,10 +44,9 @@ static int64_t pages_of(struct db *db, const char *sql)
 /* The same for the second run in a session: the first one plans the statements of its functions. */
 static int64_t planned_pages_of(struct test_pool *pool, const char *sql)
 {
-    struct db *db = test_db_open(&pool->test);
+    AUTO_DB db = test_db_open(&pool->test);
     pages_of(db, sql);
     const int64_t pages = pages_of(db, sql);
-    db_free(db);
     return pages;
 }
 
@@ -306,7 +305,7 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
 {
     void (*const reads[])(struct test_pool *) = {search, count_accounts};
     struct test_pool *pool = *state;
-    struct db *foreign = hold_snapshot(pool);
+    AUTO_DB foreign = hold_snapshot(pool);
     test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1 .. 1000 LOOP UPDATE fairway.channel_accounts"
                               " SET lease_max_time = lease_max_time; COMMIT; END LOOP; END $$");
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
@@ -317,7 +316,6 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
         print_message("read %zu: %" PRId64 " pages\n", i, read);
         assert_in_range(read, 1, 12);
     }
-    db_free(foreign);
 }
 
 TEST_FIXTURE(set_up, test_pool_tear_down)

@@ -209,7 +209,7 @@ static void *record_bump(void *context)
 static enum err record_while_it_ends(const char *verdict)
 {
     static const char sql_end[] = TEST_END_LEASES("'expired'", "NULL", "100", "true");
-    struct db *ledger = test_db_open(&database);
+    AUTO_DB ledger = test_db_open(&database);
     enum err e = ERR_INTERNAL;
     pthread_t thread;
     account_row(&database, 1, "active");
@@ -224,7 +224,6 @@ static enum err record_while_it_ends(const char *verdict)
     else
         db_rollback(ledger);
     pthread_join(thread, NULL);
-    db_free(ledger);
     return e;
 }
 

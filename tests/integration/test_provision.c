@@ -152,7 +152,7 @@ TEST(retirement_skips_an_account_that_a_grant_has_locked)
 {
     struct world *world = *state;
     ten_active(world, 0);
-    struct db *grant = test_db_open(&world->db);
+    AUTO_DB grant = test_db_open(&world->db);
     assert_int_equal(db_begin(grant, NULL), ERR_OK);
     assert_int_equal(
         db_query(
@@ -161,7 +161,6 @@ TEST(retirement_skips_an_account_that_a_grant_has_locked)
     assert_int_equal(retire(world, 10), 4);
     db_rollback(grant);
     assert_int_equal(retire(world, 6), 6);
-    db_free(grant);
 }
 
 TEST(a_quarantined_account_keeps_its_slot_whether_it_was_created_or_not)

@@ -105,11 +105,10 @@ TEST(a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released)
         assert_true(in_state(slot, "active"));
         assert_int_equal(change(slot, CHANGE_RELEASE, &probe), ERR_OK); /* again */
     }
-    struct asked again;
+    struct asked again CLEANUP(asked_wipe);
     ask(&pool, &again);
     assert_int_equal(test_pool_grant(&pool, &again, 1, &detail), ERR_OK);
     assert_int_equal(again.grant.state, GRANT_DONE);
-    asked_wipe(&again);
 }
 
 TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
@@ -146,7 +145,7 @@ TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
 
 TEST(an_open_lease_survives_release_until_a_ledger_ends_it)
 {
-    struct asked asked, other;
+    struct asked CLEANUP(asked_wipe) asked, other CLEANUP(asked_wipe);
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     ask(&pool, &asked);
     assert_int_equal(test_pool_grant(&pool, &asked, 1, &detail), ERR_OK);
@@ -161,8 +160,6 @@ TEST(an_open_lease_survives_release_until_a_ledger_ends_it)
     const struct lease *lease = &asked.grant.lease;
     assert_int_equal(test_pool_include(pool.db, &lease, 1).confirmed, 1);
     assert_int_equal(leased_accounts(&pool), 0);
-    asked_wipe(&asked);
-    asked_wipe(&other);
 }
 
 TEST(an_account_in_a_pending_provisioning_transaction_is_not_changed)
@@ -249,7 +246,7 @@ TEST(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_pic
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
     assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_OK);
     /* the row is locked: an operator's change waits */
-    struct db *other =
+    AUTO_DB other =
         db_new(&(struct db_settings){.url = pool.test.url, .name = "operator", .lock_timeout_ms = 200});
     const struct account_probe probe = fresh_probe();
     assert_int_equal(account_change_apply(other, &pool.accounts[1], CHANGE_RETIRE, &probe, &detail),
@@ -259,7 +256,6 @@ TEST(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_pic
     assert_int_equal(db_begin(pool.db, NULL), ERR_OK);
     assert_int_equal(accounts_lock(pool.db, PROVISIONING_MERGE, &batch, NULL), ERR_NOT_YET);
     db_rollback(pool.db);
-    db_free(other);
 }
 
 /* ---- grants, ledgers that are ahead of the cursor, and an operator, all at the same time */
@@ -327,7 +323,7 @@ static void *grant_all(void *context)
 /* The network closes a ledger; it is committed here 3 ms later. */
 static void *close_ledgers(void *context)
 {
-    struct db *db = test_db_open(&pool.test);
+    AUTO_DB db = test_db_open(&pool.test);
     while (!is_over()) {
         struct built_transaction transactions[ACCOUNTS];
         struct built_account accounts[ACCOUNTS];
@@ -354,7 +350,6 @@ static void *close_ledgers(void *context)
         check(settled.confirmed == count && settled.released == count);
         check(settled.superseded + settled.expired + settled.quarantined == 0);
     }
-    db_free(db);
     return NULL;
 }
 
@@ -391,7 +386,7 @@ static struct account_probe probe_network(size_t slot)
 
 static void *operate(void *context)
 {
-    struct db *db = test_db_open(&pool.test);
+    AUTO_DB db = test_db_open(&pool.test);
     unsigned seed = 1;
     while (!is_over()) {
         size_t slot = (size_t)rand_r(&seed) % ACCOUNTS;
@@ -412,7 +407,6 @@ static void *operate(void *context)
         network.releases++;
         pthread_mutex_unlock(&network.lock);
     }
-    db_free(db);
     return NULL;
 }
 

@@ -72,9 +72,9 @@ static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_ti
     const struct built_transaction transactions[], size_t transaction_count,
     const struct built_account accounts[], size_t account_count)
 {
-    struct buf meta = {0};
+    struct buf meta CLEANUP(buf_free) = {0};
     struct hash hash;
-    struct ledger ledger;
+    struct ledger CLEANUP(ledger_free) ledger;
     struct detail detail = {0};
     ledger_build(&(struct built_ledger){.meta_version = 2,
                      .sequence = sequence,
@@ -87,8 +87,6 @@ static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_ti
     assert_int_equal(ledger_decode(buf_bytes(&meta), &network, &ledger, &detail), ERR_OK);
     struct closing closing = {f, &ledger};
     assert_int_equal(db_transaction(f->db, settle, &closing, &detail), ERR_OK);
-    ledger_free(&ledger);
-    buf_free(&meta);
 }
 
 static uint64_t now_s(struct fixture *f)
@@ -120,9 +118,8 @@ static int64_t count(struct fixture *f, const char *where)
             where);
     AUTO_ROWS rows = NULL;
     struct detail detail = {0};
-    struct db *other = test_db_open(&f->test); /* f->db may have an open transaction */
+    AUTO_DB other = test_db_open(&f->test); /* f->db may have an open transaction */
     assert_int_equal(db_query(other, DB_SQL0(sql), &rows, &detail), ERR_OK);
-    db_free(other);
     return db_i64(rows, 0, 0);
 }
 
@@ -418,11 +415,11 @@ TEST(a_creation_activates_and_a_merge_retires)
 TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
 {
     struct fixture *f = *state;
-    struct buf meta = {0};
+    struct buf meta CLEANUP(buf_free) = {0};
     struct hash hash;
-    struct ledger ledger;
+    struct ledger CLEANUP(ledger_free) ledger;
     struct detail detail = {0};
-    struct db *listener = test_db_open(&f->test);
+    AUTO_DB listener = test_db_open(&f->test);
     bool notified = false;
     leased(f, 1);
     const struct built_transaction transaction = {.hash = built_hash(1)};
@@ -453,9 +450,6 @@ TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
     assert_int_equal(db_wait_notify(listener, 2000, -1, &notified, &detail), ERR_OK);
     assert_true(notified);
     assert_int_equal(count(f, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
-    ledger_free(&ledger);
-    buf_free(&meta);
-    db_free(listener);
 }
 
 /* Runs the statement and tests/assertions.sql in a transaction that is rolled back. Returns the rows of the

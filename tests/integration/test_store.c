@@ -92,12 +92,12 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
         .bids = &(struct lease_bids){.count = 0},
         .members = &(bool){false},
         .accounts = &account};
-    struct db *late = db_new(&(struct db_settings){.url = pool->test.url, .name = "late holder"});
+    AUTO_DB late = db_new(&(struct db_settings){.url = pool->test.url, .name = "late holder"});
     assert_int_equal(grant_claim_begin(late, &claim, NULL), ERR_OK);
     assert_int_equal(claim.claimed, 1);
     test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
                               "application_name = 'late holder'");
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     test_pool_grant_all(pool, &asked, 1);
     assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
     /* the late replica continues */
@@ -113,8 +113,6 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
     assert_int_not_equal(grant_record_commit(late, &record, &detail), ERR_OK);
     assert_true(is_open(pool, &asked.grant.lease));
     assert_int_equal(lease_rows(pool), 1);
-    db_free(late);
-    asked_wipe(&asked);
 }
 
 /* ---- keys */

@@ -120,7 +120,7 @@ TEST(DX9_H15_few_updates_move_a_row_under_an_old_snapshot)
 {
     struct test_pool *pool = *state;
     const size_t rounds = 60;
-    struct db *foreign = test_db_open(&pool->test);
+    AUTO_DB foreign = test_db_open(&pool->test);
     assert_int_equal(
         db_query(foreign, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
             NULL, NULL),
@@ -138,13 +138,12 @@ TEST(DX9_H15_few_updates_move_a_row_under_an_old_snapshot)
     const int64_t all = updates(pool, "n_tup_upd"), hot = updates(pool, "n_tup_hot_upd");
     print_message("%lld of %lld updates were HOT\n", (long long)hot, (long long)all);
     assert_true(hot * 100 >= all * 85);
-    db_free(foreign);
 }
 
 static void *claim_submissions(void *context)
 {
     struct test_pool *pool = context;
-    struct db *db = test_db_open(&pool->test);
+    AUTO_DB db = test_db_open(&pool->test);
     for (int64_t claimed = 64; claimed == 64;) {
         AUTO_ROWS rows = NULL;
         if (db_query(db,
@@ -155,7 +154,6 @@ static void *claim_submissions(void *context)
             break;
         claimed = db_i64(rows, 0, 0);
     }
-    db_free(db);
     return NULL;
 }
 
@@ -186,7 +184,7 @@ TEST(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger)
 TEST(Z3_a_key_is_read_while_its_rows_are_locked)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct fee_bump_item found;
     struct account_batch batch;
     test_pool_grant_all(pool, &asked, 1);
@@ -194,7 +192,7 @@ TEST(Z3_a_key_is_read_while_its_rows_are_locked)
                               " AND lease_hash IS NULL");
     size_t retiring = (size_t)test_db_number(
         &pool->test, "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'retiring'");
-    struct db *holder = test_db_open(&pool->test);
+    AUTO_DB holder = test_db_open(&pool->test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT 1 FROM fairway.channel_accounts FOR UPDATE"), NULL, NULL), ERR_OK);
@@ -205,8 +203,6 @@ TEST(Z3_a_key_is_read_while_its_rows_are_locked)
         fee_bump_find_one(pool->db, &lease->hash, &lease->account, lease->sequence, "", &found), ERR_OK);
     assert_int_equal(accounts_pick(pool->db, PROVISIONING_MERGE, 19, &batch, NULL), ERR_OK);
     assert_int_equal(batch.count, retiring);
-    db_free(holder);
-    asked_wipe(&asked);
 }
 
 /* In Estonian the other way round. */
@@ -218,13 +214,12 @@ TEST(Z3_a_key_is_read_while_its_rows_are_locked)
 static void *record_two_fee_bumps(void *context)
 {
     struct test_pool *pool = context;
-    struct db *db = test_db_open(&pool->test);
+    AUTO_DB db = test_db_open(&pool->test);
     enum err e = db_query(db,
         DB_SQL0("SELECT fairway.record_fee_bumps(ARRAY[sha256('bump 1'), sha256('bump 2')],"
                 " ARRAY[sha256('first'), sha256('second')], '{100,100}', ARRAY[" FIRST_ACCOUNT
                 ", " SECOND_ACCOUNT "], '{\"\",\"\"}', '{0,0}', '{0,0}')"),
         NULL, NULL);
-    db_free(db);
     return e == ERR_OK ? NULL : pool;
 }
 
@@ -246,7 +241,7 @@ TEST(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation)
         "SELECT" TEST_LEASE("sha256('first')", FIRST_ACCOUNT, "2",
             "''") ";"
                   "SELECT" TEST_LEASE("sha256('second')", SECOND_ACCOUNT, "2", "''"));
-    struct db *ledger = test_db_open(&pool->test);
+    AUTO_DB ledger = test_db_open(&pool->test);
     assert_int_equal(db_begin(ledger, NULL), ERR_OK);
     assert_int_equal(db_query(ledger, DB_SQL0(LOCK(SECOND_ACCOUNT)), NULL, NULL), ERR_OK);
     assert_int_equal(pthread_create(&thread, NULL, record_two_fee_bumps, pool), 0);
@@ -257,7 +252,6 @@ TEST(DL12_fee_bumps_lock_accounts_in_the_order_of_ledgers_in_any_collation)
     db_rollback(ledger);
     pthread_join(thread, &failed);
     assert_null(failed);
-    db_free(ledger);
 }
 
 /* Compares leases and accounts in fresh snapshots, repeatedly. */
@@ -270,7 +264,7 @@ struct watcher {
 static void *watch_rows(void *context)
 {
     struct watcher *watcher = context;
-    struct db *db = test_db_open(&watcher->pool->test);
+    AUTO_DB db = test_db_open(&watcher->pool->test);
     while (!__atomic_load_n(&watcher->over, __ATOMIC_SEQ_CST)) {
         AUTO_ROWS rows = NULL;
         if (db_query(db,
@@ -283,7 +277,6 @@ static void *watch_rows(void *context)
             watcher->looks++;
         }
     }
-    db_free(db);
     return NULL;
 }
 

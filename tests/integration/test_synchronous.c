@@ -89,7 +89,7 @@ static void ask_keyed(const struct test_pool *pool, struct asked *asked)
 TEST(DR10_a_lease_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
-    struct asked asked, retry;
+    struct asked CLEANUP(asked_wipe) asked, retry CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct canceller canceller;
     set_standby("nobody");
@@ -115,14 +115,12 @@ TEST(DR10_a_lease_that_the_standby_may_lack_is_not_returned)
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_lease_signed(pool, &retry.grant.lease);
     assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&asked);
-    asked_wipe(&retry);
 }
 
 TEST(DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts)
 {
     struct test_pool *pool = *state;
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     struct detail detail = {0};
     set_standby("nobody");
     const int64_t begun_ms = clock_ms();
@@ -136,7 +134,6 @@ TEST(DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts)
         assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_OK);
     assert_int_equal(asked.grant.state, GRANT_DONE);
     assert_int_equal(lease_rows(pool), 1);
-    asked_wipe(&asked);
 }
 
 TEST(DR10_after_a_ledger_that_the_standby_may_lack_the_leader_goes_on_from_it)
@@ -181,7 +178,7 @@ TEST(DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
     const struct hash bump = built_hash(7);
-    struct asked asked;
+    struct asked CLEANUP(asked_wipe) asked;
     const struct lease *lease = &asked.grant.lease;
     struct canceller canceller;
     test_pool_grant_all(pool, &asked, 1);
@@ -193,7 +190,6 @@ TEST(DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned)
     set_standby("");
     cancel_no_more(&canceller);
     assert_int_equal(fee_bump_record_one(pool->db, &bump, &lease->hash, &lease->account, 400), ERR_OK);
-    asked_wipe(&asked);
 }
 
 static enum err store_provisioning(struct session *session)

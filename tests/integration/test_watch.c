@@ -426,7 +426,7 @@ static void crowd_rows(void)
     const char **accounts AUTO_FREE = NEW_ARRAY(CROWD, const char *);
     struct hash *hashes AUTO_FREE = NEW_ARRAY(CROWD, struct hash);
     struct bytes *leases AUTO_FREE = NEW_ARRAY(CROWD, struct bytes);
-    struct db *db = test_db_open(&database);
+    AUTO_DB db = test_db_open(&database);
     for (unsigned i = 0; i < CROWD; i++) {
         const struct public_key key = built_key(10 + i);
         address_encode(&key, addresses[i]);
@@ -437,7 +437,6 @@ static void crowd_rows(void)
     assert_int_equal(
         db_query(db, DB_SQL(sql_crowd, DB_TEXTS(accounts, CROWD), DB_BYTEAS(leases, CROWD)), NULL, &detail),
         ERR_OK);
-    db_free(db);
 }
 
 /* Stops the server's side of the watch's session. */

@@ -30,11 +30,10 @@ int fixture_reset(void **state)
 
 json_t *fixture_payment(void)
 {
-    struct sample sample = SAMPLE;
+    struct sample CLEANUP(sample_wipe) sample = SAMPLE;
     add_payment(&sample, PLAIN, SIGNER);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     json_t *body = service_body(buf_bytes(&sample.xdr));
-    sample_wipe(&sample);
     return body;
 }
 
@@ -62,10 +61,9 @@ void fixture_sign(struct buf *envelope, const struct hash *hash, uint8_t n)
 
 void fixture_bump(struct response *response, const struct response *leased)
 {
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     const struct hash hash = response_hash(leased, "hash");
     response_xdr(leased, "transactionXdr", &xdr);
     fixture_sign(&xdr, &hash, SIGNER);
     service_post(&service, response, "/v1/fee-bumps", service_body(buf_bytes(&xdr)));
-    buf_free(&xdr);
 }

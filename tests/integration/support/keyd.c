@@ -82,9 +82,13 @@ struct keyd *keyd_loaded(enum keyd_mode mode)
 
 void keyd_accounts(struct generated_key out[], size_t count)
 {
-    struct keyd *keyd = keyd_loaded(KEYD_PROVISION);
+    AUTO_KEYD keyd = keyd_loaded(KEYD_PROVISION);
     assert_int_equal(keyd_generate(keyd, count, out), ERR_OK);
-    keyd_stop(keyd);
+}
+
+void keyd_stop_at(struct keyd **keyd)
+{
+    keyd_stop(*keyd);
 }
 
 void lease_transaction(const struct public_key *source, uint64_t max_time_s, struct buf *out)

@@ -5,6 +5,7 @@
 #ifndef FAIRWAY_TESTS_KEYD_H
 #define FAIRWAY_TESTS_KEYD_H
 
+#include "base/mem.h"
 #include "keys/keyd.h"
 
 #define KEYD_TEST_PASSPHRASE "fairway tests" /* also BUILT_PASSPHRASE */
@@ -22,6 +23,8 @@ struct keyd_settings keyd_test_settings(void);
 
 /* Starts and loads keyd with the known secrets; the test fails when that fails. */
 struct keyd *keyd_loaded(enum keyd_mode mode);
+void keyd_stop_at(struct keyd **keyd);
+#define AUTO_KEYD CLEANUP(keyd_stop_at) struct keyd *
 
 /* The public key of the known distribution account. */
 struct public_key keyd_distribution(void);

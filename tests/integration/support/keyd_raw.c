@@ -17,7 +17,7 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
 {
     struct spawn_child child;
     struct detail detail = {0};
-    struct buf ready = {0};
+    struct buf ready CLEANUP(buf_free) = {0};
     uint32_t type;
     struct keyd_secrets secrets = keyd_known_secrets();
     const struct keyd_settings settings = keyd_test_settings();
@@ -26,7 +26,6 @@ struct spawn_child raw_spawn(enum keyd_mode mode)
     assert_int_equal(read_frame(child.fd, &type, &ready, clock_ms() + PATIENCE_MS), WIRE_DONE);
     assert_int_equal(type, WIRE_READY);
     assert_int_equal(be32_get(ready.data), ERR_OK);
-    buf_free(&ready);
     return child;
 }
 
@@ -57,13 +56,11 @@ void raw_receive(const struct spawn_child *child, uint32_t type, struct buf *ans
 
 void raw_load(const struct spawn_child *child)
 {
-    struct buf payload = {0}, answer = {0};
+    CLEANUP(buf_free) struct buf payload = {0}, answer = {0};
     raw_put_load(&payload);
     raw_send(child, WIRE_LOAD, &payload);
     raw_receive(child, WIRE_LOAD, &answer);
     assert_int_equal(be32_get(answer.data), ERR_OK);
-    buf_free(&payload);
-    buf_free(&answer);
 }
 
 int raw_end(struct spawn_child *child)

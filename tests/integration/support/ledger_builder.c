@@ -127,9 +127,8 @@ static const struct hash *inner_hash_of(const struct built_transaction *transact
 
 static bool is_known(const struct built_transaction *transaction)
 {
-    struct buf found = {0};
+    struct buf found CLEANUP(buf_free) = {0};
     const bool known = transaction->envelope.len != 0 || envelope_find(inner_hash_of(transaction), &found);
-    buf_free(&found);
     return known;
 }
 
@@ -158,7 +157,7 @@ static bool add_operation(struct buf *out, const struct built_account *account)
 /* The envelope of a transaction as submitted. Its hashes become those of the envelope. */
 static void add_envelope(struct buf *out, const struct network_id *network, struct member *member)
 {
-    struct buf inner = {0}, operation = {0};
+    CLEANUP(buf_free) struct buf inner = {0}, operation = {0};
     struct built_transaction *transaction = &member->transaction;
     struct hash *hash = transaction->has_inner ? &transaction->inner_hash : &transaction->hash;
     if (transaction->envelope.len != 0) {
@@ -182,8 +181,6 @@ static void add_envelope(struct buf *out, const struct network_id *network, stru
         buf_add_bytes(out, buf_bytes(&inner));
     if (transaction->has_inner)
         transaction->hash = envelope_hash_of(network, (struct bytes){out->data + start, out->len - start});
-    buf_free(&inner);
-    buf_free(&operation);
 }
 
 /* A transaction of its own for a change that no other one explains. */
@@ -220,7 +217,7 @@ static struct buf build_set(
 {
     const struct network_id tests = network_id_of(BUILT_PASSPHRASE);
     const struct network_id *network = ledger->network != NULL ? ledger->network : &tests;
-    struct buf set = {0}, envelopes = {0};
+    struct buf set = {0}, envelopes CLEANUP(buf_free) = {0};
     for (size_t i = 0; i < count; i++)
         add_envelope(&envelopes, network, &members[i]);
     if (ledger->meta_version > 0)
@@ -241,7 +238,6 @@ static struct buf build_set(
         *hash = sha256(buf_bytes(&set));
     if (ledger->invented)
         hash->bytes[0] ^= 1;
-    buf_free(&envelopes);
     return set;
 }
 
@@ -271,12 +267,11 @@ static void add_transactions(struct buf *out, const struct built_ledger *ledger)
 
 static struct hash result_set_hash(const struct built_ledger *ledger)
 {
-    struct buf results = {0};
+    struct buf results CLEANUP(buf_free) = {0};
     buf_add_u32(&results, (uint32_t)ledger->transaction_count);
     for (size_t i = 0; i < ledger->transaction_count; i++)
         add_result_pair(&results, &ledger->transactions[i]);
     struct hash hash = sha256(buf_bytes(&results));
-    buf_free(&results);
     return hash;
 }
 
@@ -365,7 +360,7 @@ static void add_header(
     struct buf *out, const struct built_ledger *ledger, const struct hash *set_hash, struct hash *hash)
 {
     const struct hash replaced = {{9}};
-    struct buf header = {0};
+    struct buf header CLEANUP(buf_free) = {0};
     struct hash results = result_set_hash(ledger);
     buf_add_u32(&header, ledger->protocol != 0 ? ledger->protocol : BUILT_PROTOCOL);
     add_hash(&header, &ledger->previous_hash);
@@ -381,7 +376,6 @@ static void add_header(
     add_hash(out, hash);
     buf_add_bytes(out, buf_bytes(&header));
     buf_add_u32(out, 0); /* LedgerHeaderHistoryEntry.ext */
-    buf_free(&header);
 }
 
 /* LEDGER_UPGRADE_CONFIG; its change is the whole list of CONFIG_SETTING_FROZEN_LEDGER_KEYS. */
@@ -442,12 +436,11 @@ void ledger_build(const struct built_ledger *ledger, struct buf *out, struct has
     struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(most, struct built_transaction);
     struct hash set_hash;
     whole.transaction_count = members_of(ledger, members);
-    struct buf set = build_set(ledger, members, whole.transaction_count, &set_hash);
+    struct buf set CLEANUP(buf_free) = build_set(ledger, members, whole.transaction_count, &set_hash);
     for (size_t i = 0; i < whole.transaction_count; i++)
         transactions[i] = members[i].transaction;
     whole.transactions = transactions;
     build(&whole, buf_bytes(&set), &set_hash, out, hash);
-    buf_free(&set);
 }
 
 static struct hash hash_of_number(uint64_t number)
@@ -476,10 +469,9 @@ struct hash built_hash(uint64_t number)
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
     const struct public_key source = built_key(number);
     const struct hash salt = hash_of_number(number);
-    struct buf envelope = {0};
+    struct buf envelope CLEANUP(buf_free) = {0};
     envelope_make(&source, BUILT_SEQUENCE, &salt, (struct bytes){0}, &envelope);
     const struct hash hash = envelope_hash_of(&network, buf_bytes(&envelope));
     envelope_add(&hash, buf_bytes(&envelope));
-    buf_free(&envelope);
     return hash;
 }

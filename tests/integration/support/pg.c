@@ -137,13 +137,12 @@ static void exec(const char *url, const char *sql)
 {
     struct detail detail = {""};
     close_reader(); /* the SQL may drop its database, or change the settings of new sessions */
-    struct db *db = db_new(&(struct db_settings){.url = url,
+    AUTO_DB db = db_new(&(struct db_settings){.url = url,
         .name = "fairway test",
         .connect_timeout_s = CONNECT_S,
         .statement_timeout_ms = SCRIPT_TIMEOUT_MS});
     if (session_run_script(db, sql, SCRIPT_TIMEOUT_MS, &detail) != ERR_OK)
         give_up(sql, detail.text);
-    db_free(db);
 }
 
 /* As docker/roles.sql, for a superuser who migrates. */
@@ -194,6 +193,11 @@ struct db *test_db_open(const struct test_db *db)
     return connection(db->url);
 }
 
+void test_db_free_at(struct db **db)
+{
+    db_free(*db);
+}
+
 struct db *test_db_open_through(const struct test_db *db, unsigned port)
 {
     const char *colon = strrchr(db->url, ':'), *path = strrchr(db->url, '/');
@@ -240,10 +244,9 @@ int64_t test_db_number(const struct test_db *db, const char *sql)
     int64_t number = 0;
     if (read_again(db, sql, &number))
         return number;
-    struct db *one = connection(db->url);
+    AUTO_DB one = connection(db->url);
     if (read_number(one, sql, &number, &detail) != ERR_OK)
         give_up(sql, detail.text);
-    db_free(one);
     return number;
 }
 

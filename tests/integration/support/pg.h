@@ -34,6 +34,8 @@ void test_db_drop(struct test_db *db);
 
 /* A connection with the defaults of db_settings, but for more time to connect; the caller frees it. */
 struct db *test_db_open(const struct test_db *db);
+void test_db_free_at(struct db **db);
+#define AUTO_DB CLEANUP(test_db_free_at) struct db *
 /* One through a proxy on this port. */
 struct db *test_db_open_through(const struct test_db *db, unsigned port);
 /* Runs SQL of any number of statements in a connection of its own, whose search_path is pg_catalog. */

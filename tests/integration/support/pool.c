@@ -207,7 +207,7 @@ struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *
     struct built_ledger next = what != NULL ? *what : (struct built_ledger){0};
     struct closing closing = {0};
     const struct network_id network = network_id_of(BUILT_PASSPHRASE);
-    struct buf meta = {0};
+    struct buf meta CLEANUP(buf_free) = {0};
     struct hash hash;
     struct detail detail = {0};
     AUTO_ROWS rows = NULL;
@@ -222,7 +222,6 @@ struct settled test_pool_close_ledger(struct db *db, const struct built_ledger *
     must(ledger_decode(buf_bytes(&meta), &network, &closing.ledger, &detail), &detail, "decode");
     must(db_transaction(db, commit, &closing, &detail), &detail, "ledger transaction");
     ledger_free(&closing.ledger);
-    buf_free(&meta);
     return closing.settled;
 }
 

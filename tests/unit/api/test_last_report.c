@@ -4,21 +4,21 @@
 #include <stdlib.h>
 
 #include "base/deadlines.h"
+#include "base/mem.h"
 #include "last_report.h"
 
 TEST(checks_run_until_there_is_a_report)
 {
-    struct last_report last;
+    struct last_report last CLEANUP(last_report_free);
     int status = 0;
     last_report_init(&last);
     for (int i = 0; i < 100; i++)
         assert_null(last_report_get(&last, 1, &status));
-    last_report_free(&last);
 }
 
 TEST(above_the_limit_requests_get_a_copy_of_the_last_report)
 {
-    struct last_report last;
+    struct last_report last CLEANUP(last_report_free);
     int status = 0;
     char *text = NULL;
     last_report_init(&last);
@@ -33,12 +33,11 @@ TEST(above_the_limit_requests_get_a_copy_of_the_last_report)
     last_report_set(&last, 200, "third", 0);
     assert_string_equal(text, "second");
     free(text);
-    last_report_free(&last);
 }
 
 TEST(a_costly_report_is_not_made_again_while_it_is_fresh)
 {
-    struct last_report last;
+    struct last_report last CLEANUP(last_report_free);
     int status = 0;
     last_report_init(&last);
     last_report_set(&last, 200, "costly", 60000);
@@ -47,12 +46,11 @@ TEST(a_costly_report_is_not_made_again_while_it_is_fresh)
     free(text);
     last_report_set(&last, 200, "cheap", 0);
     assert_null(last_report_get(&last, UINT32_MAX, &status));
-    last_report_free(&last);
 }
 
 TEST(no_report_is_used_after_a_failure_or_a_long_time)
 {
-    struct last_report last;
+    struct last_report last CLEANUP(last_report_free);
     int status = 0;
     last_report_init(&last);
     last_report_set(&last, 200, "old", 0);
@@ -63,5 +61,4 @@ TEST(no_report_is_used_after_a_failure_or_a_long_time)
     last_report_set(&last, 200, NULL, 0);
     for (int i = 0; i < 10; i++)
         assert_null(last_report_get(&last, 1, &status));
-    last_report_free(&last);
 }

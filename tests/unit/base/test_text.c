@@ -38,9 +38,8 @@ TEST(base64_refuses_what_is_not_canonical)
     static const char *const bad[] = {
         "Z", "Zg", "Zg=", "Zh==", "Zm9=", "Zg==Zg==", "Zm 9", "Zm9v\n", "====", "Z===", "Zm-_", "Zm9\x80"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct buf out = {0};
+        struct buf out CLEANUP(buf_free) = {0};
         assert_int_equal(base64_decode(bad[i], strlen(bad[i]), &out), ERR_MALFORMED);
-        buf_free(&out);
     }
 }
 

@@ -16,7 +16,7 @@
 
 TEST(scalars_are_big_endian_and_typed)
 {
-    struct params params = {0};
+    struct params CLEANUP(params_free) params = {0};
     const struct db_param from[] = {DB_I64(-2), DB_I32(258), DB_BOOL(true), DB_BOOL(false), DB_TEXT("ab"),
         DB_BYTEA(((struct bytes){(const uint8_t *)"\0\xff", 2}))};
     const uint32_t types[] = {20, 23, 16, 16, 25, 17};
@@ -29,12 +29,11 @@ TEST(scalars_are_big_endian_and_typed)
     ASSERT_VALUE(params, 3, "\0");
     ASSERT_VALUE(params, 4, "ab");
     ASSERT_VALUE(params, 5, "\0\xff");
-    params_free(&params);
 }
 
 TEST(null_has_no_value_and_empty_has_one)
 {
-    struct params params = {0};
+    struct params CLEANUP(params_free) params = {0};
     const struct db_param from[] = {DB_BYTEA(((struct bytes){(const uint8_t *)"", 0})), DB_TEXT(""), DB_NONE,
         DB_TEXT(NULL), DB_BYTEA((struct bytes){0})};
     params_encode(&params, from, 5);
@@ -45,12 +44,11 @@ TEST(null_has_no_value_and_empty_has_one)
     assert_int_equal(params.types[2], 0);
     assert_int_equal(params.types[3], 25);
     assert_int_equal(params.types[4], 17);
-    params_free(&params);
 }
 
 TEST(arrays_state_dimension_nulls_and_item_type)
 {
-    struct params params = {0};
+    struct params CLEANUP(params_free) params = {0};
     const int64_t longs[] = {1};
     const char *const texts[] = {"a", NULL};
     const struct bytes byteas[] = {{NULL, 0}, {(const uint8_t *)"", 0}};
@@ -84,29 +82,26 @@ TEST(arrays_state_dimension_nulls_and_item_type)
         "\0\0\0\1"
         "\xff\xff\xff\xff"
         "\0\0\0\0");
-    params_free(&params);
 }
 
 TEST(an_empty_array_has_no_dimension)
 {
-    struct params params = {0};
+    struct params CLEANUP(params_free) params = {0};
     const struct db_param from = DB_I64S(NULL, 0);
     params_encode(&params, &from, 1);
     ASSERT_VALUE(params, 0,
         "\0\0\0\0"
         "\0\0\0\0"
         "\0\0\0\x14");
-    params_free(&params);
 }
 
 TEST(storage_is_reused)
 {
-    struct params params = {0};
+    struct params CLEANUP(params_free) params = {0};
     const struct db_param first = DB_TEXT("a long text, which is the first"), second = DB_TEXT("second");
     params_encode(&params, &first, 1);
     params_encode(&params, &second, 1);
     ASSERT_VALUE(params, 0, "second");
-    params_free(&params);
 }
 
 TEST(more_than_the_maximum_ends_the_process)

@@ -40,19 +40,19 @@ TEST(DL16_each_bid_that_follows_is_another_one_within_the_cap)
     static const struct {
         int64_t price, highest, asked, last, bid;
     } cases[] = {
-        {0, LEAST, 0, LEAST, LEAST + 1},           /* nodes have lost it */
-        {0, LEAST, 26000, LEAST, 26000},           /* what a node asks for */
-        {0, LEAST, 1, LEAST, LEAST + 1},           /* a node that says nothing */
-        {10000, LEAST, 0, LEAST, 20002},           /* left out among equal ones, or outbid */
-        {10000, 30000, 0, 30000, 30001},           /* left out though it offered more */
-        {150000, 100000, 0, 100000, 300002},       /* outbid by far */
-        {0, LEAST, 900000, LEAST, CAP},            /* above the cap: at first the cap, */
+        {0, LEAST, 0, LEAST, LEAST + 1},     /* nodes have lost it */
+        {0, LEAST, 26000, LEAST, 26000},     /* what a node asks for */
+        {0, LEAST, 1, LEAST, LEAST + 1},     /* a node that says nothing */
+        {10000, LEAST, 0, LEAST, 20002},     /* left out among equal ones, or outbid */
+        {10000, 30000, 0, 30000, 30001},     /* left out though it offered more */
+        {150000, 100000, 0, 100000, 300002}, /* outbid by far */
+        {0, LEAST, 900000, LEAST, CAP},      /* above the cap: at first the cap, */
         {0, CAP - 1, 900000, CAP - 1, CAP},
-        {0, CAP, 900000, CAP, CAP - 1},            /* then one less */
-        {0, CAP, 0, CAP - 1, CAP - 2},             /* each time, */
-        {0, CAP, 0, CAP - BID_CYCLE, CAP},         /* and the cap again */
-        {0, CAP + 500, 0, CAP + 500, CAP},         /* the balance has fallen */
-        {0, CAP, 0, LEAST, CAP},                   /* the client has bid it by itself */
+        {0, CAP, 900000, CAP, CAP - 1},    /* then one less */
+        {0, CAP, 0, CAP - 1, CAP - 2},     /* each time, */
+        {0, CAP, 0, CAP - BID_CYCLE, CAP}, /* and the cap again */
+        {0, CAP + 500, 0, CAP + 500, CAP}, /* the balance has fallen */
+        {0, CAP, 0, LEAST, CAP},           /* the client has bid it by itself */
         {INT64_MAX, LEAST, 0, LEAST, CAP},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -262,11 +262,11 @@ static int64_t highest_charge(const struct surge *surge)
     return highest;
 }
 
-static void surge_free(struct surge *surge)
+static void surge_free(struct surge **surge)
 {
-    for (size_t i = 0; i < surge->count; i++)
-        buf_free(&surge->payments[i].earlier);
-    free(surge);
+    for (size_t i = 0; i < (*surge)->count; i++)
+        buf_free(&(*surge)->payments[i].earlier);
+    free(*surge);
 }
 
 static struct surge *surge_new(size_t room)
@@ -279,52 +279,47 @@ static struct surge *surge_new(size_t room)
 /* 160 at once, two in a ledger: bids that rest beside empty room took 135 ledgers. */
 TEST(DL16_a_burst_of_many_ledgers_leaves_none_empty_and_does_not_bid_against_itself)
 {
-    struct surge *surge = surge_new(2);
+    struct surge *surge CLEANUP(surge_free) = surge_new(2);
     add(surge, 160, (struct payment){0});
     assert_in_range(run(surge, 200), 80, 84);
     assert_in_range(highest_charge(surge), 0, LEAST * 11 / 10);
-    surge_free(surge);
 }
 
 /* The same with a cap that is the least fee. */
 TEST(DL16_at_the_cap_another_hash_goes_out_and_no_room_is_left)
 {
-    struct surge *surge = surge_new(2);
+    struct surge *surge CLEANUP(surge_free) = surge_new(2);
     add(surge, 60, (struct payment){.cap = LEAST});
     assert_in_range(run(surge, 200), 30, 34);
-    surge_free(surge);
 }
 
 TEST(DL16_who_fills_twenty_ledgers_alone_pays_the_price_of_the_first)
 {
-    struct surge *surge = surge_new(10);
+    struct surge *surge CLEANUP(surge_free) = surge_new(10);
     for (int64_t ledger = 0; ledger < 20; ledger++)
         add(surge, 10 + 5 * (ledger == 0), (struct payment){.begins = ledger});
     assert_in_range(run(surge, 60), 20, 22);
     assert_in_range(highest_charge(surge), LEAST, LEAST * 11 / 10);
-    surge_free(surge);
 }
 
 /* Others fill every ledger at 15 times FEE_BUMP_BASE_FEE, from before and from after the first bids on. */
 TEST(DL16_default_submissions_are_included_while_others_bid_fifteen_times_as_much)
 {
     for (int64_t begins = 0; begins <= 2; begins += 2) {
-        struct surge *surge = surge_new(10);
+        struct surge *surge CLEANUP(surge_free) = surge_new(10);
         for (int64_t ledger = 0; ledger < 20; ledger++)
             add(surge, 11, (struct payment){.begins = ledger, .outside = 15 * LEAST});
         add(surge, 40, (struct payment){.begins = begins});
         assert_in_range(run(surge, 20), 4, 10);
         assert_in_range(highest_charge(surge), LEAST, CAP);
-        surge_free(surge);
     }
 }
 
 TEST(DL16_a_price_that_rises_for_some_ledgers_is_caught_up_with)
 {
-    struct surge *surge = surge_new(10);
+    struct surge *surge CLEANUP(surge_free) = surge_new(10);
     for (int64_t ledger = 0, fee = LEAST; ledger < 15; ledger++, fee += ledger < 6 ? fee / 5 : 0)
         add(surge, 12, (struct payment){.begins = ledger, .outside = fee});
     add(surge, 10, (struct payment){0});
     assert_in_range(run(surge, 15), 1, 12);
-    surge_free(surge);
 }

@@ -169,10 +169,9 @@ static inline void ask(struct client *client, struct reply *reply, const char *t
 /* Sends one request on a connection of its own. */
 static inline void ask_once(const struct http_server *server, struct reply *reply, const char *text)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     dial(&client, server);
     ask(&client, reply, text);
-    hang_up(&client);
 }
 
 /* Whether the server has closed the connection and nothing more comes. */

@@ -221,7 +221,7 @@ static void *answer_slot(void *context)
 
 TEST(a_reply_may_come_during_suspension)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     pthread_t answering;
     atomic_store(&spinning, true);
@@ -233,7 +233,6 @@ TEST(a_reply_may_come_during_suspension)
     }
     atomic_store(&spinning, false);
     threads_join(&answering, 1);
-    hang_up(&client);
 }
 
 TEST(replies_may_come_in_any_order)
@@ -261,7 +260,7 @@ TEST(replies_may_come_in_any_order)
 /* A request must not be resumed by a timer: 200 round trips take much less time than 200 ticks. */
 TEST(a_reply_is_sent_at_once)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     int64_t start_us = clock_us();
@@ -271,12 +270,11 @@ TEST(a_reply_is_sent_at_once)
         assert_true(hear(&client, &reply));
     }
     assert_true(clock_us() - start_us < slower(200 * 5) * 1000);
-    hang_up(&client);
 }
 
 TEST(pipelined_requests_wait_for_the_one_before)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     say(&client, GET("/later/1") GET("/now/2") GET("/later/3"));
@@ -290,7 +288,6 @@ TEST(pipelined_requests_wait_for_the_one_before)
     answer(take());
     assert_true(hear(&client, &reply));
     assert_string_equal(reply.body, "{\"n\":\"3\"}");
-    hang_up(&client);
 }
 
 static bool becomes_gone(const struct job *job)
@@ -395,7 +392,7 @@ static bool refuses(const struct http_server *own)
 TEST(drain_waits_for_requests_in_progress_and_refuses_connections)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    struct client waiting, keeping;
+    CLEANUP(hang_up) struct client waiting, keeping;
     struct reply reply;
     pthread_t draining;
     dial(&waiting, own);
@@ -420,8 +417,6 @@ TEST(drain_waits_for_requests_in_progress_and_refuses_connections)
     assert_true(clock_ms() - before < DRAIN_MS); /* no longer than needed */
     assert_true(refuses(own));
     http_server_free(own);
-    hang_up(&waiting);
-    hang_up(&keeping);
 }
 
 TEST(drain_ends_after_its_grace_and_calls_no_more_handlers)
@@ -465,7 +460,7 @@ static void *free_server(void *context)
 TEST(free_waits_for_the_last_reply)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     pthread_t freeing;
     dial(&client, own);
@@ -477,7 +472,6 @@ TEST(free_waits_for_the_last_reply)
     assert_true(hear(&client, &reply));
     assert_int_equal(reply.status, 200);
     threads_join(&freeing, 1);
-    hang_up(&client);
 }
 
 /* The library takes no reply once it is told to stop, and goes on with the request. Of both that are posted,

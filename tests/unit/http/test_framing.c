@@ -79,7 +79,7 @@ TEST(body_up_to_the_cap_arrives_whole)
     static const size_t lengths[] = {0, 1, 1000, 16384, CAP - 1, CAP};
     AUTO_FREE char *body = NEW_ARRAY(CAP, char);
     memset(body, 'x', CAP);
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -88,14 +88,13 @@ TEST(body_up_to_the_cap_arrives_whole)
         assert_true(hear(&client, &reply));
         assert_sum(&reply, lengths[i], 'x');
     }
-    hang_up(&client);
 }
 
 TEST(announced_excess_is_refused_before_it_is_read)
 {
     static const char *const lengths[] = {"50001", "1000000", "99999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         AUTO_FREE char *head = mem_format(POST_HEAD "Content-Length: %s\r\n\r\n", lengths[i]);
         dial(&client, server);
@@ -103,7 +102,6 @@ TEST(announced_excess_is_refused_before_it_is_read)
         assert_problem(&reply, 413, "BODY_TOO_LARGE");
         assert_string_equal(reply_header(&reply, "Connection"), "close");
         assert_true(ended(&client));
-        hang_up(&client);
     }
 }
 
@@ -114,7 +112,7 @@ TEST(refusal_reaches_a_client_that_sends_its_whole_body_first)
     };
     AUTO_FREE char *body = NEW_ARRAY(SIZE, char);
     for (int i = 0; i < 5; i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         dial(&client, server);
         say_length(&client, SIZE);
@@ -122,7 +120,6 @@ TEST(refusal_reaches_a_client_that_sends_its_whole_body_first)
         assert_true(hear(&client, &reply));
         assert_problem(&reply, 413, "BODY_TOO_LARGE");
         assert_true(ended(&client));
-        hang_up(&client);
     }
 }
 
@@ -137,7 +134,7 @@ TEST(a_get_with_a_body_is_refused)
 
 TEST(an_expectation_is_met_or_the_request_is_refused_at_once)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, POST_HEAD "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -147,7 +144,6 @@ TEST(an_expectation_is_met_or_the_request_is_refused_at_once)
     ask(&client, &reply, "POST /no HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     assert_problem(&reply, 404, "NOT_FOUND");
     assert_true(ended(&client));
-    hang_up(&client);
 }
 
 /* No byte of the body is read, whatever it is: chunk lines that end in a bare LF or in CR CR, extensions and
@@ -168,7 +164,7 @@ TEST(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, requests[i]);
@@ -176,7 +172,6 @@ TEST(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
             (strstr(requests[i], "gzip") == NULL && strstr(requests[i], "identity") == NULL))
             assert_problem(&reply, 411, "LENGTH_REQUIRED"); /* libmicrohttpd 1.0 refuses those by itself */
         assert_true(ended(&client));
-        hang_up(&client);
     }
     assert_int_equal(atomic_load(&handled), before);
 }
@@ -197,21 +192,20 @@ TEST(DX4_a_refusal_does_not_wait_for_the_body)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, cases[i].request);
         assert_int_equal(reply.status, cases[i].status);
         assert_string_equal(reply_header(&reply, "Connection"), "close");
         assert_true(ended(&client));
-        hang_up(&client);
     }
     assert_int_equal(atomic_load(&handled), before);
 }
 
 TEST(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /closed HTTP/1.1\r\n" HOST "\r\n");
@@ -220,12 +214,11 @@ TEST(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
     ask(&client, &reply,
         "POST /closed HTTP/1.1\r\n" HOST JSON_TYPE "X-Open: yes\r\nContent-Length: 2\r\n\r\n{}");
     assert_sum(&reply, 2, 124);
-    hang_up(&client);
 }
 
 TEST(a_refusal_by_the_route_has_its_detail_members_and_time)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply,
@@ -234,7 +227,6 @@ TEST(a_refusal_by_the_route_has_its_detail_members_and_time)
     assert_non_null(strstr(reply.body, "\"detail\":\"41 bytes are too many\""));
     assert_non_null(strstr(reply.body, "\"limit\":\"some\""));
     assert_string_equal(reply_header(&reply, "Retry-After"), "7");
-    hang_up(&client);
 }
 
 static void await_kept(int count)
@@ -262,7 +254,7 @@ TEST(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves)
 TEST(bytes_may_come_one_by_one)
 {
     static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     for (size_t i = 0; i + 1 < sizeof request; i++) {
@@ -272,7 +264,6 @@ TEST(bytes_may_come_one_by_one)
     }
     assert_true(hear(&client, &reply));
     assert_string_equal(reply.body, "{\"len\":3,\"sum\":294}");
-    hang_up(&client);
 }
 
 /* Each could be read as one request or as two: refused, connection closed, nothing handled. */
@@ -306,7 +297,7 @@ TEST(ambiguous_heads_are_refused_and_closed)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, requests[i]);
@@ -317,7 +308,6 @@ TEST(ambiguous_heads_are_refused_and_closed)
         client.heard[client.len] = '\0';
         if (strstr(client.heard, " 200 ") != NULL)
             fail_msg("a second answer to %s", requests[i]);
-        hang_up(&client);
     }
     assert_int_equal(atomic_load(&handled), before);
 }

@@ -100,7 +100,7 @@ TEST(DX4_a_field_that_must_be_unambiguous_may_occur_once)
     static const char *const fields[] = {"Authorization: Bearer a\r\n", "Idempotency-Key: a\r\n",
         "Content-Type: application/json\r\n", "Host: x\r\n", "X-Request-Id: a\r\n"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         struct reply reply;
         const char *host = strncmp(fields[i], "Host", 4) == 0 ? "" : HOST;
         AUTO_FREE char *once = mem_format("GET /livez HTTP/1.1\r\n%s%s\r\n", host, fields[i]);
@@ -116,7 +116,6 @@ TEST(DX4_a_field_that_must_be_unambiguous_may_occur_once)
             assert_non_null(strstr(reply.body, " occurs more than once."));
             assert_true(ended(&client));
         }
-        hang_up(&client);
     }
 }
 
@@ -144,13 +143,12 @@ TEST(the_target_arrives_as_it_was_sent)
         ask_once(server, &reply, request);
         assert_string_equal(reply.body, wanted);
     }
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     say(&client, "HEAD /livez?x=1 HTTP/1.1\r\n" HOST "\r\n");
     assert_true(hear_as(&client, &reply, true));
     assert_int_equal(reply.status, 200);
-    hang_up(&client);
 }
 
 TEST(heads_that_other_clients_send_are_read)

@@ -249,7 +249,7 @@ TEST(DX4_half_closed_connections_end)
     static const char *const begun[] = {"", "GET /livez HT", GET("/livez"),
         "POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 50\r\n\r\n{"};
     for (size_t i = 0; i < ARRAY_LEN(begun); i++) {
-        struct client client;
+        struct client CLEANUP(hang_up) client;
         dial(&client, server);
         say(&client, begun[i]);
         shutdown(client.fd, SHUT_WR);
@@ -257,7 +257,6 @@ TEST(DX4_half_closed_connections_end)
         while (listen_more(&client))
             ;
         assert_true(clock_ms() - since < slower(2000));
-        hang_up(&client);
     }
 }
 

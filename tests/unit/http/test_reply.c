@@ -74,7 +74,7 @@ TEST(handler_sees_parameter_query_header_and_body)
 
 TEST(head_is_the_get_without_its_body)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     say(&client, "HEAD /hello HTTP/1.1\r\n" HOST "\r\n");
@@ -83,7 +83,6 @@ TEST(head_is_the_get_without_its_body)
     assert_string_equal(reply_header(&reply, "Content-Length"), "11");
     ask(&client, &reply, GET("/hello")); /* no bytes of a body came in between */
     assert_int_equal(reply.status, 200);
-    hang_up(&client);
 }
 
 TEST(post_must_be_json)
@@ -130,7 +129,7 @@ TEST(refusals_without_a_body_keep_the_connection)
         {GET("/unavailable"), 503},
         {GET("/hello"), 200},
     };
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     dial(&client, server);
     for (int round = 0; round < 20; round++)
         for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -138,18 +137,16 @@ TEST(refusals_without_a_body_keep_the_connection)
             ask(&client, &reply, requests[i].text);
             assert_int_equal(reply.status, requests[i].status);
         }
-    hang_up(&client);
 }
 
 TEST(http_1_0_is_answered_and_closed)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /hello HTTP/1.0\r\n\r\n");
     assert_int_equal(reply.status, 200);
     assert_true(ended(&client));
-    hang_up(&client);
 }
 
 GROUP_FIXTURE(start, stop)

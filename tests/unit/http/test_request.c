@@ -142,13 +142,12 @@ TEST(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
 /* The next request on the same connection has an id of its own. */
 TEST(a_request_id_is_taken_over_for_one_request)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /fine HTTP/1.1\r\n" HOST "X-Request-Id: first\r\n\r\n");
     ask(&client, &reply, GET("/fine"));
     assert_int_equal(strlen(reply_header(&reply, "X-Request-Id")), 32);
-    hang_up(&client);
 }
 
 TEST(a_client_that_leaves_is_logged_with_status_499_and_not_as_a_warning)
@@ -180,7 +179,7 @@ TEST(DX4_refusals_without_end_do_not_fill_the_log)
     enum {
         REQUESTS = 1000
     };
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     assert_int_equal(count_lines("INVALID_REQUEST"), 0);
     const int64_t begun = clock_ms();
@@ -192,7 +191,6 @@ TEST(DX4_refusals_without_end_do_not_fill_the_log)
     const int64_t periods = 1 + (clock_ms() - begun) / 10000;
     assert_in_range(count_lines("INVALID_REQUEST"), 1, 20 * (periods + 1));
     assert_true(metric_read(METRIC_CLIENT_REQUESTS, METRIC_NO_CLIENT, ERR_INVALID_REQUEST) >= REQUESTS - 1);
-    hang_up(&client);
 }
 
 GROUP_FIXTURE(start, stop)

@@ -118,19 +118,18 @@ TEST(a_silent_client_is_disconnected_in_every_phase)
 
 TEST(the_handlers_own_time_is_not_limited)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, GET("/slow"));
     assert_int_equal(reply.status, 200);
     ask(&client, &reply, GET("/quick"));
     assert_int_equal(reply.status, 200);
-    hang_up(&client);
 }
 
 TEST(a_reply_that_the_client_does_not_read_times_out)
 {
-    struct client client;
+    struct client CLEANUP(hang_up) client;
     dial(&client, server);
     say(&client, GET("/huge"));
     clock_sleep_ms((int)slower(IDLE_MS + LATE_MS));
@@ -138,7 +137,6 @@ TEST(a_reply_that_the_client_does_not_read_times_out)
     while (client.len = 0, listen_more(&client))
         got += client.len;
     assert_in_range(got, 1, (16 << 20) - 1);
-    hang_up(&client);
 }
 
 GROUP_FIXTURE(start, stop)

@@ -11,7 +11,7 @@ static enum err parse(struct target *target, const char *raw)
 
 TEST(query_is_split_from_the_path_and_decoded)
 {
-    struct target target;
+    struct target CLEANUP(target_wipe) target;
     assert_int_equal(parse(&target, "/v1/pool?wait=60&after=G%41+b%2B&flag&&last=a=b"), ERR_OK);
     assert_string_equal(target.path, "/v1/pool");
     assert_string_equal(target_query(&target, "wait"), "60");
@@ -20,16 +20,14 @@ TEST(query_is_split_from_the_path_and_decoded)
     assert_string_equal(target_query(&target, "last"), "a=b");
     assert_null(target_query(&target, "WAIT"));
     assert_null(target_query(&target, ""));
-    target_wipe(&target);
 }
 
 TEST(path_stays_as_sent)
 {
-    struct target target;
+    struct target CLEANUP(target_wipe) target;
     assert_int_equal(parse(&target, "/a%2Fb+c/?"), ERR_OK);
     assert_string_equal(target.path, "/a%2Fb+c/");
     assert_int_equal(target.query_count, 0);
-    target_wipe(&target);
 }
 
 TEST(ambiguous_targets_are_refused)
@@ -52,11 +50,10 @@ TEST(ambiguous_targets_are_refused)
         "/a?b=\xc3\xa9",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct target target;
+        struct target CLEANUP(target_wipe) target;
         struct detail detail = {0};
         assert_int_equal(target_parse(&target, bad[i], &detail), ERR_INVALID_REQUEST);
         assert_true(detail.text[0] != '\0');
-        target_wipe(&target);
     }
 }
 

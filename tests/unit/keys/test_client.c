@@ -66,7 +66,7 @@ static void answer_with(struct talk *talk, uint32_t type, uint32_t len, const st
  * request. */
 static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *payload)
 {
-    struct talk bad;
+    struct talk bad CLEANUP(end);
     begin(&bad);
     int64_t begun_ms = clock_ms();
     answer_with(&bad, type, len, payload);
@@ -75,26 +75,23 @@ static void assert_lost_after(uint32_t type, uint32_t len, const struct buf *pay
     assert_true(bad.keyd.lost);
     assert_int_equal(ask(&bad), ERR_KEYD_UNAVAILABLE);
     assert_true(clock_ms() - begun_ms < slower(1000));
-    end(&bad);
 }
 
 TEST(a_well_formed_answer_is_read)
 {
-    struct talk good;
+    struct talk good CLEANUP(end);
     begin(&good);
-    struct buf right = {0};
+    struct buf right CLEANUP(buf_free) = {0};
     put_key(&right);
     for (int i = 0; i < 2; i++) {
         answer_with(&good, WIRE_GENERATE, (uint32_t)right.len, &right);
         assert_int_equal(ask(&good), ERR_OK);
     }
-    buf_free(&right);
-    end(&good);
 }
 
 TEST(a_malformed_answer_makes_the_key_process_unavailable)
 {
-    struct buf right = {0};
+    struct buf right CLEANUP(buf_free) = {0};
     put_key(&right);
     const uint32_t len = (uint32_t)right.len;
     assert_lost_after(WIRE_LEASES, len, &right);          /* of another type */
@@ -105,22 +102,19 @@ TEST(a_malformed_answer_makes_the_key_process_unavailable)
     right.len += 4;
     buf_add_u32(&right, 0);
     assert_lost_after(WIRE_GENERATE, len + 4, &right); /* trailing bytes */
-    buf_free(&right);
 }
 
 TEST(an_unknown_error_code_makes_the_key_process_unavailable)
 {
-    struct talk bad;
+    struct talk bad CLEANUP(end);
     begin(&bad);
-    struct buf payload = {0}, envelope = {0};
+    struct buf payload CLEANUP(buf_free) = {0}, envelope = {0};
     struct bump_signing item = {.fee_stroops = 1, .envelope = &envelope};
     buf_add_u32(&payload, 100000);
     buf_add_u32(&payload, 0);
     answer_with(&bad, WIRE_FEE_BUMPS, (uint32_t)payload.len, &payload);
     assert_int_equal(keyd_sign_fee_bumps(&bad.keyd, 0, &item, 1), ERR_KEYD_UNAVAILABLE);
     assert_int_equal(envelope.len, 0);
-    buf_free(&payload);
-    end(&bad);
 }
 
 /* Requests the signing of two accounts; the answer says that the seed at index is broken. */
@@ -128,7 +122,7 @@ static enum err ask_provisioning(struct talk *talk, uint32_t index)
 {
     const struct provisioning_tx provisioning = {.account_count = 2};
     const struct sealed_seed sealed[2] = {0};
-    struct buf answer = {0}, envelope = {0};
+    struct buf answer CLEANUP(buf_free) = {0}, envelope = {0};
     struct hash hash = {0};
     uint32_t broken;
     wire_put_result(&answer, ERR_SEAL_BROKEN, &(struct detail){.text = "broken"});
@@ -139,27 +133,25 @@ static enum err ask_provisioning(struct talk *talk, uint32_t index)
     enum err e =
         keyd_sign_provisioning(&talk->keyd, 1, &provisioning, sealed, &envelope, &hash, &broken, NULL);
     assert_true(e != ERR_SEAL_BROKEN || broken == index);
-    buf_free(&answer);
     return e;
 }
 
 TEST(a_broken_seed_out_of_range_makes_the_key_process_unavailable)
 {
-    struct talk talk_about_two;
+    struct talk talk_about_two CLEANUP(end);
     begin(&talk_about_two);
     assert_int_equal(ask_provisioning(&talk_about_two, 0), ERR_SEAL_BROKEN);
     assert_int_equal(ask_provisioning(&talk_about_two, 1), ERR_SEAL_BROKEN);
     assert_int_equal(ask_provisioning(&talk_about_two, 2), ERR_KEYD_UNAVAILABLE);
     assert_true(talk_about_two.keyd.lost);
-    end(&talk_about_two);
 }
 
 /* Nothing is sent: there is no peer that answers. */
 TEST(a_request_that_is_too_large_is_refused_without_being_sent)
 {
-    struct talk deaf;
+    struct talk deaf CLEANUP(end);
     begin(&deaf);
-    struct buf large = {0}, envelope = {0};
+    struct buf large CLEANUP(buf_free) = {0}, envelope = {0};
     struct detail detail;
     buf_reserve(&large, KEYD_TRANSACTION_MAX + 4);
     memset(large.data, 0, KEYD_TRANSACTION_MAX + 4);
@@ -176,8 +168,6 @@ TEST(a_request_that_is_too_large_is_refused_without_being_sent)
         keyd_load(&deaf.keyd, rows, ARRAY_LEN(rows), &current, &is_new, &distribution, &detail), ERR_CONFIG);
     assert_int_equal(keyd_sign_leases(&deaf.keyd, 0, 0, NULL, 0), ERR_OK);
     assert_int_equal(recv(deaf.other_end, large.data, 1, MSG_DONTWAIT), -1);
-    buf_free(&large);
-    end(&deaf);
 }
 
 static struct lease_signing asked; /* the last of ask_until */
@@ -221,7 +211,7 @@ static bool read_request(struct talk *talk)
 
 TEST(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next)
 {
-    struct talk slow;
+    struct talk slow CLEANUP(end);
     begin(&slow);
     int64_t begun_ms = clock_ms();
     assert_int_equal(ask_until(&slow, begun_ms + 200), ERR_KEYD_UNAVAILABLE);
@@ -234,7 +224,6 @@ TEST(a_call_ends_at_its_deadline_and_its_answer_is_dropped_by_the_next)
     assert_int_equal(ask_until(&slow, clock_ms() + 1000), ERR_OK);
     assert_int_equal(asked.hash.bytes[0], 2);
     assert_false(slow.keyd.lost);
-    end(&slow);
 }
 
 TEST(an_answer_that_is_cut_by_the_deadline_is_read_on)
@@ -243,7 +232,7 @@ TEST(an_answer_that_is_cut_by_the_deadline_is_read_on)
     buf_add_u64(&answer, BUDGET_LEFT);
     const size_t len = answer.len;
     for (size_t cut = 0; cut < len; cut += len / 3) {
-        struct talk slow;
+        struct talk slow CLEANUP(end);
         begin(&slow);
         const struct buf first = {.data = answer.data, .len = cut},
                          rest = {.data = answer.data + cut, .len = len - cut};
@@ -253,7 +242,6 @@ TEST(an_answer_that_is_cut_by_the_deadline_is_read_on)
         answer_lease(&slow, 2);
         assert_int_equal(ask_until(&slow, clock_ms() + 1000), ERR_OK);
         assert_int_equal(asked.hash.bytes[0], 2);
-        end(&slow);
     }
 }
 
@@ -274,7 +262,7 @@ TEST(a_large_request_ends_at_the_deadline_and_is_sent_on)
     enum {
         COUNT = 20
     };
-    struct talk slow;
+    struct talk slow CLEANUP(end);
     begin(&slow);
     static const uint8_t transaction[KEYD_TRANSACTION_MAX];
     struct lease_signing items[COUNT];
@@ -298,12 +286,11 @@ TEST(a_large_request_ends_at_the_deadline_and_is_sent_on)
     assert_int_equal(asked.hash.bytes[0], 99);
     assert_int_equal(pthread_join(reader, &failed), 0);
     assert_null(failed);
-    end(&slow);
 }
 
 TEST(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again)
 {
-    struct talk talk;
+    struct talk CLEANUP(end) talk;
     begin(&talk);
     talk.keyd.fees = (struct budget_bucket){.capacity = 1000, .per_us = 1};
     const int64_t before = metric_read(METRIC_KEYD_SECONDS, METRIC_LEASE, 0);
@@ -314,12 +301,11 @@ TEST(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again
     clock_sleep_ms(1);
     keyd_check(&talk.keyd);
     assert_int_equal(metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0), 1000);
-    end(&talk);
 }
 
 TEST(an_answer_that_takes_too_long_is_noticed_without_a_call)
 {
-    struct talk deaf;
+    struct talk deaf CLEANUP(end);
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
     keyd_check(&deaf.keyd);
@@ -332,18 +318,16 @@ TEST(an_answer_that_takes_too_long_is_noticed_without_a_call)
     deaf.keyd.answer_by_ms = clock_ms() - 1;
     keyd_check(&deaf.keyd);
     assert_true(deaf.keyd.lost);
-    end(&deaf);
 }
 
 TEST(an_answer_that_takes_too_long_is_noticed_by_the_next_call)
 {
-    struct talk deaf;
+    struct talk deaf CLEANUP(end);
     begin(&deaf);
     assert_int_equal(ask_until(&deaf, clock_ms() + 1), ERR_KEYD_UNAVAILABLE);
     deaf.keyd.answer_by_ms = clock_ms() - 1;
     assert_int_equal(ask_until(&deaf, clock_ms() + 1000), ERR_KEYD_UNAVAILABLE);
     assert_true(deaf.keyd.lost);
-    end(&deaf);
 }
 
 static void *hold(void *context)
@@ -354,7 +338,7 @@ static void *hold(void *context)
 
 TEST(a_call_waits_for_another_one_until_its_deadline)
 {
-    struct talk busy;
+    struct talk busy CLEANUP(end);
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
     pthread_t other;
     void *failed;
@@ -369,7 +353,6 @@ TEST(a_call_waits_for_another_one_until_its_deadline)
     assert_int_equal(pthread_join(other, &failed), 0);
     assert_null(failed);
     assert_false(busy.keyd.lost);
-    end(&busy);
 }
 
 /* Another call that takes milliseconds is waited for, though the deadline has passed. */
@@ -383,7 +366,7 @@ static void *answer_soon(void *context)
 
 TEST(a_call_waits_a_little_for_another_one_after_its_deadline)
 {
-    struct talk busy;
+    struct talk busy CLEANUP(end);
     struct lease_signing item = {.transaction = {(const uint8_t *)"abcd", 4}};
     pthread_t other, answers;
     void *failed;
@@ -398,5 +381,4 @@ TEST(a_call_waits_a_little_for_another_one_after_its_deadline)
     assert_null(failed);
     assert_int_equal(e, ERR_KEYD_UNAVAILABLE); /* nobody answers it, but it was sent */
     assert_true(busy.keyd.open && busy.keyd.sent == busy.keyd.request.len);
-    end(&busy);
 }

@@ -28,7 +28,7 @@ static int close_pair(void **state)
 TEST_WITH(a_frame_arrives_as_it_was_sent, open_pair, close_pair)
 {
     uint32_t type;
-    struct buf payload = {0}, read = {0};
+    CLEANUP(buf_free) struct buf payload = {0}, read = {0};
     for (uint32_t len = 0; len < 5000; len = len * 3 + 1) {
         payload.len = 0;
         for (uint32_t i = 0; i < len; i++)
@@ -38,8 +38,6 @@ TEST_WITH(a_frame_arrives_as_it_was_sent, open_pair, close_pair)
         assert_int_equal(type, WIRE_LEASES);
         assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
     }
-    buf_free(&payload);
-    buf_free(&read);
 }
 
 TEST(a_socket_that_closes_inside_a_frame_is_torn_and_between_frames_closed)
@@ -115,7 +113,7 @@ static void *read_slowly(void *payload)
 
 TEST_WITH(a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, close_pair)
 {
-    struct buf payload = {0}, read = {0};
+    CLEANUP(buf_free) struct buf payload = {0}, read = {0};
     pthread_t reader;
     for (uint32_t i = 0; i < 1u << 20; i++)
         buf_add_u32(&payload, i);
@@ -123,8 +121,6 @@ TEST_WITH(a_frame_larger_than_the_socket_buffer_is_sent_in_pieces, open_pair, cl
     assert_true(wire_write(ends[0], WIRE_LEASES, buf_bytes(&payload), clock_ms() + slower(10000)));
     assert_int_equal(pthread_join(reader, NULL), 0);
     assert_true(bytes_equal(buf_bytes(&read), buf_bytes(&payload)));
-    buf_free(&payload);
-    buf_free(&read);
 }
 
 TEST(writing_to_a_closed_socket_is_an_error_without_a_signal)
@@ -140,7 +136,7 @@ TEST(writing_to_a_closed_socket_is_an_error_without_a_signal)
 TEST(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
 {
     for (size_t len = 0; len < 9; len++) {
-        struct buf buf = {0};
+        struct buf CLEANUP(buf_free) buf = {0};
         struct bytes out;
         wire_put_bytes(&buf, (struct bytes){(const uint8_t *)"12345678", len});
         assert_int_equal(buf.len, 4 + (len + 3) / 4 * 4);
@@ -155,13 +151,12 @@ TEST(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
         be32_put(buf.data, UINT32_MAX - (uint32_t)len);
         reader = xdr_reader(buf_bytes(&buf));
         assert_int_equal(wire_get_bytes(&reader, &out), ERR_XDR_TRUNCATED);
-        buf_free(&buf);
     }
 }
 
 TEST(a_result_is_a_known_error_and_a_detail_fits)
 {
-    struct buf buf = {0};
+    struct buf CLEANUP(buf_free) buf = {0};
     struct detail detail = {0}, read = {0};
     enum err result = ERR_OK;
     memset(detail.text, 'x', sizeof detail.text - 1);
@@ -182,12 +177,11 @@ TEST(a_result_is_a_known_error_and_a_detail_fits)
     reader = xdr_reader(buf_bytes(&buf));
     assert_int_equal(wire_get_result(&reader, &result, &read), ERR_OK);
     assert_string_equal(read.text, detail.text);
-    buf_free(&buf);
 }
 
 TEST(sealed_seeds_and_rows_are_read_as_written)
 {
-    struct buf buf = {0};
+    struct buf CLEANUP(buf_free) buf = {0};
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;
     struct master_key_row row = {.key_id = "fedcba9876543210", .derived = true}, row_read;
     memset(sealed.box, 5, sizeof sealed.box);
@@ -202,5 +196,4 @@ TEST(sealed_seeds_and_rows_are_read_as_written)
     assert_string_equal(row_read.key_id, row.key_id);
     assert_true(row_read.derived);
     assert_memory_equal(row_read.salt, row.salt, sizeof row.salt);
-    buf_free(&buf);
 }

@@ -228,6 +228,12 @@ static inline int fake_stop(void **state)
     return 0;
 }
 
+static inline void rpc_free_at(struct rpc **rpc)
+{
+    rpc_free(*rpc);
+}
+#define AUTO_RPC CLEANUP(rpc_free_at) struct rpc *
+
 /* Sets one of the replies. The first one whose method matches a request is sent. */
 static inline void fake_set_reply(struct fake_rpc *fake, size_t place, struct fake_reply reply)
 {

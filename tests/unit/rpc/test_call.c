@@ -209,11 +209,10 @@ FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
     struct fake_rpc *fake = *state;
     struct rpc_network network;
     AUTO_FREE char *url = mem_format("http://127.0.0.1:%u/,http://127.0.0.1:1/", port_of(fake));
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url});
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url});
     fake_says(fake, FAKE_ERROR(-32602, "m"));
     assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED);
     assert_int_equal(rpc->last, 1);
-    rpc_free(rpc);
 }
 
 TEST(addresses_are_counted_and_compared)

@@ -17,7 +17,7 @@ static struct public_key key_of(uint8_t n)
 /* LedgerEntryData of an account, in base64; the caller frees it. */
 static char *account_entry(const struct public_key *key, int64_t balance, int64_t sequence, uint32_t ext)
 {
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     buf_add_u32(&xdr, 0); /* ACCOUNT */
     buf_add_u32(&xdr, 0); /* PUBLIC_KEY_TYPE_ED25519 */
     buf_add(&xdr, key->bytes, sizeof key->bytes);
@@ -31,16 +31,14 @@ static char *account_entry(const struct public_key *key, int64_t balance, int64_
     buf_add_u32(&xdr, 0);         /* signers */
     buf_add_u32(&xdr, ext);
     char *text = base64_encode(buf_bytes(&xdr));
-    buf_free(&xdr);
     return text;
 }
 
 static char *key_text(const struct public_key *key)
 {
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     account_ledger_key(key, &xdr);
     char *text = base64_encode(buf_bytes(&xdr));
-    buf_free(&xdr);
     return text;
 }
 
@@ -247,7 +245,7 @@ FAKE_TEST(cancel_ends_the_retries)
 static enum err ask_frozen(
     struct fake_rpc *fake, bool right_key, const char *spoil, struct frozen_accounts *out)
 {
-    struct buf key = {0}, entry = {0};
+    CLEANUP(buf_free) struct buf key = {0}, entry = {0};
     uint32_t ledger;
     struct public_key frozen;
     memset(frozen.bytes, 7, sizeof frozen.bytes);
@@ -268,8 +266,6 @@ static enum err ask_frozen(
     fake_says(fake, NULL);
     if (e == ERR_OK)
         assert_int_equal(ledger, 2552990);
-    buf_free(&key);
-    buf_free(&entry);
     return e;
 }
 

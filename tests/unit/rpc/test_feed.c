@@ -25,7 +25,7 @@ static char *answer(struct bytes key, const uint32_t words[], size_t count)
 FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_the_version_of_the_node)
 {
     struct fake_rpc *fake = *state;
-    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
+    AUTO_RPC asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
     const struct feed feed = feed_of_rpc(asking);
     struct rpc_network network CLEANUP(rpc_network_free) = {0};
     struct detail detail = {0};
@@ -53,7 +53,6 @@ FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_the_version_of_the_node)
     fake_await_told(4);
     assert_int_equal(feed.network(feed.source, &network, &detail), ERR_OK); /* without the version */
     assert_int_equal(network.node_protocol, 0);
-    rpc_free(asking);
 }
 
 /* An RPC may invent it. A ledger that has it stops ingestion. */
@@ -65,7 +64,7 @@ FAKE_TEST(an_entry_of_a_newer_protocol_only_fails_the_read)
     /* balance, sequence number, six empty members with the thresholds 1, and an extension 9 */
     static const uint32_t entry[] = {0, 5, 0, 1, 0, 0, 0, 0, 0x01000000, 0, 9},
                           list[] = {1, 8, 0, 7}; /* an account of key type 7 */
-    struct buf key = {0};
+    struct buf key CLEANUP(buf_free) = {0};
     struct account_entry read;
     struct frozen_accounts frozen;
     struct detail detail = {0};
@@ -84,5 +83,4 @@ FAKE_TEST(an_entry_of_a_newer_protocol_only_fails_the_read)
     assert_int_equal(feed.frozen(feed.source, &frozen, &ledger, &detail), ERR_RPC_REFUSED);
     assert_non_null(strstr(detail.text, "frozen keys"));
     fake_says(fake, NULL);
-    buf_free(&key);
 }

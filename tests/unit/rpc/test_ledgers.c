@@ -98,7 +98,7 @@ FAKE_TEST(getHealth_gives_the_range_when_the_message_does_not)
 FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_getHealth)
 {
     struct fake_rpc *fake = *state;
-    struct rpc *asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
+    AUTO_RPC asking = rpc_asking(fake->rpc, &(struct rpc_ask){.done = fake_tell});
     atomic_store(&fake_told, 0);
     fake_set_reply(fake, 0,
         (struct fake_reply){.method = "getLedgers", .body = FAKE_ERROR(-32600, "start ledger out of range")});
@@ -120,7 +120,6 @@ FAKE_TEST(a_call_that_does_not_block_does_not_wait_for_getHealth)
     rpc_cancel(fake->rpc);
     fake_await_told(4);
     assert_int_equal(rpc_ledgers(asking, 201, 1, &ledgers, &detail), ERR_CANCELLED);
-    rpc_free(asking);
 }
 
 FAKE_TEST(other_refusals_are_not_mapped)

@@ -58,10 +58,9 @@ FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects)
 FAKE_TEST(a_refused_connection_is_unavailable)
 {
     struct rpc_health health;
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/"});
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/"});
     assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "getHealth: "));
-    rpc_free(rpc);
 }
 
 FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
@@ -69,7 +68,7 @@ FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
     struct fake_rpc *fake = *state;
     static const enum fake_manner manners[] = {FAKE_SILENT, FAKE_TRICKLES};
     AUTO_FREE char *url = fake_url(fake);
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 400});
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 400});
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
         struct rpc_health health;
         fake_set_reply(fake, 0,
@@ -79,7 +78,6 @@ FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
         assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
         assert_in_range(clock_ms() - start_ms, 350, slower(1300));
     }
-    rpc_free(rpc);
 }
 
 FAKE_TEST(a_body_over_the_limit_ends_the_transfer)
@@ -134,9 +132,8 @@ FAKE_TEST(only_http_and_https_urls_are_used)
         "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct rpc_health health;
-        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
+        AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
         assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CONFIG);
-        rpc_free(rpc);
     }
 }
 
@@ -146,10 +143,9 @@ FAKE_TEST(no_detail_contains_the_url)
         "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct rpc_health health;
-        struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
+        AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
         assert_int_not_equal(rpc_health(rpc, &health, &detail), ERR_OK);
         assert_null(strstr(detail.text, "s3cret"));
-        rpc_free(rpc);
     }
 }
 
@@ -203,7 +199,7 @@ FAKE_TEST(cancel_ends_a_call_at_once)
     struct fake_rpc *fake = *state;
     pthread_t thread;
     struct rpc_health health;
-    struct rpc *rpc = fake_client(fake);
+    AUTO_RPC rpc = fake_client(fake);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
@@ -214,7 +210,6 @@ FAKE_TEST(cancel_ends_a_call_at_once)
     pthread_join(thread, NULL);
     fake_says(fake, healthy);
     assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
-    rpc_free(rpc);
 }
 
 /* ---- shares */

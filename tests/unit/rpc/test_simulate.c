@@ -197,7 +197,7 @@ FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
     struct fake_rpc *fake = *state;
     struct rpc_health health;
     AUTO_FREE char *url = fake_url(fake);
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 300});
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 300});
     AUTO_SIMULATION slow = {0}, next = {0}, refused = {0};
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     assert_int_equal(ask(rpc, &slow), ERR_RPC_UNAVAILABLE);
@@ -208,7 +208,6 @@ FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
     const unsigned requests = fake_requests(fake);
     assert_int_equal(ask(rpc, &refused), ERR_RPC_UNAVAILABLE);
     assert_int_equal(fake_requests(fake), requests);
-    rpc_free(rpc);
 }
 
 FAKE_TEST(an_address_that_hangs_is_asked_once_and_then_the_next_one)

@@ -38,7 +38,7 @@ FAKE_TEST(each_status_of_sendTransaction_is_read)
 static char *result_of(int32_t code, bool fee_bump, int32_t inner_code)
 {
     static const uint8_t inner_hash[32];
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     buf_add_u64(&xdr, 100);
     buf_add_u32(&xdr, (uint32_t)code);
     if (fee_bump) {
@@ -49,7 +49,6 @@ static char *result_of(int32_t code, bool fee_bump, int32_t inner_code)
     }
     buf_add_u32(&xdr, 0);
     char *text = base64_encode(buf_bytes(&xdr));
-    buf_free(&xdr);
     return text;
 }
 

@@ -190,14 +190,12 @@ TEST(keys_and_random_bytes_work)
 static void allocate(const long *call)
 {
     for (int round = 0; round < 3; round++) {
-        struct buf buf = {0}, other = {0};
+        struct buf CLEANUP(buf_free) buf = {0}, other CLEANUP(buf_free) = {0};
         for (size_t size = 1; size < 64u << 20; size *= 2) {
             buf_reserve(&buf, size);
             memset(buf.data, 1, buf.cap);
             buf_reserve(&other, size / 3);
         }
-        buf_free(&buf);
-        buf_free(&other);
     }
 }
 

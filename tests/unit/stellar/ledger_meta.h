@@ -2,6 +2,7 @@
 #ifndef FAIRWAY_TESTS_LEDGER_META_H
 #define FAIRWAY_TESTS_LEDGER_META_H
 
+#include "base/mem.h"
 #include "stellar/ledger.h"
 
 enum test_change_type {
@@ -107,7 +108,7 @@ static inline void add_result_pair(struct buf *out, const struct test_transactio
 
 static inline void add_header(struct buf *out, const struct test_meta *meta)
 {
-    struct buf results = {0}, header = {0};
+    CLEANUP(buf_free) struct buf results = {0}, header = {0};
     buf_add_u32(&results, (uint32_t)meta->transaction_count);
     for (size_t i = 0; i < meta->transaction_count; i++)
         add_result_pair(&results, &meta->transactions[i]);
@@ -135,8 +136,6 @@ static inline void add_header(struct buf *out, const struct test_meta *meta)
     buf_add(out, hash.bytes, sizeof hash.bytes);
     buf_add_bytes(out, buf_bytes(&header));
     buf_add_u32(out, 0); /* LedgerHeaderHistoryEntry.ext */
-    buf_free(&results);
-    buf_free(&header);
 }
 
 static inline void add_transactions(struct buf *out, const struct test_meta *meta)

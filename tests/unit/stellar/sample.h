@@ -58,6 +58,9 @@ static inline void sample_wipe(struct sample *sample)
     buf_free(&sample->xdr);
 }
 
+#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
+#define AUTO_BUF CLEANUP(buf_free) struct buf
+
 enum {
     CLIENT = 7,  /* sample_key(CLIENT) is the source of sample transactions */
     SIGNER = 250 /* from here on sample_key(n) is the public key of a seed, so that sample_sign can sign */

@@ -3,9 +3,6 @@
 #include "sample.h"
 #include "stellar/authority.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-#define AUTO_BUF CLEANUP(buf_free) struct buf
-
 enum {
     CHANNEL = 251, /* sample keys from SIGNER on can sign */
     USER = 252,

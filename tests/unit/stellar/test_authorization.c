@@ -4,9 +4,6 @@
 #include "stellar/authorization.h"
 #include "xdr/xdr.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-#define AUTO_BUF CLEANUP(buf_free) struct buf
-
 /* Up to the delegates of kind 3. */
 static void add(
     struct buf *auth, uint32_t kind, enum sample_address address, uint8_t n, uint32_t expires, bool is_signed)

@@ -6,8 +6,6 @@
 #include "stellar/envelope_build.h"
 #include "sample.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-
 TEST(trailing_bytes_are_refused)
 {
     AUTO_SAMPLE sample = SAMPLE;

@@ -55,20 +55,19 @@ TEST(a_list_with_a_malformed_key_is_refused)
     } cases[] = {{unknown_key_type, 4, ERR_XDR_UNKNOWN_ARM}, {cut, 3, ERR_XDR_TRUNCATED},
         {nothing, 2, ERR_XDR_TRUNCATED}, {too_long, 13, ERR_XDR_TRAILING}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct buf entry = {0};
+        struct buf entry CLEANUP(buf_free) = {0};
         struct frozen_accounts frozen;
         frozen_ledger_key(&entry); /* begins as the entry does */
         for (size_t word = 0; word < cases[i].count; word++)
             buf_add_u32(&entry, cases[i].words[word]);
         assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), cases[i].e);
-        buf_free(&entry);
     }
 }
 
 TEST(every_key_of_a_list_of_any_length_is_found)
 {
     for (uint8_t count = 0; count <= 40; count++) {
-        struct buf entry = {0};
+        struct buf entry CLEANUP(buf_free) = {0};
         struct frozen_accounts frozen;
         frozen_ledger_key(&entry);
         buf_add_u32(&entry, count);
@@ -79,14 +78,13 @@ TEST(every_key_of_a_list_of_any_length_is_found)
         for (uint8_t n = 0; n <= count + 1; n++)
             assert_int_equal(has(&frozen, n), n >= 1 && n <= count);
         frozen_accounts_free(&frozen);
-        buf_free(&entry);
     }
 }
 
 /* The padding of an EncodedLedgerKey is no part of the key. */
 TEST(a_frozen_key_ends_with_its_length)
 {
-    struct buf entry = {0};
+    struct buf entry CLEANUP(buf_free) = {0};
     struct frozen_accounts frozen;
     frozen_ledger_key(&entry);
     buf_add_u32(&entry, 2);
@@ -96,12 +94,11 @@ TEST(a_frozen_key_ends_with_its_length)
     add_key(&entry, 0);      /* 30 bytes and the padding */
     assert_int_equal(frozen_entry_decode(buf_bytes(&entry), &frozen), ERR_XDR_TRUNCATED);
     assert_true(frozen.count == 0 && frozen.keys == NULL);
-    buf_free(&entry);
 }
 
 TEST(an_entry_that_is_not_the_list_is_refused)
 {
-    struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0}, pool = {0};
+    CLEANUP(buf_free) struct buf list = list_of_three(), entry = {0}, other = {0}, account = {0}, pool = {0};
     struct frozen_accounts frozen;
     frozen_ledger_key(&entry);
     buf_add_bytes(&entry, buf_bytes(&list));
@@ -126,9 +123,4 @@ TEST(an_entry_that_is_not_the_list_is_refused)
     buf_add_bytes(&pool, (struct bytes){entry.data + 4, 4});
     add_words(&pool, 19, 0); /* id, constant product, two native assets, fee, reserves, shares, trust lines */
     assert_int_equal(frozen_entry_decode(buf_bytes(&pool), &frozen), ERR_MALFORMED);
-    buf_free(&pool);
-    buf_free(&list);
-    buf_free(&entry);
-    buf_free(&other);
-    buf_free(&account);
 }

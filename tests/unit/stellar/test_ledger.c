@@ -36,13 +36,12 @@ static struct test_meta version(uint32_t version)
 
 static struct ledger decoded(const struct test_meta *meta)
 {
-    struct buf bytes = meta_build(meta);
+    struct buf bytes CLEANUP(buf_free) = meta_build(meta);
     struct ledger ledger;
     struct detail detail = {0};
     enum err e = ledger_decode(buf_bytes(&bytes), NULL, &ledger, &detail);
     assert_string_equal(detail.text, "");
     assert_int_equal(e, ERR_OK);
-    buf_free(&bytes);
     return ledger;
 }
 
@@ -57,7 +56,7 @@ TEST(header_fields_and_proofs_of_every_version)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
-        struct ledger ledger = decoded(&meta);
+        struct ledger CLEANUP(ledger_free) ledger = decoded(&meta);
         assert_int_equal(ledger.meta_version, v);
         assert_int_equal(ledger.protocol, 27);
         assert_int_equal(ledger.sequence, 77);
@@ -67,7 +66,6 @@ TEST(header_fields_and_proofs_of_every_version)
         assert_true(ledger.hash_proved);
         assert_true(ledger.results_proved);
         assert_int_equal(ledger.transaction_count, 2);
-        ledger_free(&ledger);
     }
 }
 
@@ -80,7 +78,7 @@ TEST(results_name_the_inner_transaction_of_a_fee_bump)
         {.hash = 6, .code = -11},
     };
     struct test_meta meta = {.version = 1, .transaction_count = ARRAY_LEN(results), .transactions = results};
-    struct ledger ledger = decoded(&meta);
+    struct ledger CLEANUP(ledger_free) ledger = decoded(&meta);
     assert_true(ledger.results_proved);
     assert_int_equal(ledger.transaction_count, ARRAY_LEN(results));
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
@@ -91,7 +89,6 @@ TEST(results_name_the_inner_transaction_of_a_fee_bump)
         assert_int_equal(transaction->inner_hash.bytes[31], results[i].inner_hash);
         assert_int_equal(transaction->inner_code, results[i].inner_code);
     }
-    ledger_free(&ledger);
 }
 
 static size_t offset_of_key(struct bytes bytes, uint8_t byte)
@@ -106,7 +103,7 @@ static size_t offset_of_key(struct bytes bytes, uint8_t byte)
 
 TEST(a_changed_header_or_result_fails_its_proof_only)
 {
-    struct buf bytes = meta_build(&sample);
+    struct buf bytes CLEANUP(buf_free) = meta_build(&sample);
     size_t previous_hash = offset_of_key(buf_bytes(&bytes), 0xee);
     size_t result = offset_of_key(buf_bytes(&bytes), 2);
     struct ledger ledger;
@@ -123,7 +120,6 @@ TEST(a_changed_header_or_result_fails_its_proof_only)
     assert_true(ledger.hash_proved);
     assert_false(ledger.results_proved);
     ledger_free(&ledger);
-    buf_free(&bytes);
 }
 
 /* Without a transaction, a confirmed lease would look expired. */
@@ -131,16 +127,13 @@ TEST(missing_results_fail_the_proof)
 {
     struct test_meta fewer = sample;
     fewer.transaction_count = 1;
-    struct buf whole = meta_build(&sample), cut = meta_build(&fewer);
+    CLEANUP(buf_free) struct buf whole = meta_build(&sample), cut = meta_build(&fewer);
     size_t header_end = offset_of_key(buf_bytes(&whole), 0xcc);
     memcpy(cut.data, whole.data, header_end); /* up to the bucket list hash, with the hash of both results */
-    struct ledger ledger;
+    struct ledger CLEANUP(ledger_free) ledger;
     assert_int_equal(ledger_decode(buf_bytes(&cut), NULL, &ledger, NULL), ERR_OK);
     assert_true(ledger.hash_proved);
     assert_false(ledger.results_proved);
-    ledger_free(&ledger);
-    buf_free(&whole);
-    buf_free(&cut);
 }
 
 /* ledger_decode reads part by part; the schema describes the whole. */
@@ -148,7 +141,7 @@ TEST(exactly_the_ledgers_that_the_schema_accepts_decode)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
-        struct buf bytes = meta_build(&meta);
+        struct buf bytes CLEANUP(buf_free) = meta_build(&meta);
         size_t accepted = 0;
         for (size_t bit = 0; bit < bytes.len * 8; bit++) {
             struct ledger ledger;
@@ -161,7 +154,6 @@ TEST(exactly_the_ledgers_that_the_schema_accepts_decode)
             bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
         assert_in_range(accepted, bytes.len, bytes.len * 8 - 1);
-        buf_free(&bytes);
     }
 }
 
@@ -169,20 +161,19 @@ TEST(every_truncation_and_trailing_bytes_are_refused)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
-        struct buf bytes = meta_build(&meta);
+        struct buf bytes CLEANUP(buf_free) = meta_build(&meta);
         struct ledger ledger;
         for (size_t len = 0; len < bytes.len; len++)
             assert_int_equal(
                 ledger_decode((struct bytes){bytes.data, len}, NULL, &ledger, NULL), ERR_XDR_TRUNCATED);
         buf_add_u32(&bytes, 0);
         assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_XDR_TRAILING);
-        buf_free(&bytes);
     }
 }
 
 TEST(an_unknown_version_or_arm_names_its_position)
 {
-    struct buf bytes = meta_build(&sample);
+    struct buf bytes CLEANUP(buf_free) = meta_build(&sample);
     struct ledger ledger;
     struct detail detail;
     bytes.data[3] = 3;
@@ -195,17 +186,15 @@ TEST(an_unknown_version_or_arm_names_its_position)
     AUTO_FREE char *where =
         mem_format("TransactionResultResult 2 at byte %zu of %zu (txProcessing, item 1)", code, bytes.len);
     assert_non_null(strstr(detail.text, where));
-    buf_free(&bytes);
 }
 
 /* The count of transactions comes before the first of them. */
 TEST(a_count_of_4_billion_transactions_allocates_nothing)
 {
     struct test_meta empty = {.version = 0};
-    struct buf bytes = meta_build(&empty);
+    struct buf bytes CLEANUP(buf_free) = meta_build(&empty);
     size_t count = bytes.len - 4 /* scpInfo */ - 16 /* upgrade */ - 4;
     memset(bytes.data + count, 0xff, 4);
     struct ledger ledger;
     assert_int_equal(ledger_decode(buf_bytes(&bytes), NULL, &ledger, NULL), ERR_XDR_TRUNCATED);
-    buf_free(&bytes);
 }

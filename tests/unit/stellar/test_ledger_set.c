@@ -47,7 +47,7 @@ static void add_rest(struct buf *out, const struct sent *sent)
 
 static void sent_build(struct sent *sent)
 {
-    struct buf body = {0}, payload = {0};
+    CLEANUP(buf_free) struct buf body = {0}, payload = {0};
     if (sent->type == FEE_BUMP) {
         add_source(&body, 0xfe, true);
         buf_add_u64(&body, 400);
@@ -73,8 +73,6 @@ static void sent_build(struct sent *sent)
     buf_add_u32(&sent->envelope, 0x01020304);
     buf_add_u32(&sent->envelope, 4);
     buf_add_u32(&sent->envelope, 0x05060708);
-    buf_free(&body);
-    buf_free(&payload);
 }
 
 #define SENT_COUNT 5
@@ -141,7 +139,7 @@ static void add_phases(struct buf *out)
 
 static struct buf build_set(uint32_t version, bool empty, struct hash *hash)
 {
-    struct buf set = {0}, hashed = {0};
+    struct buf set = {0}, hashed CLEANUP(buf_free) = {0};
     if (version >= 1)
         buf_add_u32(&set, 1);
     add_key(&set, 0xee);
@@ -157,7 +155,6 @@ static struct buf build_set(uint32_t version, bool empty, struct hash *hash)
         hashed.len -= 4;
     }
     *hash = sha256(buf_bytes(&hashed));
-    buf_free(&hashed);
     return set;
 }
 
@@ -187,36 +184,34 @@ static struct fixture *fixture_new(uint32_t version)
     return fixture;
 }
 
-static void fixture_free(struct fixture *fixture)
+static void fixture_free(struct fixture **fixture)
 {
-    buf_free(&fixture->set);
-    free(fixture);
+    buf_free(&(*fixture)->set);
+    free(*fixture);
 }
 
 static struct ledger decode(const struct fixture *fixture, const struct network_id *of)
 {
-    struct buf bytes = meta_build(&fixture->meta);
+    struct buf bytes CLEANUP(buf_free) = meta_build(&fixture->meta);
     struct ledger ledger;
     assert_int_equal(ledger_decode(buf_bytes(&bytes), of, &ledger, NULL), ERR_OK);
     assert_true(ledger.hash_proved);
     assert_true(ledger.results_proved);
-    buf_free(&bytes);
     return ledger;
 }
 
 static bool proved(const struct fixture *fixture)
 {
-    struct ledger ledger = decode(fixture, &network);
+    struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
     bool set_proved = ledger.set_proved;
-    ledger_free(&ledger);
     return set_proved;
 }
 
 TEST(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_phase)
 {
     for (uint32_t version = 0; version <= 2; version++) {
-        struct fixture *fixture = fixture_new(version);
-        struct ledger ledger = decode(fixture, &network);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
+        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
         assert_true(ledger.set_proved);
         for (size_t i = 0; i < SENT_COUNT; i++) {
             const struct ledger_transaction *transaction = &ledger.transactions[i];
@@ -228,8 +223,6 @@ TEST(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_
             assert_int_equal(transaction->sequence, what->sequence);
             assert_true(transaction->consumed);
         }
-        ledger_free(&ledger);
-        fixture_free(fixture);
     }
 }
 
@@ -241,19 +234,17 @@ TEST(the_price_of_a_lane_is_that_of_its_components_where_it_is_above_the_base_fe
         {{100, 100, 101}, {0, 0, 101}}, {{0, 200, 5000000000}, {0, 200, 5000000000}}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         memcpy(base_fees, cases[i].base_fees, sizeof base_fees);
-        struct fixture *fixture = fixture_new(2);
-        struct ledger ledger = decode(fixture, &network);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
+        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
         assert_memory_equal(ledger.prices_stroops, cases[i].prices, sizeof cases[i].prices);
-        ledger_free(&ledger);
-        fixture_free(fixture);
     }
 }
 
 TEST(a_set_with_any_bit_changed_is_not_proved)
 {
     for (uint32_t version = 0; version <= 2; version++) {
-        struct fixture *fixture = fixture_new(version);
-        struct buf bytes = meta_build(&fixture->meta);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
+        struct buf bytes CLEANUP(buf_free) = meta_build(&fixture->meta);
         size_t set = 0, decoded = 0;
         while (memcmp(bytes.data + set, fixture->set.data, fixture->set.len) != 0)
             set++;
@@ -269,17 +260,14 @@ TEST(a_set_with_any_bit_changed_is_not_proved)
             bytes.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         }
         assert_true(decoded > fixture->set.len);
-        buf_free(&bytes);
-        fixture_free(fixture);
     }
 }
 
 TEST(the_hash_of_another_set_in_the_header_proves_nothing)
 {
-    struct fixture *fixture = fixture_new(2);
+    struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
     fixture->meta.set_hash.bytes[31] ^= 1;
     assert_false(proved(fixture));
-    fixture_free(fixture);
 }
 
 /* All hashes are right in these, so that only the comparison can find them. */
@@ -298,18 +286,18 @@ TEST(results_of_other_transactions_than_the_sets_are_not_proved)
     fixture->meta.transaction_count = SENT_COUNT;
     fixture->results[1] = fixture->results[0];
     assert_false(proved(fixture)); /* the same, in place of another's */
-    fixture_free(fixture);
+    fixture_free(&fixture);
     fixture = fixture_new(2);
     fixture->results[2].code = 1; /* an inner result of a transaction that is not a fee bump */
     assert_false(proved(fixture));
-    fixture_free(fixture);
+    fixture_free(&fixture);
 }
 
 /* One transaction, many times: such a set is read, and no results can prove it. */
 TEST(a_large_set_is_read_whole)
 {
-    struct fixture *fixture = fixture_new(0);
-    struct buf hashed = {0};
+    struct fixture *fixture CLEANUP(fixture_free) = fixture_new(0);
+    struct buf hashed CLEANUP(buf_free) = {0};
     fixture->set.len = 0;
     add_key(&fixture->set, 0xee);
     add_key(&hashed, 0xee);
@@ -323,28 +311,25 @@ TEST(a_large_set_is_read_whole)
     fixture->meta.transactions = (struct test_transaction[]){{.real_hash = &sent[0].hash}};
     fixture->meta.transaction_count = 1;
     assert_false(proved(fixture));
-    buf_free(&hashed);
-    fixture_free(fixture);
 }
 
 TEST(transactions_are_proved_for_their_network_only)
 {
     const struct network_id other = {{7, 7, 8}};
-    struct fixture *fixture = fixture_new(2);
+    struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
     struct ledger ledger = decode(fixture, &other);
     assert_false(ledger.set_proved);
     ledger_free(&ledger);
     ledger = decode(fixture, NULL);
     assert_false(ledger.set_proved);
     ledger_free(&ledger);
-    fixture_free(fixture);
 }
 
 /* CAP-83: the value of such a ledger names no set, and nothing is applied. */
 TEST(a_ledger_that_drops_its_transactions_is_proved_only_without_any)
 {
     for (uint32_t version = 0; version <= 2; version++) {
-        struct fixture *fixture = fixture_new(version);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
         memset(&fixture->meta.set_hash, 0, sizeof fixture->meta.set_hash);
         assert_false(proved(fixture));
         buf_free(&fixture->set);
@@ -358,7 +343,6 @@ TEST(a_ledger_that_drops_its_transactions_is_proved_only_without_any)
         assert_true(proved(fixture));
         fixture->meta.set_hash.bytes[0] ^= 1;
         assert_false(proved(fixture));
-        fixture_free(fixture);
     }
 }
 
@@ -375,19 +359,17 @@ TEST(only_a_result_of_the_inner_transaction_consumes_its_sequence_number)
         {.code = -3, .inner_code = -3}, /* txTOO_LATE */
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct fixture *fixture = fixture_new(2);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
         fixture->results[0].code = cases[i].inner_code == 0 ? 1 : -13;
         fixture->results[0].inner_code = cases[i].inner_code;
         fixture->results[1].code = -11; /* txINTERNAL_ERROR of the fee bump itself */
         fixture->results[2].code = cases[i].code;
-        struct ledger ledger = decode(fixture, &network);
+        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
         assert_true(ledger.set_proved);
         assert_int_equal(ledger.transactions[0].consumed, cases[i].fee_bump);
         assert_false(ledger.transactions[1].consumed);
         assert_int_equal(ledger.transactions[1].source.bytes[0], 0xa3);
         assert_int_equal(ledger.transactions[2].consumed, cases[i].plain);
-        ledger_free(&ledger);
-        fixture_free(fixture);
     }
 }
 
@@ -466,38 +448,32 @@ TEST(each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         for (uint8_t source = 0xc0; source <= 0xc1; source++) {
-            struct buf operations = {0};
+            struct buf operations CLEANUP(buf_free) = {0};
             add_operation(&operations, kinds[i].kind, source, 0xdd);
             set_operations(&operations, 1);
-            struct fixture *fixture = fixture_new(2);
-            struct ledger ledger = decode(fixture, &network);
+            struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
+            struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
             assert_true(ledger.set_proved);
             assert_int_equal(ledger.operation_count, 2);
             assert_deed(&ledger.operations[0], 1, kinds[i].deed, source);
             assert_deed(&ledger.operations[1], 2, kinds[i].deed, source);
-            ledger_free(&ledger);
-            fixture_free(fixture);
-            buf_free(&operations);
         }
     set_operations(NULL, 0);
 }
 
 TEST(an_operation_without_a_source_has_that_of_its_innermost_transaction)
 {
-    struct buf operations = {0};
+    struct buf operations CLEANUP(buf_free) = {0};
     add_operation(&operations, SET_OPTIONS, 0, 0);
     set_operations(&operations, 1);
     for (uint32_t version = 0; version <= 2; version++) {
-        struct fixture *fixture = fixture_new(version);
-        struct ledger ledger = decode(fixture, &network);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
+        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
         assert_int_equal(ledger.operation_count, 2);
         assert_deed(&ledger.operations[0], 1, DEED_OTHER, 0xa3);
         assert_deed(&ledger.operations[1], 2, DEED_OTHER, 0xa1);
-        ledger_free(&ledger);
-        fixture_free(fixture);
     }
     set_operations(NULL, 0);
-    buf_free(&operations);
 }
 
 /* The call of a contract's function without arguments. */
@@ -538,23 +514,20 @@ TEST(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_sou
         size_t deeds;
     } cases[] = {{0, true, 0}, {0, false, 2}, {0xc0, true, 2}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf operations = {0};
+        struct buf operations CLEANUP(buf_free) = {0};
         add_invocation(&operations, cases[i].source, cases[i].by_address);
         set_operations(&operations, 1);
-        struct fixture *fixture = fixture_new(2);
-        struct ledger ledger = decode(fixture, &network);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
+        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
         assert_true(ledger.set_proved);
         assert_int_equal(ledger.operation_count, cases[i].deeds);
-        ledger_free(&ledger);
-        fixture_free(fixture);
-        buf_free(&operations);
     }
     set_operations(NULL, 0);
 }
 
 TEST(a_creation_names_its_source_and_the_account_and_repetitions_are_left_out)
 {
-    struct buf operations = {0};
+    struct buf operations CLEANUP(buf_free) = {0};
     add_operation(&operations, CREATE_ACCOUNT, 0xc1, 0xd1);
     add_operation(&operations, MANAGE_DATA, 0xc1, 0);
     add_operation(&operations, MANAGE_DATA, 0xc1, 0);
@@ -567,20 +540,19 @@ TEST(a_creation_names_its_source_and_the_account_and_repetitions_are_left_out)
     assert_deed(&ledger.operations[2], 1, DEED_OTHER, 0xc1);
     assert_deed(&ledger.operations[3], 2, DEED_OTHER, 0xc1);
     ledger_free(&ledger);
-    fixture_free(fixture);
+    fixture_free(&fixture);
     set_operations(NULL, 0);
-    buf_free(&operations);
 }
 
 /* Operations that failed did nothing. */
 TEST(a_transaction_that_failed_or_is_not_proved_has_no_operations)
 {
     static const int32_t codes[] = {-1, -5, -6, -8, -11, -14};
-    struct buf operations = {0};
+    struct buf operations CLEANUP(buf_free) = {0};
     add_operation(&operations, SET_OPTIONS, 0xc1, 0);
     set_operations(&operations, 1);
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
-        struct fixture *fixture = fixture_new(2);
+        struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
         fixture->results[1].code = -13;
         fixture->results[1].inner_code = fixture->results[2].code = codes[i];
         struct ledger ledger = decode(fixture, &network);
@@ -590,10 +562,8 @@ TEST(a_transaction_that_failed_or_is_not_proved_has_no_operations)
         ledger = decode(fixture, NULL);
         assert_int_equal(ledger.operation_count, 0);
         ledger_free(&ledger);
-        fixture_free(fixture);
     }
     set_operations(NULL, 0);
-    buf_free(&operations);
 }
 
 GROUP_FIXTURE(build_all, free_all)

@@ -4,8 +4,6 @@
 #include "stellar/envelope_build.h"
 #include "judge.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-
 /* A call of a contract without one is another error: its user has not signed an entry. */
 TEST(an_operation_without_a_source_is_refused_as_such)
 {

@@ -2,8 +2,6 @@
 #include "check.h"
 #include "judge.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-
 static void assert_preconditions(struct sample_v2 v2, enum err expected, const char *words)
 {
     AUTO_SAMPLE sample = SAMPLE;

@@ -1,5 +1,6 @@
 /* Rules of stellar/return_value.h. */
 #include "check.h"
+#include "base/mem.h"
 #include "stellar/ids.h"
 #include "stellar/return_value.h"
 #include "xdr/xdr.h"
@@ -64,7 +65,7 @@ static struct buf meta_of(uint32_t version, uint32_t events)
  */
 static struct buf result_of(int32_t code, uint32_t events)
 {
-    struct buf result = {0}, image = {0};
+    struct buf result = {0}, image CLEANUP(buf_free) = {0};
     buf_add(&image, value, sizeof value);
     add_events(&image, events);
     const struct hash hash = sha256(buf_bytes(&image));
@@ -78,18 +79,15 @@ static struct buf result_of(int32_t code, uint32_t events)
         buf_add(&result, hash.bytes, sizeof hash.bytes);
     buf_add_u32(&result, 0);
     assert_int_equal(xdr_check(XDR_TransactionResult, buf_bytes(&result)), ERR_OK);
-    buf_free(&image);
     return result;
 }
 
 static bool proves(uint32_t version, uint32_t events, int32_t code, uint32_t hashed_events)
 {
-    struct buf meta = meta_of(version, events), result = result_of(code, hashed_events);
+    CLEANUP(buf_free) struct buf meta = meta_of(version, events), result = result_of(code, hashed_events);
     const struct bytes found = return_value(buf_bytes(&result), buf_bytes(&meta));
     const bool proved = bytes_equal(found, BYTES_OF(value));
     assert_true(proved || found.len == 0);
-    buf_free(&meta);
-    buf_free(&result);
     return proved;
 }
 
@@ -125,7 +123,7 @@ static void add_diagnostic(struct buf *out, const char topic[static 8], const ch
 TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to_4_KiB)
 {
     static const char long_words[1600] = "x", frame[] = "frame is already authorized!";
-    struct buf result = result_of(-2, 0), empty = meta_of(4, 1), errors = {0}, meta = {0};
+    CLEANUP(buf_free) struct buf result = result_of(-2, 0), empty = meta_of(4, 1), errors = {0}, meta = {0};
     const size_t tail = 4;
     assert_int_equal(return_value(buf_bytes(&result), buf_bytes(&empty)).len, 0);
     buf_add(&meta, empty.data, empty.len - tail);
@@ -142,20 +140,14 @@ TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to
     add_diagnostic(&errors, "error\0\0", frame, sizeof frame - 1);
     assert_false(return_value_nonce_used(buf_bytes(&errors)));
     assert_false(return_value_nonce_used((struct bytes){0}));
-    buf_free(&meta);
-    buf_free(&empty);
-    buf_free(&errors);
-    buf_free(&result);
 }
 
 TEST(without_a_call_or_metadata_there_is_no_value)
 {
-    struct buf meta = meta_of(4, 1), result = result_of(0, 1);
+    CLEANUP(buf_free) struct buf meta = meta_of(4, 1), result = result_of(0, 1);
     static const uint8_t payment[] = {
         0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
     assert_int_equal(return_value(BYTES_OF(payment), buf_bytes(&meta)).len, 0);
     assert_int_equal(return_value((struct bytes){0}, buf_bytes(&meta)).len, 0);
     assert_int_equal(return_value(buf_bytes(&result), (struct bytes){0}).len, 0);
-    buf_free(&meta);
-    buf_free(&result);
 }

@@ -8,9 +8,6 @@
 #include "stellar/strkey.h"
 #include "xdr/xdr.h"
 
-#define AUTO_SAMPLE CLEANUP(sample_wipe) struct sample
-#define AUTO_BUF CLEANUP(buf_free) struct buf
-
 TEST(entries_are_extended_by_reading_and_restored_by_writing_them_alone)
 {
     AUTO_SAMPLE extend = SAMPLE, restore = SAMPLE;

@@ -116,7 +116,7 @@ static struct stellar_value make(const struct made *made)
     const struct network_id network = network_id_of("made");
     const bool dropped = made->kind == 2 || made->kind == 4;
     const struct hash set = filled(dropped ? 0 : SET), proposed = filled(DROPPED);
-    struct buf xdr = {0};
+    struct buf xdr CLEANUP(buf_free) = {0};
     struct stellar_value value;
     buf_add(&xdr, set.bytes, sizeof set.bytes);
     buf_add_u64(&xdr, made->close_time_s);
@@ -135,7 +135,6 @@ static struct stellar_value make(const struct made *made)
     if (made->kind > 0)
         add_signature(&xdr, made, &network);
     assert_int_equal(stellar_value_decode(buf_bytes(&xdr), &value), ERR_OK);
-    buf_free(&xdr);
     return value;
 }
 
@@ -209,7 +208,7 @@ TEST(an_unsigned_value_and_a_short_signature_are_not_valid)
 /* Of each: the length, the type, the rest. */
 TEST(upgrades_to_a_protocol_and_of_the_settings_are_noted)
 {
-    struct buf upgrades = {0};
+    struct buf upgrades CLEANUP(buf_free) = {0};
     const uint32_t words[] = {4, 8, 1, 30, 4, 0xffffffff, 4, 6, 0};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         buf_add_u32(&upgrades, words[i]);
@@ -222,5 +221,4 @@ TEST(upgrades_to_a_protocol_and_of_the_settings_are_noted)
     for (size_t i = 0; i < 4; i++)
         buf_add_u32(&upgrades, i == 0 ? 1 : words[i]);
     assert_false(make(&(struct made){.kind = 1, .upgrades = buf_bytes(&upgrades)}).upgrades_config);
-    buf_free(&upgrades);
 }

@@ -35,7 +35,7 @@ static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict,
 
 TEST(a_value_is_read_to_its_last_byte)
 {
-    struct buf buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
+    struct buf CLEANUP(buf_free) buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct bytes span;
     assert_int_equal(xdr_take(&reader, XDR_Memo, &span), ERR_OK);
@@ -44,19 +44,17 @@ TEST(a_value_is_read_to_its_last_byte)
     assert_int_equal(xdr_end(&reader), ERR_XDR_TRAILING);
     assert_int_equal(xdr_check(XDR_Memo, buf_bytes(&buf)), ERR_XDR_TRAILING);
     assert_int_equal(xdr_check(XDR_Memo, span), ERR_OK);
-    buf_free(&buf);
 }
 
 TEST(every_truncation_is_refused)
 {
     /* AccountEntry with everything optional: inflation destination, home domain, signer, extension 3 */
-    struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 3,
-        0x61626300, 0x01000000, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 0, 1, 2, 3, 4,
-        5, 6, 7, 8, 3, 0, 9, 0, 5);
+    struct buf CLEANUP(buf_free) buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6,
+        7, 8, 0, 3, 0x61626300, 0x01000000, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 0,
+        1, 2, 3, 4, 5, 6, 7, 8, 3, 0, 9, 0, 5);
     assert_int_equal(xdr_check(XDR_AccountEntry, buf_bytes(&buf)), ERR_OK);
     for (size_t len = 0; len < buf.len; len++)
         assert_int_equal(xdr_check(XDR_AccountEntry, (struct bytes){buf.data, len}), ERR_XDR_TRUNCATED);
-    buf_free(&buf);
 }
 
 TEST(unknown_arms_and_enum_values_are_refused_at_their_position)
@@ -193,7 +191,7 @@ static enum err note(struct bytes span, void *context)
 /* The vector [ [void], void ]: words 3 to 6 and 7 are its elements, word 6 the innermost. */
 TEST(each_finds_inner_values_before_outer_ones)
 {
-    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
+    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
     static const size_t expected[][2] = {{24, 4}, {12, 16}, {28, 4}, {0, 32}};
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
@@ -204,14 +202,13 @@ TEST(each_finds_inner_values_before_outer_ones)
         assert_int_equal(seen.spans[i].data - buf.data, expected[i][0]);
         assert_int_equal(seen.spans[i].len, expected[i][1]);
     }
-    buf_free(&buf);
 }
 
 /* In a field (accountID), an option (inflationDest) and an array of options (signerSponsoringIDs). */
 TEST(each_finds_a_union_wherever_it_stands)
 {
-    struct buf buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 1, 0,
-        1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
+    struct buf CLEANUP(buf_free) buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6,
+        7, 8, 0, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
     assert_int_equal(xdr_each(&reader, XDR_AccountEntry, XDR_PublicKey, note, &seen), ERR_OK);
@@ -222,23 +219,21 @@ TEST(each_finds_a_union_wherever_it_stands)
         assert_int_equal(seen.spans[i].data - buf.data, expected[i]);
         assert_int_equal(seen.spans[i].len, 36);
     }
-    buf_free(&buf);
 }
 
 TEST(each_ends_when_found_returns_an_error)
 {
-    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
+    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {.stop_at = 1};
     assert_int_equal(xdr_each(&reader, XDR_ScVal, XDR_ScVal, note, &seen), ERR_CANCELLED);
     assert_int_equal(seen.count, 1);
-    buf_free(&buf);
 }
 
 /* The same vector, and an address in it. */
 TEST(a_search_for_several_types_finds_each_of_them)
 {
-    struct buf buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
+    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
     struct seen values = {0}, addresses = {0};
     const struct xdr_search searches[] = {{XDR_ScAddress, note, &addresses}, {XDR_ScVal, note, &values}};
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -250,16 +245,14 @@ TEST(a_search_for_several_types_finds_each_of_them)
     assert_int_equal(addresses.spans[0].len, 36);
     const struct xdr_search plain[] = {{XDR_ScVal, note, &values}, {XDR_Hash, note, &values}};
     assert_int_equal(xdr_search(&reader, XDR_ScVal, plain, 2), ERR_INTERNAL);
-    buf_free(&buf);
 }
 
 TEST(each_refuses_types_of_plain_bytes)
 {
-    struct buf buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
+    struct buf CLEANUP(buf_free) buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
     assert_int_equal(xdr_each(&reader, XDR_Memo, XDR_Hash, note, &seen), ERR_INTERNAL);
-    buf_free(&buf);
 }
 
 TEST(a_result_has_the_name_of_its_innermost_code)
@@ -279,13 +272,12 @@ TEST(a_result_has_the_name_of_its_innermost_code)
         {{0}, 0, NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct buf result = {0};
+        struct buf result CLEANUP(buf_free) = {0};
         for (size_t k = 0; k < cases[i].count; k++)
             buf_add_u32(&result, (uint32_t)cases[i].words[k]);
         const char *name = xdr_result_name(buf_bytes(&result));
         assert_true(name == NULL ? cases[i].name == NULL : cases[i].name != NULL);
         if (name != NULL)
             assert_string_equal(name, cases[i].name);
-        buf_free(&result);
     }
 }
