@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO_FREE char *raw = NEW_ARRAY(size + 1, char);
     if (size > 0)
         memcpy(raw, data, size);
-    struct target CLEANUP(target_wipe) target;
+    struct target target CLEANUP(target_wipe);
     struct detail detail = {0};
     enum err e = target_parse(&target, raw, &detail);
     RULE(strcmp(target.raw, raw) == 0);

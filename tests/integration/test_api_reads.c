@@ -13,7 +13,7 @@
 static struct hash lease(void)
 {
     AUTO_RESPONSE response = {0};
-    struct sample CLEANUP(sample_wipe) sample = SAMPLE;
+    struct sample sample CLEANUP(sample_wipe) = SAMPLE;
     add_payment(&sample, PLAIN, 9);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     service_post(&service, &response, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));

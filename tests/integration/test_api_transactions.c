@@ -106,7 +106,7 @@ TEST(the_reply_is_a_lease_with_our_valid_signature)
     static const char *const members[] = {"hash", "status", "first", "transactionXdr", "channelAccount",
         "sequence", "sequenceLedger", "maxTime", "maxTimeSetBy", "networkPassphrase", NULL};
     AUTO_RESPONSE response = {0};
-    struct sample CLEANUP(sample_wipe) sample = a_payment();
+    struct sample sample CLEANUP(sample_wipe) = a_payment();
     post_sample(&response, &sample, NULL);
     AUTO_LEASED signed_one = leased_of(&response);
     const struct envelope *envelope = &signed_one.envelope;
@@ -129,7 +129,7 @@ TEST(the_reply_is_a_lease_with_our_valid_signature)
 TEST(the_lease_row_and_its_account_name_each_other_and_the_request)
 {
     AUTO_RESPONSE response = {0};
-    struct sample CLEANUP(sample_wipe) sample = a_payment();
+    struct sample sample CLEANUP(sample_wipe) = a_payment();
     post_sample(&response, &sample, NULL);
     assert_int_equal(response.status, 201);
     assert_int_equal(
@@ -149,7 +149,7 @@ TEST(V0_V1_and_the_inner_transaction_of_a_fee_bump_keep_their_operations)
 {
     for (enum envelope_form form = ENVELOPE_V0; form <= ENVELOPE_FEE_BUMP; form++) {
         AUTO_RESPONSE response = {0};
-        struct sample CLEANUP(sample_wipe) sample = a_payment();
+        struct sample sample CLEANUP(sample_wipe) = a_payment();
         add_payment(&sample, MUXED, 10);
         sample.form = form;
         sample.memo = true;
@@ -233,7 +233,7 @@ TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
         "19", "0", "-1", "60.0", "6e1", "\"60\"", "true", "[60]", "18446744073709551616"};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         AUTO_RESPONSE response = {0};
-        struct sample CLEANUP(sample_wipe) sample = a_payment();
+        struct sample sample CLEANUP(sample_wipe) = a_payment();
         assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
         AUTO_FREE char *xdr = base64_encode(buf_bytes(&sample.xdr));
         AUTO_FREE char *body = mem_format("{\"transactionXdr\":\"%s\",\"timeoutSeconds\":%s}", xdr, wrong[i]);
@@ -248,7 +248,7 @@ TEST(timeoutSeconds_is_a_whole_number_of_at_least_20)
 TEST(suspended_grants_are_503_without_the_reason)
 {
     AUTO_RESPONSE response = {0};
-    struct sample CLEANUP(sample_wipe) sample = a_payment();
+    struct sample sample CLEANUP(sample_wipe) = a_payment();
     test_db_exec(&service.db,
         "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'for operators only'");
     post_sample(&response, &sample, NULL);
@@ -261,7 +261,7 @@ TEST(suspended_grants_are_503_without_the_reason)
 TEST(a_lease_that_cannot_be_recorded_is_500_without_internal_text)
 {
     AUTO_RESPONSE response = {0};
-    struct sample CLEANUP(sample_wipe) sample = a_payment();
+    struct sample sample CLEANUP(sample_wipe) = a_payment();
     test_db_exec(&service.db, "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"
                               " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
                               "CREATE TRIGGER refuse BEFORE INSERT ON fairway.leases FOR EACH ROW EXECUTE "

@@ -178,7 +178,7 @@ TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_store
     struct db *mine = pool.db, *through = db_new(&(struct db_settings){.url = url, .name = "cut"});
     unsigned answered = 0, count = cuts();
     for (unsigned i = 1; i <= count; i++) {
-        struct asked CLEANUP(asked_wipe) asked;
+        struct asked asked CLEANUP(asked_wipe);
         struct detail detail = {0};
         enum proxy_fault fault = i % 4 == 0 ? PROXY_CUT_BEFORE : PROXY_CUT_AFTER;
         ask(&pool, &asked);

@@ -59,7 +59,7 @@ TEST(a_ticket_whose_key_is_locked_can_be_cancelled)
 {
     struct test_engine engine CLEANUP(test_engine_close);
     struct client client = {0};
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     test_engine_open(&engine, 1, 2);
     struct db *holder = test_db_open(&engine.pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);

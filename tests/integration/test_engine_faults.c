@@ -155,7 +155,7 @@ TEST(H16_a_claim_locks_no_more_accounts_than_it_has_requests)
 {
     struct test_engine engine;
     struct client slow = {0}, others[2] = {0};
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     test_engine_open(&engine, 3, 2);
     ask_as(&engine, &asked, "slow");
     test_db_exec(&engine.pool.test, sql_stall);

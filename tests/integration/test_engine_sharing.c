@@ -252,7 +252,7 @@ TEST(DL7_claims_that_fail_keep_no_account_from_other_replicas)
     struct test_engine replicas[2];
     struct client holders[ACCOUNTS] = {0}, good[ACCOUNTS] = {0}, bad[ACCOUNTS] = {0};
     const struct lease *held[ACCOUNTS];
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     test_engine_open(&replicas[0], ACCOUNTS, 2);
     replica_open(&replicas[1], &replicas[0]);
     ask(&replicas[0].pool, &asked);

@@ -183,7 +183,7 @@ static void set_spendable(struct test_pool *pool, int64_t stroops)
 /* Returns ERR_OK, or the error that the request is refused with. */
 static enum err grant_one(struct test_pool *pool, struct detail *detail)
 {
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     enum err e = test_pool_grant(pool, &asked, 1, detail);
     if (e == ERR_OK && asked.grant.state == GRANT_REFUSED) {

@@ -107,7 +107,7 @@ static void close_with(struct world *world, const struct built_ledger *what)
 
 static void assert_suspended(struct world *world, const char *why)
 {
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     ask(&world->pool, &asked);
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
@@ -282,7 +282,7 @@ TEST(DR10_a_transaction_that_another_account_has_bumped_is_foreign)
 TEST(DR10_a_bumped_transaction_of_a_lease_puts_nothing_on_hold)
 {
     struct world *world = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     pay_for_bumps(world);
     ask(&world->pool, &asked);
     assert_int_equal(test_pool_grant(&world->pool, &asked, 1, NULL), ERR_OK);

@@ -205,7 +205,7 @@ static void judge(struct test_pool *pool, struct asked *asked)
 TEST(DL9_a_retry_gets_its_lease_only_after_a_commit)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked, retry CLEANUP(asked_wipe);
+    struct asked asked CLEANUP(asked_wipe), retry CLEANUP(asked_wipe);
     grant_keyed(pool, &asked, "a", "body");
     ask_keyed(pool, &retry, "a", "body");
     const char *flushed = "SELECT (pg_current_wal_flush_lsn() - '0/0')::int8";
@@ -439,7 +439,7 @@ TEST(a_freed_call_is_leased_beside_a_retry_of_the_request_that_failed)
 TEST(a_claim_is_kept_for_as_long_as_any_entry_with_its_nonce_counts)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask_call(pool, &asked, "f", "AA", "");
     asked.request.authorization.entries[1].expires_ledger = 3000;
     test_pool_decide(pool, &asked, 1);

@@ -25,7 +25,7 @@ TEST(a_built_ledger_has_correct_hashes_in_each_version_of_the_metadata)
         struct hash hash, previous = built_hash(1);
         const struct built_ledger built = {
             .meta_version = version, .sequence = 7, .previous_hash = previous, .close_time_s = 1234567890123};
-        struct ledger CLEANUP(ledger_free) ledger = decode(&built, &hash);
+        struct ledger ledger CLEANUP(ledger_free) = decode(&built, &hash);
         assert_int_equal(ledger.meta_version, version);
         assert_int_equal(ledger.sequence, 7);
         assert_int_equal(ledger.close_time_s, 1234567890123);
@@ -41,7 +41,7 @@ TEST(a_built_ledger_that_freezes_accounts_has_an_upgrade_in_its_value)
 {
     const struct public_key frozen = built_key(1);
     struct hash hash;
-    struct ledger CLEANUP(ledger_free) ledger =
+    struct ledger ledger CLEANUP(ledger_free) =
         decode(&(struct built_ledger){.meta_version = 2, .frozen = &frozen, .frozen_count = 1}, &hash);
     assert_true(ledger.hash_proved && ledger.value.upgrades_config);
 }
@@ -72,7 +72,7 @@ TEST(a_built_ledger_has_the_given_transactions_and_one_for_each_other_change)
                 .transaction_count = count,
                 .accounts = accounts,
                 .account_count = ARRAY_LEN(accounts)};
-            struct ledger CLEANUP(ledger_free) ledger = decode(&built, &hash);
+            struct ledger ledger CLEANUP(ledger_free) = decode(&built, &hash);
             assert_true(ledger.hash_proved && ledger.results_proved && ledger.set_proved);
             if (count != 0) {
                 assert_true(hash_equal(&ledger.transactions[0].hash, &transactions[0].hash));

@@ -36,7 +36,7 @@ static uint64_t now_s(const struct test_pool *pool)
 TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
@@ -59,7 +59,7 @@ TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
 TEST(bounds_of_the_client_are_kept_and_recorded)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked = {.sample = SAMPLE};
+    struct asked asked CLEANUP(asked_wipe) = {.sample = SAMPLE};
     struct envelope envelope;
     struct detail detail = {0};
     const uint64_t min_time_s = now_s(pool) - 5;
@@ -249,7 +249,7 @@ TEST(DS2_a_seed_that_does_not_open_quarantines_its_account_and_fails_no_request)
 
 static void assert_suspended(struct test_pool *pool, const char *why)
 {
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     ask(pool, &asked);
     assert_int_equal(test_pool_grant(pool, &asked, 1, &detail), ERR_GRANTS_SUSPENDED);
@@ -261,7 +261,7 @@ static void assert_suspended(struct test_pool *pool, const char *why)
 
 static void assert_granted(struct test_pool *pool)
 {
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     test_pool_decide(pool, &asked, 1);
     assert_int_equal(asked.grant.state, GRANT_DONE);
@@ -536,7 +536,7 @@ TEST(what_is_not_recorded_has_no_bid)
 TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
     struct test_pool replica = *pool;

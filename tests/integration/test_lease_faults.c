@@ -130,7 +130,7 @@ TEST(DL6_a_locked_table_costs_a_bounded_time_and_leaves_nothing)
 TEST(a_lost_key_process_leaves_nothing)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct keyd *alive = pool->keyd;
     ask(pool, &asked);
@@ -177,7 +177,7 @@ static enum err grant_through(
 TEST(a_connection_cut_at_the_claim_leaves_nothing)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_CLAIM), ERR_DATABASE_UNAVAILABLE);
     assert_nothing_leased(pool);
@@ -189,7 +189,7 @@ TEST(a_connection_cut_at_the_claim_leaves_nothing)
 TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OK);
     assert_int_equal(asked.grant.state, GRANT_DONE);
@@ -207,7 +207,7 @@ TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
 TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     test_db_exec(&pool->test, "ALTER TABLE fairway.leases DISABLE TRIGGER history_stays;" FAULTY(
                                   "DELETE FROM fairway.leases;") AT_COMMIT);
@@ -219,7 +219,7 @@ TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
 TEST(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     ask(pool, &asked);
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_SERIALIZATION);
     assert_nothing_leased(pool);
@@ -230,7 +230,7 @@ TEST(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up)
 TEST(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct db *mine = pool->db;
     pool->db =
@@ -250,7 +250,7 @@ TEST(DR2_a_COMMIT_that_takes_longer_than_its_deadline_is_looked_up_until_it_ends
 TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_outcome)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
     AUTO_FREE char *url = url_through(pool, proxy);

@@ -124,7 +124,7 @@ TEST(an_open_read_of_history_stops_housekeeping_and_no_grant)
         db_query(reader, DB_SQL0("SELECT count(*) FROM fairway.lease_history"), NULL, NULL), ERR_OK);
     assert_int_equal(pthread_create(&house.thread, NULL, keep_house, &house), 0);
     for (int n = 0; n < ACCOUNTS || __atomic_load_n(&house.refused, __ATOMIC_SEQ_CST) < 3; n++) {
-        struct asked CLEANUP(asked_wipe) asked;
+        struct asked asked CLEANUP(asked_wipe);
         const struct lease *lease = &asked.grant.lease;
         const int64_t begun_ms = clock_ms();
         test_pool_grant_all(pool, &asked, 1);

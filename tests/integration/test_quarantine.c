@@ -145,7 +145,7 @@ TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
 
 TEST(an_open_lease_survives_release_until_a_ledger_ends_it)
 {
-    struct asked CLEANUP(asked_wipe) asked, other CLEANUP(asked_wipe);
+    struct asked asked CLEANUP(asked_wipe), other CLEANUP(asked_wipe);
     test_db_exec(&pool.test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
     ask(&pool, &asked);
     assert_int_equal(test_pool_grant(&pool, &asked, 1, &detail), ERR_OK);

@@ -74,7 +74,7 @@ static void close_ledger(struct fixture *f, uint32_t sequence, uint64_t close_ti
 {
     struct buf meta CLEANUP(buf_free) = {0};
     struct hash hash;
-    struct ledger CLEANUP(ledger_free) ledger;
+    struct ledger ledger CLEANUP(ledger_free);
     struct detail detail = {0};
     ledger_build(&(struct built_ledger){.meta_version = 2,
                      .sequence = sequence,
@@ -417,7 +417,7 @@ TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
     struct fixture *f = *state;
     struct buf meta CLEANUP(buf_free) = {0};
     struct hash hash;
-    struct ledger CLEANUP(ledger_free) ledger;
+    struct ledger ledger CLEANUP(ledger_free);
     struct detail detail = {0};
     AUTO_DB listener = test_db_open(&f->test);
     bool notified = false;

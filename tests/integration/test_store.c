@@ -97,7 +97,7 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
     assert_int_equal(claim.claimed, 1);
     test_db_exec(&pool->test, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE "
                               "application_name = 'late holder'");
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     test_pool_grant_all(pool, &asked, 1);
     assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
     /* the late replica continues */

@@ -184,7 +184,7 @@ TEST(DL16_of_all_replicas_one_claims_a_submission_in_a_ledger)
 TEST(Z3_a_key_is_read_while_its_rows_are_locked)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct fee_bump_item found;
     struct account_batch batch;
     test_pool_grant_all(pool, &asked, 1);

@@ -89,7 +89,7 @@ static void ask_keyed(const struct test_pool *pool, struct asked *asked)
 TEST(DR10_a_lease_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked, retry CLEANUP(asked_wipe);
+    struct asked asked CLEANUP(asked_wipe), retry CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct canceller canceller;
     set_standby("nobody");
@@ -120,7 +120,7 @@ TEST(DR10_a_lease_that_the_standby_may_lack_is_not_returned)
 TEST(DR10_without_the_standby_the_outcome_is_unknown_within_the_timeouts)
 {
     struct test_pool *pool = *state;
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     set_standby("nobody");
     const int64_t begun_ms = clock_ms();
@@ -178,7 +178,7 @@ TEST(DR10_a_fee_bump_that_the_standby_may_lack_is_not_returned)
 {
     struct test_pool *pool = *state;
     const struct hash bump = built_hash(7);
-    struct asked CLEANUP(asked_wipe) asked;
+    struct asked asked CLEANUP(asked_wipe);
     const struct lease *lease = &asked.grant.lease;
     struct canceller canceller;
     test_pool_grant_all(pool, &asked, 1);

@@ -30,7 +30,7 @@ int fixture_reset(void **state)
 
 json_t *fixture_payment(void)
 {
-    struct sample CLEANUP(sample_wipe) sample = SAMPLE;
+    struct sample sample CLEANUP(sample_wipe) = SAMPLE;
     add_payment(&sample, PLAIN, SIGNER);
     assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
     json_t *body = service_body(buf_bytes(&sample.xdr));

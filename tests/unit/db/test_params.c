@@ -16,7 +16,7 @@
 
 TEST(scalars_are_big_endian_and_typed)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     const struct db_param from[] = {DB_I64(-2), DB_I32(258), DB_BOOL(true), DB_BOOL(false), DB_TEXT("ab"),
         DB_BYTEA(((struct bytes){(const uint8_t *)"\0\xff", 2}))};
     const uint32_t types[] = {20, 23, 16, 16, 25, 17};
@@ -33,7 +33,7 @@ TEST(scalars_are_big_endian_and_typed)
 
 TEST(null_has_no_value_and_empty_has_one)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     const struct db_param from[] = {DB_BYTEA(((struct bytes){(const uint8_t *)"", 0})), DB_TEXT(""), DB_NONE,
         DB_TEXT(NULL), DB_BYTEA((struct bytes){0})};
     params_encode(&params, from, 5);
@@ -48,7 +48,7 @@ TEST(null_has_no_value_and_empty_has_one)
 
 TEST(arrays_state_dimension_nulls_and_item_type)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     const int64_t longs[] = {1};
     const char *const texts[] = {"a", NULL};
     const struct bytes byteas[] = {{NULL, 0}, {(const uint8_t *)"", 0}};
@@ -86,7 +86,7 @@ TEST(arrays_state_dimension_nulls_and_item_type)
 
 TEST(an_empty_array_has_no_dimension)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     const struct db_param from = DB_I64S(NULL, 0);
     params_encode(&params, &from, 1);
     ASSERT_VALUE(params, 0,
@@ -97,7 +97,7 @@ TEST(an_empty_array_has_no_dimension)
 
 TEST(storage_is_reused)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     const struct db_param first = DB_TEXT("a long text, which is the first"), second = DB_TEXT("second");
     params_encode(&params, &first, 1);
     params_encode(&params, &second, 1);

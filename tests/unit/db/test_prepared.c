@@ -8,7 +8,7 @@ static const struct db_param number = DB_I64(1), text = DB_TEXT("a"), none = DB_
 
 static size_t find(struct prepared *prepared, const char *sql, const struct db_param *param, size_t count)
 {
-    struct params CLEANUP(params_free) params = {0};
+    struct params params CLEANUP(params_free) = {0};
     params_encode(&params, param, count);
     size_t at = prepared_find(prepared, sql, &params);
     return at;

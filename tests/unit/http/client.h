@@ -169,7 +169,7 @@ static inline void ask(struct client *client, struct reply *reply, const char *t
 /* Sends one request on a connection of its own. */
 static inline void ask_once(const struct http_server *server, struct reply *reply, const char *text)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     dial(&client, server);
     ask(&client, reply, text);
 }

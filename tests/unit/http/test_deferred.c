@@ -221,7 +221,7 @@ static void *answer_slot(void *context)
 
 TEST(a_reply_may_come_during_suspension)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     pthread_t answering;
     atomic_store(&spinning, true);
@@ -260,7 +260,7 @@ TEST(replies_may_come_in_any_order)
 /* A request must not be resumed by a timer: 200 round trips take much less time than 200 ticks. */
 TEST(a_reply_is_sent_at_once)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     int64_t start_us = clock_us();
@@ -274,7 +274,7 @@ TEST(a_reply_is_sent_at_once)
 
 TEST(pipelined_requests_wait_for_the_one_before)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     say(&client, GET("/later/1") GET("/now/2") GET("/later/3"));
@@ -460,7 +460,7 @@ static void *free_server(void *context)
 TEST(free_waits_for_the_last_reply)
 {
     struct http_server *own = serve(routes, ARRAY_LEN(routes), (struct http_server_settings){0});
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     pthread_t freeing;
     dial(&client, own);

@@ -79,7 +79,7 @@ TEST(body_up_to_the_cap_arrives_whole)
     static const size_t lengths[] = {0, 1, 1000, 16384, CAP - 1, CAP};
     AUTO_FREE char *body = NEW_ARRAY(CAP, char);
     memset(body, 'x', CAP);
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -94,7 +94,7 @@ TEST(announced_excess_is_refused_before_it_is_read)
 {
     static const char *const lengths[] = {"50001", "1000000", "99999999999999"};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         AUTO_FREE char *head = mem_format(POST_HEAD "Content-Length: %s\r\n\r\n", lengths[i]);
         dial(&client, server);
@@ -112,7 +112,7 @@ TEST(refusal_reaches_a_client_that_sends_its_whole_body_first)
     };
     AUTO_FREE char *body = NEW_ARRAY(SIZE, char);
     for (int i = 0; i < 5; i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         dial(&client, server);
         say_length(&client, SIZE);
@@ -134,7 +134,7 @@ TEST(a_get_with_a_body_is_refused)
 
 TEST(an_expectation_is_met_or_the_request_is_refused_at_once)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, POST_HEAD "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
@@ -164,7 +164,7 @@ TEST(DX4_a_body_with_a_transfer_coding_is_411_and_the_connection_closed)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, requests[i]);
@@ -192,7 +192,7 @@ TEST(DX4_a_refusal_does_not_wait_for_the_body)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, cases[i].request);
@@ -205,7 +205,7 @@ TEST(DX4_a_refusal_does_not_wait_for_the_body)
 
 TEST(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /closed HTTP/1.1\r\n" HOST "\r\n");
@@ -218,7 +218,7 @@ TEST(a_head_that_is_admitted_gets_its_body_and_another_keeps_its_connection)
 
 TEST(a_refusal_by_the_route_has_its_detail_members_and_time)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply,
@@ -254,7 +254,7 @@ TEST(what_is_kept_with_a_request_is_released_when_it_ends_or_its_client_leaves)
 TEST(bytes_may_come_one_by_one)
 {
     static const char request[] = POST_HEAD "Content-Length: 3\r\n\r\nabc";
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     for (size_t i = 0; i + 1 < sizeof request; i++) {
@@ -297,7 +297,7 @@ TEST(ambiguous_heads_are_refused_and_closed)
     };
     int before = atomic_load(&handled);
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         dial(&client, server);
         ask(&client, &reply, requests[i]);

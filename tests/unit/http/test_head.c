@@ -100,7 +100,7 @@ TEST(DX4_a_field_that_must_be_unambiguous_may_occur_once)
     static const char *const fields[] = {"Authorization: Bearer a\r\n", "Idempotency-Key: a\r\n",
         "Content-Type: application/json\r\n", "Host: x\r\n", "X-Request-Id: a\r\n"};
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         struct reply reply;
         const char *host = strncmp(fields[i], "Host", 4) == 0 ? "" : HOST;
         AUTO_FREE char *once = mem_format("GET /livez HTTP/1.1\r\n%s%s\r\n", host, fields[i]);
@@ -143,7 +143,7 @@ TEST(the_target_arrives_as_it_was_sent)
         ask_once(server, &reply, request);
         assert_string_equal(reply.body, wanted);
     }
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     say(&client, "HEAD /livez?x=1 HTTP/1.1\r\n" HOST "\r\n");

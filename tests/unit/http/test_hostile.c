@@ -249,7 +249,7 @@ TEST(DX4_half_closed_connections_end)
     static const char *const begun[] = {"", "GET /livez HT", GET("/livez"),
         "POST /livez HTTP/1.1\r\n" HOST JSON_TYPE "Content-Length: 50\r\n\r\n{"};
     for (size_t i = 0; i < ARRAY_LEN(begun); i++) {
-        struct client CLEANUP(hang_up) client;
+        struct client client CLEANUP(hang_up);
         dial(&client, server);
         say(&client, begun[i]);
         shutdown(client.fd, SHUT_WR);

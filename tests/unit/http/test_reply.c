@@ -74,7 +74,7 @@ TEST(handler_sees_parameter_query_header_and_body)
 
 TEST(head_is_the_get_without_its_body)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     say(&client, "HEAD /hello HTTP/1.1\r\n" HOST "\r\n");
@@ -129,7 +129,7 @@ TEST(refusals_without_a_body_keep_the_connection)
         {GET("/unavailable"), 503},
         {GET("/hello"), 200},
     };
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     dial(&client, server);
     for (int round = 0; round < 20; round++)
         for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
@@ -141,7 +141,7 @@ TEST(refusals_without_a_body_keep_the_connection)
 
 TEST(http_1_0_is_answered_and_closed)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /hello HTTP/1.0\r\n\r\n");

@@ -142,7 +142,7 @@ TEST(a_request_id_of_the_caller_is_taken_over_if_it_is_plainly_one)
 /* The next request on the same connection has an id of its own. */
 TEST(a_request_id_is_taken_over_for_one_request)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, "GET /fine HTTP/1.1\r\n" HOST "X-Request-Id: first\r\n\r\n");
@@ -179,7 +179,7 @@ TEST(DX4_refusals_without_end_do_not_fill_the_log)
     enum {
         REQUESTS = 1000
     };
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     assert_int_equal(count_lines("INVALID_REQUEST"), 0);
     const int64_t begun = clock_ms();

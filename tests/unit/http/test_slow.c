@@ -118,7 +118,7 @@ TEST(a_silent_client_is_disconnected_in_every_phase)
 
 TEST(the_handlers_own_time_is_not_limited)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     struct reply reply;
     dial(&client, server);
     ask(&client, &reply, GET("/slow"));
@@ -129,7 +129,7 @@ TEST(the_handlers_own_time_is_not_limited)
 
 TEST(a_reply_that_the_client_does_not_read_times_out)
 {
-    struct client CLEANUP(hang_up) client;
+    struct client client CLEANUP(hang_up);
     dial(&client, server);
     say(&client, GET("/huge"));
     clock_sleep_ms((int)slower(IDLE_MS + LATE_MS));

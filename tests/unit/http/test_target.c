@@ -11,7 +11,7 @@ static enum err parse(struct target *target, const char *raw)
 
 TEST(query_is_split_from_the_path_and_decoded)
 {
-    struct target CLEANUP(target_wipe) target;
+    struct target target CLEANUP(target_wipe);
     assert_int_equal(parse(&target, "/v1/pool?wait=60&after=G%41+b%2B&flag&&last=a=b"), ERR_OK);
     assert_string_equal(target.path, "/v1/pool");
     assert_string_equal(target_query(&target, "wait"), "60");
@@ -24,7 +24,7 @@ TEST(query_is_split_from_the_path_and_decoded)
 
 TEST(path_stays_as_sent)
 {
-    struct target CLEANUP(target_wipe) target;
+    struct target target CLEANUP(target_wipe);
     assert_int_equal(parse(&target, "/a%2Fb+c/?"), ERR_OK);
     assert_string_equal(target.path, "/a%2Fb+c/");
     assert_int_equal(target.query_count, 0);
@@ -50,7 +50,7 @@ TEST(ambiguous_targets_are_refused)
         "/a?b=\xc3\xa9",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct target CLEANUP(target_wipe) target;
+        struct target target CLEANUP(target_wipe);
         struct detail detail = {0};
         assert_int_equal(target_parse(&target, bad[i], &detail), ERR_INVALID_REQUEST);
         assert_true(detail.text[0] != '\0');

@@ -26,7 +26,7 @@ static struct status status_at(int64_t lag_s)
 
 TEST(it_is_not_ready_before_the_first_ledger)
 {
-    struct status CLEANUP(status_wipe) status;
+    struct status status CLEANUP(status_wipe);
     status_init(&status, LEDGER_MS);
     assert_not_ready(&status, "has not read the database");
     status_failed(&status, ERR_RPC_UNAVAILABLE, false, &(struct detail){"connection refused"});
@@ -49,7 +49,7 @@ TEST(it_is_not_ready_when_the_cursor_lags_by_more_than_a_ledger_and_thirty_secon
 
 TEST(a_cursor_that_stands_still_has_its_reason)
 {
-    struct status CLEANUP(status_wipe) status = status_at(36);
+    struct status status CLEANUP(status_wipe) = status_at(36);
     assert_not_ready(&status, "Stellar RPC has returned no later one");
     status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
     assert_not_ready(&status, "another process leads");
@@ -60,7 +60,7 @@ TEST(a_cursor_that_stands_still_has_its_reason)
 /* The clock of the database is fast, or ledgers are caught up with. */
 TEST(a_cursor_that_moves_is_ready_however_old_its_ledger_is)
 {
-    struct status CLEANUP(status_wipe) status = status_at(300);
+    struct status status CLEANUP(status_wipe) = status_at(300);
     assert_not_ready(&status, "7, closed 300 s ago");
     status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8, .lag_s = 300}, false);
     assert_true(status_ready(&status, NULL));
@@ -70,7 +70,7 @@ TEST(a_cursor_that_moves_is_ready_however_old_its_ledger_is)
 
 TEST(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger)
 {
-    struct status CLEANUP(status_wipe) status = status_at(0);
+    struct status status CLEANUP(status_wipe) = status_at(0);
     const struct detail detail = {"connection refused"};
     for (int i = 0; i < 2; i++) {
         status_failed(&status, ERR_RPC_UNAVAILABLE, false, &detail);
@@ -89,7 +89,7 @@ TEST(it_is_not_ready_from_the_third_failure_in_a_row_to_the_next_ledger)
 /* Otherwise it would be ready for a moment whenever the lead changes, or the RPC answers once. */
 TEST(nothing_but_a_ledger_makes_it_ready_again)
 {
-    struct status CLEANUP(status_wipe) status = status_at(0);
+    struct status status CLEANUP(status_wipe) = status_at(0);
     for (int i = 0; i < 3; i++)
         status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
     status_idle(&status, ERR_NOT_LEADER, &(struct detail){""});
@@ -102,7 +102,7 @@ TEST(nothing_but_a_ledger_makes_it_ready_again)
 
 TEST(the_first_look_at_the_cursor_ends_no_outage)
 {
-    struct status CLEANUP(status_wipe) status;
+    struct status status CLEANUP(status_wipe);
     status_init(&status, LEDGER_MS);
     for (int i = 0; i < 3; i++)
         status_failed(&status, ERR_DATABASE_UNAVAILABLE, false, &(struct detail){"disk full"});
@@ -116,7 +116,7 @@ TEST(the_first_look_at_the_cursor_ends_no_outage)
 
 TEST(it_is_not_ready_as_soon_as_it_is_stopped)
 {
-    struct status CLEANUP(status_wipe) status = status_at(0);
+    struct status status CLEANUP(status_wipe) = status_at(0);
     status_failed(&status, ERR_LEDGER_GAP, true, &(struct detail){"ledger 8 is due"});
     assert_not_ready(&status, "stopped: ledger 8 is due");
     status_cursor(&status, &(struct cursor_snapshot){.known = true, .sequence = 8}, true);
@@ -136,7 +136,7 @@ static bool is_logged(struct status *status, enum err e, bool stopped, const cha
 
 TEST(the_same_problem_with_other_numbers_is_not_logged_again)
 {
-    struct status CLEANUP(status_wipe) status = status_at(0);
+    struct status status CLEANUP(status_wipe) = status_at(0);
     assert_true(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));
     assert_false(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 3 ms"));
     assert_false(is_logged(&status, ERR_RPC_UNAVAILABLE, false, "no connection to port 80 after 12 ms"));

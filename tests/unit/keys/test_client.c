@@ -290,7 +290,7 @@ TEST(a_large_request_ends_at_the_deadline_and_is_sent_on)
 
 TEST(the_budget_that_is_left_and_the_time_are_counted_and_the_budget_fills_again)
 {
-    struct talk CLEANUP(end) talk;
+    struct talk talk CLEANUP(end);
     begin(&talk);
     talk.keyd.fees = (struct budget_bucket){.capacity = 1000, .per_us = 1};
     const int64_t before = metric_read(METRIC_KEYD_SECONDS, METRIC_LEASE, 0);

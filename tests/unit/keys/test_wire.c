@@ -136,7 +136,7 @@ TEST(writing_to_a_closed_socket_is_an_error_without_a_signal)
 TEST(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
 {
     for (size_t len = 0; len < 9; len++) {
-        struct buf CLEANUP(buf_free) buf = {0};
+        struct buf buf CLEANUP(buf_free) = {0};
         struct bytes out;
         wire_put_bytes(&buf, (struct bytes){(const uint8_t *)"12345678", len});
         assert_int_equal(buf.len, 4 + (len + 3) / 4 * 4);
@@ -156,7 +156,7 @@ TEST(opaque_bytes_are_padded_and_never_exceed_the_bytes_left)
 
 TEST(a_result_is_a_known_error_and_a_detail_fits)
 {
-    struct buf CLEANUP(buf_free) buf = {0};
+    struct buf buf CLEANUP(buf_free) = {0};
     struct detail detail = {0}, read = {0};
     enum err result = ERR_OK;
     memset(detail.text, 'x', sizeof detail.text - 1);
@@ -181,7 +181,7 @@ TEST(a_result_is_a_known_error_and_a_detail_fits)
 
 TEST(sealed_seeds_and_rows_are_read_as_written)
 {
-    struct buf CLEANUP(buf_free) buf = {0};
+    struct buf buf CLEANUP(buf_free) = {0};
     struct sealed_seed sealed = {.key_id = "0123456789abcdef"}, sealed_read;
     struct master_key_row row = {.key_id = "fedcba9876543210", .derived = true}, row_read;
     memset(sealed.box, 5, sizeof sealed.box);

@@ -190,7 +190,7 @@ TEST(keys_and_random_bytes_work)
 static void allocate(const long *call)
 {
     for (int round = 0; round < 3; round++) {
-        struct buf CLEANUP(buf_free) buf = {0}, other CLEANUP(buf_free) = {0};
+        struct buf buf CLEANUP(buf_free) = {0}, other CLEANUP(buf_free) = {0};
         for (size_t size = 1; size < 64u << 20; size *= 2) {
             buf_reserve(&buf, size);
             memset(buf.data, 1, buf.cap);

@@ -56,7 +56,7 @@ TEST(header_fields_and_proofs_of_every_version)
 {
     for (uint32_t v = 0; v <= 2; v++) {
         struct test_meta meta = version(v);
-        struct ledger CLEANUP(ledger_free) ledger = decoded(&meta);
+        struct ledger ledger CLEANUP(ledger_free) = decoded(&meta);
         assert_int_equal(ledger.meta_version, v);
         assert_int_equal(ledger.protocol, 27);
         assert_int_equal(ledger.sequence, 77);
@@ -78,7 +78,7 @@ TEST(results_name_the_inner_transaction_of_a_fee_bump)
         {.hash = 6, .code = -11},
     };
     struct test_meta meta = {.version = 1, .transaction_count = ARRAY_LEN(results), .transactions = results};
-    struct ledger CLEANUP(ledger_free) ledger = decoded(&meta);
+    struct ledger ledger CLEANUP(ledger_free) = decoded(&meta);
     assert_true(ledger.results_proved);
     assert_int_equal(ledger.transaction_count, ARRAY_LEN(results));
     for (size_t i = 0; i < ARRAY_LEN(results); i++) {
@@ -130,7 +130,7 @@ TEST(missing_results_fail_the_proof)
     CLEANUP(buf_free) struct buf whole = meta_build(&sample), cut = meta_build(&fewer);
     size_t header_end = offset_of_key(buf_bytes(&whole), 0xcc);
     memcpy(cut.data, whole.data, header_end); /* up to the bucket list hash, with the hash of both results */
-    struct ledger CLEANUP(ledger_free) ledger;
+    struct ledger ledger CLEANUP(ledger_free);
     assert_int_equal(ledger_decode(buf_bytes(&cut), NULL, &ledger, NULL), ERR_OK);
     assert_true(ledger.hash_proved);
     assert_false(ledger.results_proved);

@@ -202,7 +202,7 @@ static struct ledger decode(const struct fixture *fixture, const struct network_
 
 static bool proved(const struct fixture *fixture)
 {
-    struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+    struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
     bool set_proved = ledger.set_proved;
     return set_proved;
 }
@@ -211,7 +211,7 @@ TEST(each_transaction_gets_its_source_and_sequence_number_whatever_its_form_and_
 {
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
-        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+        struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
         assert_true(ledger.set_proved);
         for (size_t i = 0; i < SENT_COUNT; i++) {
             const struct ledger_transaction *transaction = &ledger.transactions[i];
@@ -235,7 +235,7 @@ TEST(the_price_of_a_lane_is_that_of_its_components_where_it_is_above_the_base_fe
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         memcpy(base_fees, cases[i].base_fees, sizeof base_fees);
         struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
-        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+        struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
         assert_memory_equal(ledger.prices_stroops, cases[i].prices, sizeof cases[i].prices);
     }
 }
@@ -364,7 +364,7 @@ TEST(only_a_result_of_the_inner_transaction_consumes_its_sequence_number)
         fixture->results[0].inner_code = cases[i].inner_code;
         fixture->results[1].code = -11; /* txINTERNAL_ERROR of the fee bump itself */
         fixture->results[2].code = cases[i].code;
-        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+        struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
         assert_true(ledger.set_proved);
         assert_int_equal(ledger.transactions[0].consumed, cases[i].fee_bump);
         assert_false(ledger.transactions[1].consumed);
@@ -452,7 +452,7 @@ TEST(each_operation_of_a_transaction_that_succeeded_names_its_source_and_not_its
             add_operation(&operations, kinds[i].kind, source, 0xdd);
             set_operations(&operations, 1);
             struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
-            struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+            struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
             assert_true(ledger.set_proved);
             assert_int_equal(ledger.operation_count, 2);
             assert_deed(&ledger.operations[0], 1, kinds[i].deed, source);
@@ -468,7 +468,7 @@ TEST(an_operation_without_a_source_has_that_of_its_innermost_transaction)
     set_operations(&operations, 1);
     for (uint32_t version = 0; version <= 2; version++) {
         struct fixture *fixture CLEANUP(fixture_free) = fixture_new(version);
-        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+        struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
         assert_int_equal(ledger.operation_count, 2);
         assert_deed(&ledger.operations[0], 1, DEED_OTHER, 0xa3);
         assert_deed(&ledger.operations[1], 2, DEED_OTHER, 0xa1);
@@ -518,7 +518,7 @@ TEST(a_call_that_entries_by_address_authorize_is_no_deed_of_its_transactions_sou
         add_invocation(&operations, cases[i].source, cases[i].by_address);
         set_operations(&operations, 1);
         struct fixture *fixture CLEANUP(fixture_free) = fixture_new(2);
-        struct ledger CLEANUP(ledger_free) ledger = decode(fixture, &network);
+        struct ledger ledger CLEANUP(ledger_free) = decode(fixture, &network);
         assert_true(ledger.set_proved);
         assert_int_equal(ledger.operation_count, cases[i].deeds);
     }

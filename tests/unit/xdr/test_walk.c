@@ -35,7 +35,7 @@ static void assert_verdict(enum xdr_type type, struct buf buf, enum err verdict,
 
 TEST(a_value_is_read_to_its_last_byte)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
+    struct buf buf CLEANUP(buf_free) = WORDS(1, 4, 0x41424344, 77); /* memo text, then something else */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct bytes span;
     assert_int_equal(xdr_take(&reader, XDR_Memo, &span), ERR_OK);
@@ -49,7 +49,7 @@ TEST(a_value_is_read_to_its_last_byte)
 TEST(every_truncation_is_refused)
 {
     /* AccountEntry with everything optional: inflation destination, home domain, signer, extension 3 */
-    struct buf CLEANUP(buf_free) buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6,
+    struct buf buf CLEANUP(buf_free) = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 1, 1, 0, 1, 2, 3, 4, 5, 6,
         7, 8, 0, 3, 0x61626300, 0x01000000, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 0,
         1, 2, 3, 4, 5, 6, 7, 8, 3, 0, 9, 0, 5);
     assert_int_equal(xdr_check(XDR_AccountEntry, buf_bytes(&buf)), ERR_OK);
@@ -191,7 +191,7 @@ static enum err note(struct bytes span, void *context)
 /* The vector [ [void], void ]: words 3 to 6 and 7 are its elements, word 6 the innermost. */
 TEST(each_finds_inner_values_before_outer_ones)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
+    struct buf buf CLEANUP(buf_free) = WORDS(SCV_VEC, 1, 2, SCV_VEC, 1, 1, SCV_VOID, SCV_VOID);
     static const size_t expected[][2] = {{24, 4}, {12, 16}, {28, 4}, {0, 32}};
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
@@ -207,7 +207,7 @@ TEST(each_finds_inner_values_before_outer_ones)
 /* In a field (accountID), an option (inflationDest) and an array of options (signerSponsoringIDs). */
 TEST(each_finds_a_union_wherever_it_stands)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6,
+    struct buf buf CLEANUP(buf_free) = WORDS(0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 1, 0, 1, 2, 3, 4, 5, 6,
         7, 8, 0, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0, 0, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
@@ -223,7 +223,7 @@ TEST(each_finds_a_union_wherever_it_stands)
 
 TEST(each_ends_when_found_returns_an_error)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
+    struct buf buf CLEANUP(buf_free) = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_VOID);
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {.stop_at = 1};
     assert_int_equal(xdr_each(&reader, XDR_ScVal, XDR_ScVal, note, &seen), ERR_CANCELLED);
@@ -233,7 +233,7 @@ TEST(each_ends_when_found_returns_an_error)
 /* The same vector, and an address in it. */
 TEST(a_search_for_several_types_finds_each_of_them)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
+    struct buf buf CLEANUP(buf_free) = WORDS(SCV_VEC, 1, 2, SCV_VOID, SCV_ADDRESS, 1, 1, 2, 3, 4, 5, 6, 7, 8);
     struct seen values = {0}, addresses = {0};
     const struct xdr_search searches[] = {{XDR_ScAddress, note, &addresses}, {XDR_ScVal, note, &values}};
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
@@ -249,7 +249,7 @@ TEST(a_search_for_several_types_finds_each_of_them)
 
 TEST(each_refuses_types_of_plain_bytes)
 {
-    struct buf CLEANUP(buf_free) buf = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
+    struct buf buf CLEANUP(buf_free) = WORDS(3, 1, 2, 3, 4, 5, 6, 7, 8); /* memo hash */
     struct xdr_reader reader = xdr_reader(buf_bytes(&buf));
     struct seen seen = {0};
     assert_int_equal(xdr_each(&reader, XDR_Memo, XDR_Hash, note, &seen), ERR_INTERNAL);
