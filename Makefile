@@ -104,7 +104,7 @@ $(BUILD)/commit.h: FORCE
 	@new=$@.$$$$; printf '#define FAIRWAY_COMMIT "%s"\n' "$(COMMIT)" >$$new; if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 .PHONY: FORCE
 FORCE:
-$(BUILD)/src/api/get_metrics.o $(BUILD)/cmd/fairway/version.o: $(BUILD)/commit.h
+$(patsubst %,$(BUILD)/%.o,src/api/get_metrics src/api/service_status cmd/fairway/main cmd/fairway/serve): $(BUILD)/commit.h
 INCLUDE_api = -I$(BUILD)
 INCLUDE_fairway = -I$(BUILD)
 

@@ -53,7 +53,4 @@ int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 int cmd_status(const struct config *config);
 
-const char *version_text(void);   /* "0.9.0" */
-const char *version_commit(void); /* as `git describe`; "unknown" outside a repository */
-
 #endif
