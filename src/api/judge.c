@@ -152,7 +152,7 @@ static void check_budget(struct judge_report *out)
                   left = metric_read(METRIC_KEYD_BUDGET_LEFT, 0, 0);
     struct detail detail;
     detail_set(&detail, ERR_OK, "the key process may sign fee bumps for " XLM_FORMAT " more only", XLM(left));
-    set(out, CHECK_BUDGET, left * 100 < most ? CHECK_WARNS : CHECK_PASSES,
+    set(out, CHECK_BUDGET, left < most / 100 ? CHECK_WARNS : CHECK_PASSES,
         "the key process's budget of fees is nearly used up", &detail);
 }
 

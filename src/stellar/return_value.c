@@ -103,6 +103,6 @@ bool return_value_nonce_used(struct bytes events)
 {
     static const uint8_t error[] = {0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 4};
     static const char frame[] = "frame is already authorized"; /* then it is not the nonce */
-    return memmem(events.data, events.len, error, sizeof error) != NULL &&
+    return events.len > 0 && memmem(events.data, events.len, error, sizeof error) != NULL &&
            memmem(events.data, events.len, frame, sizeof frame - 1) == NULL;
 }
