@@ -156,13 +156,16 @@ static void check_budget(struct judge_report *out)
         "the key process's budget of fees is nearly used up", &detail);
 }
 
-/* The detail may name the RPC's URL. */
+/* Leases are granted until the last ledger is too old. The detail may name the RPC's URL. */
 static void check_ingestion(const struct api_settings *settings, struct judge_report *out)
 {
+    const struct judge_result *ledgers = &out->checks[CHECK_LEDGERS];
     struct detail why = {0};
-    const bool ready =
-        settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
-    set(out, CHECK_INGESTION, ready ? CHECK_PASSES : CHECK_FAILS,
+    const bool ready = settings->ingest_ready(settings->ingest_context, &why);
+    set(out, CHECK_INGESTION,
+        ready                                            ? CHECK_PASSES
+        : ledgers->ran && ledgers->level == CHECK_PASSES ? CHECK_WARNS
+                                                         : CHECK_FAILS,
         "ledgers are not ingested; the log says why", &why);
 }
 

@@ -83,7 +83,7 @@ test('serve starts without the RPC: not ready, reads answered, nothing leased be
   assert.match(service.log, /level=warn msg="starting without Stellar RPC.*error=RPC_UNAVAILABLE.*503/);
   const lease = () => service.post('/v1/transactions', { transactionXdr: payment(world, ...users).toXDR() });
   const refuses = async () => {
-    assert.equal((await service.check('ingestion')).ok, false);
+    assert.equal((await service.check('grants')).ok, false);
     assert.equal((await service.get('/v1/pool')).status, 200);
     assert.equal((await service.get(`/v1/transactions/${'00'.repeat(32)}`)).status, 404);
     const { status, json } = await lease(); // another replica ingests, so nothing else is in its way

@@ -131,7 +131,6 @@ const faults = {
     stuck ??= (await forward()).result?.latestLedger;
     return call.method === 'getLedgers' ? failed(call, `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.`) : forward();
   }, 0),
-  'fairway stands still': [() => one.service.process.kill('SIGSTOP'), () => one.service.process.kill('SIGCONT')],
 };
 const names = Object.keys(faults), quick = names.splice(0, names.indexOf(''));
 
