@@ -161,7 +161,8 @@ static void check_ingestion(const struct api_settings *settings, struct judge_re
 {
     const struct judge_result *ledgers = &out->checks[CHECK_LEDGERS];
     struct detail why = {0};
-    const bool ready = settings->ingest_ready(settings->ingest_context, &why);
+    const bool ready =
+        settings->ingest_ready == NULL || settings->ingest_ready(settings->ingest_context, &why);
     set(out, CHECK_INGESTION,
         ready                                            ? CHECK_PASSES
         : ledgers->ran && ledgers->level == CHECK_PASSES ? CHECK_WARNS
