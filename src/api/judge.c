@@ -243,7 +243,9 @@ static void check_rpcs(const struct api_settings *settings, struct judge_report 
     const size_t addresses = settings->rpc_url == NULL ? 0 : rpc_address_count(settings->rpc_url),
                  count = addresses < METRIC_MAX_RPC ? addresses : METRIC_MAX_RPC;
     const struct speed *speed = &out->speed;
-    const int64_t expected = count > 1 ? expected_ledger(settings, count, &out->pool) : 0;
+    /* A replica that does not lead asks them rarely. */
+    const bool follows = count > 1 && metric_read(METRIC_LEADS, 0, 0) != 0;
+    const int64_t expected = follows ? expected_ledger(settings, count, &out->pool) : 0;
     struct detail detail = {0};
     for (unsigned i = 0; i < count; i++) {
         const int64_t ledger = metric_read(METRIC_RPC_LEDGER, i, 0);

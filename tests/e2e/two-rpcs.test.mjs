@@ -88,6 +88,25 @@ test('DR4 the second RPC serves another network: ledgers are read from the first
   await untouched();
 });
 
+test('an RPC that was stuck when this replica lost the lead is not called stuck for ever', TIMEOUT, async () => {
+  const warns = async () => /RPC 2: [^;]*stuck/.test(await (await fetch(`${service.adminUrl}/status.json`)).text());
+  let stuck;
+  rpcs[1].say = async (call, forward) => {
+    const answer = await forward();
+    if (call.method !== 'getLedgers')
+      return answer;
+    stuck ??= answer.result?.latestLedger;
+    return call.params.startLedger <= stuck ? answer : { jsonrpc: '2.0', id: call.id, error: { code: -32600,
+      message: `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } };
+  };
+  await until(warns, 60_000, 'it is named');
+  const next = await world.serve();
+  await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway ingest'");
+  rpcs[1].say = undefined;
+  await until(async () => !await warns(), 30_000, 'it is well again');
+  await next.kill();
+});
+
 test('a liar that is removed from RPC_URL stops nothing; nor does one that is unavailable at the start', TIMEOUT, async () => {
   const [first, second] = rpcs, stops = logs(/ingestion stopped/, 'ingestion stops');
   second.say = otherHash;
