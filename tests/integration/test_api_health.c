@@ -242,6 +242,23 @@ TEST(batches_that_fail_fail_their_check_although_every_other_passes)
     assert_passes("/readyz");
 }
 
+/* As when the schema is updated to a version that this replica is not of. No item of a batch is to blame. */
+TEST(a_function_that_the_database_lacks_fails_the_check_of_leases)
+{
+    test_db_exec(&service.db, "ALTER FUNCTION fairway.record_leases RENAME TO other");
+    for (int i = 0; i < 3; i++) {
+        AUTO_RESPONSE refused = {0};
+        fixture_post_payment(&refused);
+        assert_int_equal(refused.status, 500);
+    }
+    assert_check_fails("leases");
+    test_db_exec(&service.db, "ALTER FUNCTION fairway.other RENAME TO record_leases");
+    AUTO_RESPONSE granted = {0};
+    fixture_post_payment(&granted);
+    assert_int_equal(granted.status, 201);
+    assert_passes("/readyz");
+}
+
 static void set_standby_names(const char *names)
 {
     AUTO_FREE char *sql = mem_format("ALTER SYSTEM SET synchronous_standby_names = '%s'", names);
