@@ -18,5 +18,8 @@ struct bytes return_value(struct bytes result, struct bytes meta);
 
 /* Whether these events say that the nonce of an authorization entry was consumed before. */
 bool return_value_nonce_used(struct bytes events);
+/* Whether the host's log with Error(Auth, ExistingValue), as events or text, is about a nonce. Its other
+ * reason is that a contract asks an address twice in one frame; but an argument may be those words. */
+bool return_value_says_nonce(struct bytes log);
 
 #endif

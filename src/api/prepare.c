@@ -27,8 +27,6 @@
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
 /* How it begins when an entry is missing, is not signed as its account wants, or has expired. */
 #define AUTHORIZATION_FAILS "Error(Auth, "
-/* In its log of events when it is not the nonce: a contract asks an address twice in one frame. */
-#define FRAME_AUTHORIZED "frame is already authorized"
 
 /* Appends a value of this type. */
 static enum err read_part(
@@ -258,7 +256,7 @@ static enum err refuse_failed(struct call *call, struct rpc_simulation *simulati
     enum err e = ERR_OK;
     call->members = simulation->report;
     simulation->report = NULL;
-    if (strstr(simulation->error, NONCE_EXISTS) != NULL && strstr(call->members, FRAME_AUTHORIZED) == NULL)
+    if (strstr(simulation->error, NONCE_EXISTS) != NULL && simulation->says_nonce)
         return detail_set(detail, ERR_AUTHORIZATION_USED, /* CAP-46-11: a nonce is consumed once */
             "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
             "what it executed before the user signs another one.");

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "call.h"
 #include "field.h"
+#include "stellar/return_value.h"
 #include "xdr/xdr.h"
 
 #define REPORT_MAX 4096
@@ -71,6 +72,7 @@ static enum err read_failure(const json_t *result, struct rpc_simulation *out, s
     if (e != ERR_OK)
         return e;
     copy_reason(error, out->error, sizeof out->error);
+    out->says_nonce = return_value_says_nonce((struct bytes){(const uint8_t *)error, strlen(error)});
     json_write_begin(&report, REPORT_MAX);
     report_error(error, &report);
     report_events(json_object_get(result, "events"), &report);

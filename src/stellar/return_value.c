@@ -98,11 +98,17 @@ struct bytes return_value(struct bytes result, struct bytes meta)
                : (struct bytes){0};
 }
 
+bool return_value_says_nonce(struct bytes log)
+{
+    static const char nonce[] = "nonce already exists", frame[] = "frame is already authorized";
+    return memmem(log.data, log.len, nonce, sizeof nonce - 1) != NULL ||
+           memmem(log.data, log.len, frame, sizeof frame - 1) == NULL;
+}
+
 /* What the host says when an entry's nonce is stored already: Error(Auth, ExistingValue), an SCVal. */
 bool return_value_nonce_used(struct bytes events)
 {
     static const uint8_t error[] = {0, 0, 0, 2, 0, 0, 0, 9, 0, 0, 0, 4};
-    static const char frame[] = "frame is already authorized"; /* then it is not the nonce */
     return events.len > 0 && memmem(events.data, events.len, error, sizeof error) != NULL &&
-           memmem(events.data, events.len, frame, sizeof frame - 1) == NULL;
+           return_value_says_nonce(events);
 }

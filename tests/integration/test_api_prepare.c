@@ -478,6 +478,23 @@ TEST(a_contract_that_asks_twice_in_one_frame_has_consumed_no_nonce)
     assert_refused(&response, 400, "SIMULATION_FAILED");
 }
 
+/* Who is paid may choose a text among the arguments, use up the authorization, and be paid again. */
+TEST(no_text_of_a_call_hides_that_its_nonce_is_consumed)
+{
+    AUTO_RESPONSE response = {0};
+    char text[3500];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    AUTO_FREE char *says = mem_format(FAKE_RESULT(
+        "{\"error\":\"HostError: Error(Auth, ExistingValue)\\n\\nEvent log (newest first):\\n   0: "
+        "[Diagnostic Event] data:[\\\"contract call failed\\\", [\\\"frame is already authorized%s\\\"]]\\n"
+        "   1: [Diagnostic Event] data:[\\\"nonce already exists for address\\\", GA]\",\"latestLedger\":1000}"),
+        text);
+    simulation_says(says);
+    post_signed_call(&response, NULL);
+    assert_refused(&response, 409, "AUTHORIZATION_USED");
+}
+
 TEST(the_earlier_max_ledger_of_client_and_entries_counts)
 {
     static const struct {

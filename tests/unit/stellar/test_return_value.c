@@ -122,7 +122,8 @@ static void add_diagnostic(struct buf *out, const char topic[static 8], const ch
 
 TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to_4_KiB)
 {
-    static const char long_words[1600] = "x", frame[] = "frame is already authorized!";
+    static const char long_words[1600] = "x", frame[] = "frame is already authorized!",
+                      nonce[] = "nonce already exists for address";
     CLEANUP(buf_free) struct buf result = result_of(-2, 0), empty = meta_of(4, 1), errors = {0}, meta = {0};
     const size_t tail = 4;
     assert_int_equal(return_value(buf_bytes(&result), buf_bytes(&empty)).len, 0);
@@ -139,6 +140,8 @@ TEST(of_a_call_that_failed_the_events_from_the_first_error_on_are_returned_up_to
     assert_true(return_value_nonce_used(buf_bytes(&errors)));
     add_diagnostic(&errors, "error\0\0", frame, sizeof frame - 1);
     assert_false(return_value_nonce_used(buf_bytes(&errors)));
+    add_diagnostic(&errors, "error\0\0", nonce, sizeof nonce - 1); /* the other words are an argument */
+    assert_true(return_value_nonce_used(buf_bytes(&errors)));
     assert_false(return_value_nonce_used((struct bytes){0}));
 }
 
