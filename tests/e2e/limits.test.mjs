@@ -148,6 +148,26 @@ test('requestsInFlight: one of several clients has at most half of the connectio
   await service.kill();
 });
 
+test('while accounts are short clients take turns', TIMEOUT, async () => {
+  const idle = () => world.sql("SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active' AND lease_hash IS NULL");
+  await until(async () => Number((await idle())[0][0]) === ACCOUNTS, 120_000, 'all accounts are idle');
+  const held = await Promise.all(Array.from({ length: ACCOUNTS }, () => lease('free', undefined, 300))), answered = [];
+  const target = `${LEASES}?wait=60`;
+  const ask = async name => {
+    const { json } = await as(name, 'POST', target, JSON.stringify({ transactionXdr: payment(world, ...users).toXDR() }));
+    answered.push(name);
+    await pay(name, json);
+  };
+  const wait = count => until(async () => Number((await world.sql('SELECT coalesce(sum(waiting), 0) FROM fairway.waiting_now'))[0][0]) === count, 20_000, `${count} wait`);
+  const many = Array.from({ length: ACCOUNTS + 10 }, () => ask('free'));
+  await wait(ACCOUNTS + 10);
+  const one = ask('bumps');
+  await wait(ACCOUNTS + 11);
+  await Promise.all(held.map(({ json }) => pay('free', json)));
+  await Promise.all([one, ...many]);
+  assert.ok(answered.indexOf('bumps') < ACCOUNTS, `the last one to come is answered after ${answered.indexOf('bumps')}`);
+});
+
 /** Leases and signs a payment; returns a function that bids for it. */
 async function bidder(name) {
   const { json } = await lease(name);
