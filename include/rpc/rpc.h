@@ -149,13 +149,10 @@ MUST_CHECK enum err rpc_account_entries(struct rpc *rpc, const struct public_key
 MUST_CHECK enum err rpc_frozen(
     struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail);
 
-/* Settings on which the network votes (CONFIG_SETTING entries). */
-struct rpc_limits {
-    uint32_t instructions, disk_read_bytes, write_bytes; /* what a contract call may declare at most */
-    uint32_t max_entry_ttl;                              /* for how many ledgers an entry may live */
-};
-/* Sets those that the RPC has. */
-MUST_CHECK enum err rpc_limits(struct rpc *rpc, struct rpc_limits *limits, struct detail *detail);
+/* What a contract call may declare at most: instructions, bytes read from disk, bytes written. The network
+ * votes on these settings (CONFIG_SETTING entries). 0: not told. */
+#define RPC_LIMITS 3
+MUST_CHECK enum err rpc_limits(struct rpc *rpc, uint32_t out[RPC_LIMITS], struct detail *detail);
 
 enum rpc_send_status {
     RPC_SEND_PENDING,

@@ -30,12 +30,14 @@ static void add_guarded(struct api *api, enum auth_scope scope, const char *meth
 
 static struct api *api_new(const struct api_settings *settings, unsigned workers)
 {
+    static const uint32_t limits[RPC_LIMITS] = {
+        400000000, 200000, 132096}; /* of today, until they are read */
     struct api *api = NEW(struct api);
     api->settings = *settings;
     api->shares.connections = settings->connections == 0 ? HTTP_MAX_CONNECTIONS : settings->connections;
     client_loads_init(&api->loads);
-    pthread_mutex_init(&api->limits_mutex, NULL);
-    api->limits = (struct rpc_limits){400000000, 200000, 132096, 3110400}; /* in 2026, until they are read */
+    for (size_t i = 0; i < RPC_LIMITS; i++)
+        atomic_init(&api->limits[i], limits[i]);
     last_report_init(&api->last_readyz);
     last_report_init(&api->last_pool);
     api->workers = workers_start(settings->database_url, workers);
@@ -124,6 +126,5 @@ void api_free(struct api *api)
     client_loads_free(&api->loads);
     last_report_free(&api->last_readyz);
     last_report_free(&api->last_pool);
-    pthread_mutex_destroy(&api->limits_mutex);
     free(api);
 }

@@ -30,10 +30,9 @@ struct api_sender {
 struct api {
     struct api_settings settings;
     struct workers *workers;
-    struct rpc *rpc; /* NULL: the admin listener's API has none */
-    pthread_mutex_t limits_mutex;
-    struct rpc_limits limits;  /* the network's, as they were read last */
-    uint32_t limits_asked_for; /* in which ledger; 0: not yet */
+    struct rpc *rpc;                     /* NULL: the admin listener's API has none */
+    _Atomic uint32_t limits[RPC_LIMITS]; /* the network's, as they were read last */
+    _Atomic uint32_t limits_asked_for;   /* in which ledger; 0: not yet */
     struct connection_shares shares;
     struct client_loads loads;
     struct last_report last_readyz, last_pool;

@@ -22,6 +22,9 @@
 
 /* The network's limits are read again after so many ledgers: it may have voted for others. */
 #define LIMITS_LEDGERS 12
+/* Half a year: no vote has made entries live for longer. A nonce that the network would know for longer, a
+ * simulation finds. */
+#define MAX_ENTRY_TTL 3110400
 
 /* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
@@ -138,15 +141,14 @@ static uint64_t with_margin(uint64_t value, unsigned percent, uint64_t max)
 /* SorobanTransactionData ends with three resources (uint32) and the fee (int64). The fee is linear in each of
  * them, so the same margin for all covers it. Above a limit of the network it is txSOROBAN_INVALID. What
  * needs more than a limit has no margin: the network may have voted for a higher one. */
-static void add_margin(
-    struct buf *data, int64_t least_fee_stroops, unsigned percent, const struct rpc_limits *network)
+static void add_margin(struct buf *data, int64_t least_fee_stroops, struct api *api)
 {
-    const uint32_t limits[] = {network->instructions, network->disk_read_bytes, network->write_bytes};
+    const unsigned percent = api->settings.resource_margin_percent;
     uint8_t *end = data->data + data->len;
-    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+    for (size_t i = 0; i < RPC_LIMITS; i++) {
         uint8_t *resource = end - 20 + 4 * i;
-        const uint32_t least = be32_get(resource);
-        be32_put(resource, (uint32_t)with_margin(least, percent, least > limits[i] ? least : limits[i]));
+        const uint32_t least = be32_get(resource), limit = atomic_load(&api->limits[i]);
+        be32_put(resource, (uint32_t)with_margin(least, percent, least > limit ? least : limit));
     }
     be64_put(end - 8, with_margin((uint64_t)least_fee_stroops, percent, INT64_MAX));
 }
@@ -165,15 +167,13 @@ static enum err refuse_reading(
         "returnValue.");
 }
 
-static enum err take_resources(struct call *call, struct rpc_simulation *simulation,
-    const struct rpc_limits *limits, struct detail *detail)
+static enum err take_resources(struct call *call, struct rpc_simulation *simulation, struct detail *detail)
 {
     struct lease_request *request = call->lease;
     if (simulation->data.len == 0)
         return detail_set(detail, ERR_RPC_UNAVAILABLE, /* stellar-rpc: a simulation that succeeds has it */
             "simulateTransaction: transactionData is missing in the response");
-    add_margin(&simulation->data, simulation->resource_fee_stroops,
-        call->api->settings.resource_margin_percent, limits);
+    add_margin(&simulation->data, simulation->resource_fee_stroops, call->api);
     if (set_resources(call, buf_bytes(&simulation->data), detail) != ERR_OK)
         return ERR_RPC_UNAVAILABLE;
     return request->envelope.read_write_count == 0 && !simulation->emits
@@ -210,27 +210,15 @@ static void simulate(struct call *call)
     (void)!rpc_simulate(call->asked, buf_bytes(&xdr), policy_invokes(envelope), 0, &begun, NULL);
 }
 
-static struct rpc_limits limits_of(struct api *api)
-{
-    pthread_mutex_lock(&api->limits_mutex);
-    const struct rpc_limits limits = api->limits;
-    pthread_mutex_unlock(&api->limits_mutex);
-    return limits;
-}
-
 void prepare_simulate(struct call *call)
 {
     const uint32_t tip = judge_seen_ledger(&call->api->settings);
-    uint32_t *asked_for = &call->api->limits_asked_for;
-    struct rpc_limits begun;
-    pthread_mutex_lock(&call->api->limits_mutex);
+    uint32_t asked_for = atomic_load(&call->api->limits_asked_for), begun[RPC_LIMITS];
     call->reads_limits =
-        policy_invokes(&call->client) && (*asked_for == 0 || tip > *asked_for + LIMITS_LEDGERS);
+        policy_invokes(&call->client) && (asked_for == 0 || tip > asked_for + LIMITS_LEDGERS) &&
+        atomic_compare_exchange_strong(&call->api->limits_asked_for, &asked_for, tip > 0 ? tip : 1);
     if (call->reads_limits)
-        *asked_for = tip > 0 ? tip : 1;
-    pthread_mutex_unlock(&call->api->limits_mutex);
-    if (call->reads_limits)
-        (void)!rpc_limits(call->asked, &begun, NULL);
+        (void)!rpc_limits(call->asked, begun, NULL);
     else
         simulate(call);
 }
@@ -238,14 +226,13 @@ void prepare_simulate(struct call *call)
 /* When the RPC does not tell them, the last ones count. */
 static void read_limits(struct call *call)
 {
-    struct rpc_limits limits = limits_of(call->api);
-    const enum err e = rpc_limits(call->asked, &limits, NULL);
+    uint32_t limits[RPC_LIMITS];
+    const enum err e = rpc_limits(call->asked, limits, NULL);
     if (e == ERR_NOT_YET)
         return;
-    pthread_mutex_lock(&call->api->limits_mutex);
-    if (e == ERR_OK)
-        call->api->limits = limits;
-    pthread_mutex_unlock(&call->api->limits_mutex);
+    for (size_t i = 0; e == ERR_OK && i < RPC_LIMITS; i++)
+        if (limits[i] != 0)
+            atomic_store(&call->api->limits[i], limits[i]);
     call->reads_limits = false;
     simulate(call);
 }
@@ -275,7 +262,6 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
         read_limits(call);
         return ERR_NOT_YET;
     }
-    const struct rpc_limits limits = limits_of(call->api);
     struct rpc_simulation simulation CLEANUP(rpc_simulation_free) = {0};
     enum err e = rpc_simulate(
         call->asked, (struct bytes){0}, false, judge_seen_ledger(&call->api->settings), &simulation, detail);
@@ -293,10 +279,10 @@ enum err prepare_simulated(struct call *call, struct detail *detail)
             "The transaction needs entries that are archived. Restore them first, with a transaction of its "
             "own (RestoreFootprint).");
     e = call->prepares
-            ? take_resources(call, &simulation, &limits, detail)
+            ? take_resources(call, &simulation, detail)
             : policy_check_simulated_fee(&call->lease->envelope, simulation.resource_fee_stroops, detail);
     if (e == ERR_OK)
-        e = keep_consumed(call, (uint64_t)simulation.ledger + limits.max_entry_ttl);
+        e = keep_consumed(call, (uint64_t)simulation.ledger + MAX_ENTRY_TTL);
     return e != ERR_OK || !call->prepares ? e
                                           : policy_check(&call->lease->envelope, &call->api->settings.limits,
                                                 &call->lease->named, detail);

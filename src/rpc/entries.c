@@ -141,36 +141,34 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
 }
 
 /* Of a valid LedgerEntryData: the kind of entry, the setting, and its members, which have a fixed size. */
-static void read_setting(struct bytes entry, struct rpc_limits *out)
+static void read_setting(struct bytes entry, uint32_t out[RPC_LIMITS])
 {
     const uint8_t *members = entry.data + 8;
     const uint32_t setting =
         be32_get(entry.data) == LEDGER_ENTRY_CONFIG_SETTING ? be32_get(entry.data + 4) : UINT32_MAX;
     if (setting == 1 && be64_get(members + 8) < UINT32_MAX) /* CONTRACT_COMPUTE_V0, after one of the ledger */
-        out->instructions = (uint32_t)be64_get(members + 8);
+        out[0] = (uint32_t)be64_get(members + 8);
     if (setting == 2) { /* CONTRACT_LEDGER_COST_V0, after four of the ledger and txMaxDiskReadEntries */
-        out->disk_read_bytes = be32_get(members + 20);
-        out->write_bytes = be32_get(members + 28);
+        out[1] = be32_get(members + 20);
+        out[2] = be32_get(members + 28);
     }
-    if (setting == 10) /* STATE_ARCHIVAL */
-        out->max_entry_ttl = be32_get(members);
 }
 
-enum err rpc_limits(struct rpc *rpc, struct rpc_limits *limits, struct detail *detail)
+enum err rpc_limits(struct rpc *rpc, uint32_t out[RPC_LIMITS], struct detail *detail)
 {
-    /* LedgerKeys of these settings. */
-    json_t *keys = json_pack("[s, s, s]", "AAAACAAAAAE=", "AAAACAAAAAI=", "AAAACAAAAAo=");
+    json_t *keys = json_pack("[s, s]", "AAAACAAAAAE=", "AAAACAAAAAI="); /* LedgerKeys of these settings */
     AUTO_JSON json_t *result = NULL;
     const json_t *entries, *item;
     size_t i;
     uint32_t ledger;
     enum err e = read_entries(rpc, keys, true, &result, &ledger, &entries, detail);
+    memset(out, 0, RPC_LIMITS * sizeof out[0]);
     json_array_foreach(entries, i, item)
     {
         struct buf entry CLEANUP(buf_free) = {0};
         if (e == ERR_OK && (e = field_xdr(item, "xdr", &entry, detail)) == ERR_OK &&
             (e = xdr_check(XDR_LedgerEntryData, buf_bytes(&entry))) == ERR_OK)
-            read_setting(buf_bytes(&entry), limits);
+            read_setting(buf_bytes(&entry), out);
     }
     return e;
 }

@@ -280,17 +280,15 @@ static inline void fake_await_told(unsigned count)
         assert_true(clock_left_ms(end_ms) > 0);
 }
 
-/* Three settings of a network, as the SDK encodes them: 400 million instructions, 200,000 and 132,096 bytes
- * read and written, entries that live for 3,110,400 ledgers. Its digits are an argument. */
+/* Two settings of a network, as the SDK encodes them: 400 million instructions, whose digits are an argument,
+ * 200,000 and 132,096 bytes read and written. */
 #define FAKE_COST                                                                                            \
     "AAAACAAAAAIAAAABAAAAAgAAAAMAAAAEAAAAZAADDUAAAADIAAIEAAAAAAAAAAAFAAAAAAAAAAYAAAAAAAAABwAAAAAAAAAIAAAAAA" \
     "AA"                                                                                                     \
     "AAkAAAAAAAAACgAAAAs="
-#define FAKE_ARCHIVAL "AAAACAAAAAoAL3YAAABDgAAfpAAAAAAAAAAAAQAAAAAAAAACAAAD6AAAAB4AAABAAAAABQAAAAc="
 #define FAKE_LIMITS(instructions)                                                                            \
     FAKE_RESULT("{\"entries\":[{\"xdr\":\"AAAACAAAAAEAAAAAI8NGAAAAAA" instructions                           \
-                "AAAAAAAAABkCgAAA\"},{\"xdr\":\"" FAKE_COST "\"},{\"xdr\":\"" FAKE_ARCHIVAL                  \
-                "\"}],\"latestLedger\":1000}")
+                "AAAAAAAAABkCgAAA\"},{\"xdr\":\"" FAKE_COST "\"}],\"latestLedger\":1000}")
 #define FAKE_400_MILLION "AX14QA"
 #define FAKE_500_MILLION "AdzWUA"
 
