@@ -188,6 +188,9 @@ struct rpc_transaction {
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 
+/* Whether an address has refused one of these calls in the last minute. */
+bool rpc_is_scarce(struct rpc *rpc);
+
 /* When it succeeds all but the last two members are set, else only these. What the server does not tell is
  * empty. */
 struct rpc_simulation {

@@ -46,6 +46,8 @@ bool rpcs_take_ledgers(struct rpcs *rpcs, size_t address, struct rpcs_ledgers *o
 /* Milliseconds since it was asked what it has not answered; 0: its answer is there and was not taken; -1:
  * neither. */
 int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address);
+/* Whether calls of this process ask an address after the others: its ledgers are late, or none. */
+void rpcs_avoid(struct rpcs *rpcs, size_t address, bool avoided);
 /* Returns when an answer has come that nobody has taken, or at this clock_ms(). */
 void rpcs_wait(struct rpcs *rpcs, int64_t until_ms);
 

@@ -98,7 +98,8 @@ static void note_refused(const struct call *call, enum err e)
 {
     const struct api_sender *sender = call->http->kept;
     if (sender != NULL && err_status(e) < 500)
-        client_loads_failed(&call->api->loads, sender->load, api_limits(call->http), clock_us());
+        client_loads_failed(&call->api->loads, sender->load, api_limits(call->http),
+            rpc_is_scarce(call->api->rpc), clock_us());
 }
 
 static enum err check_load(struct call *call, struct detail *detail)
@@ -111,8 +112,7 @@ static enum err check_load(struct call *call, struct detail *detail)
     return call->refused_by == LIMIT_NONE
                ? ERR_OK
                : detail_set(detail, ERR_LIMIT_EXCEEDED,
-                     "requestsPerSecond: this client may have %d simulations a second that fail.",
-                     CLIENT_LOAD_FAILED_MAX);
+                     "requestsPerSecond: too many simulations of this client fail.");
 }
 
 static void simulated(struct worker_job *job, enum err e, struct db *unused)

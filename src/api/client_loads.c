@@ -103,14 +103,15 @@ uint64_t *client_load_had(struct client_load *load)
     return &load->had;
 }
 
-void client_loads_failed(
-    struct client_loads *loads, struct client_load *load, const struct limits *limits, int64_t now_us)
+void client_loads_failed(struct client_loads *loads, struct client_load *load, const struct limits *limits,
+    bool scarce, int64_t now_us)
 {
     const int64_t rate = limits->most[LIMIT_REQUESTS_PER_SECOND];
     int64_t *until_us = rate > 0 ? &load->busy_until_us : &load->failed_until_us;
     pthread_mutex_lock(&loads->mutex);
     *until_us = *until_us > now_us ? *until_us : now_us;
-    *until_us += rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate : SECOND_US / CLIENT_LOAD_FAILED_MAX;
+    *until_us += rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate
+                          : SECOND_US / (scarce ? 1 : CLIENT_LOAD_FAILED_MAX);
     if (*until_us > now_us + CLIENT_LOAD_FAILED_S * SECOND_US) /* many that failed at once */
         *until_us = now_us + CLIENT_LOAD_FAILED_S * SECOND_US;
     pthread_mutex_unlock(&loads->mutex);

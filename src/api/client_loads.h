@@ -41,14 +41,14 @@ uint64_t *client_load_had(struct client_load *load);
 /*
  * A simulation of the client's has had a request refused: for requestsPerSecond, that request counts
  * CLIENT_LOAD_FAILED times. Without that limit a client that has others beside it may have
- * CLIENT_LOAD_FAILED_MAX of them a second: the next function then returns LIMIT_REQUESTS_PER_SECOND for some
- * time, at most CLIENT_LOAD_FAILED_S seconds, else LIMIT_NONE.
+ * CLIENT_LOAD_FAILED_MAX of them a second, or one while RPCs refuse some (scarce): the next function then
+ * returns LIMIT_REQUESTS_PER_SECOND for some time, at most CLIENT_LOAD_FAILED_S seconds, else LIMIT_NONE.
  */
 #define CLIENT_LOAD_FAILED 10
 #define CLIENT_LOAD_FAILED_MAX 5
 #define CLIENT_LOAD_FAILED_S 10
-void client_loads_failed(
-    struct client_loads *loads, struct client_load *load, const struct limits *limits, int64_t now_us);
+void client_loads_failed(struct client_loads *loads, struct client_load *load, const struct limits *limits,
+    bool scarce, int64_t now_us);
 MUST_CHECK enum limit client_loads_may_simulate(
     struct client_loads *loads, const struct client_load *load, const struct limits *limits, int64_t now_us);
 

@@ -56,6 +56,7 @@ void follow_put_away(struct follow *follow, size_t i, const char *why)
         log_warn("an RPC of RPC_URL is not waited for until it has a ledger in time", "rpc=%zu detail=\"%s\"",
             i + 1, why);
     metric_add(METRIC_RPC_LEFT_OUT, (unsigned)i, 0, 1);
+    rpcs_avoid(follow->rpcs, i, true);
     const unsigned doubled_s = source->away_s == 0 ? FOLLOW_AWAY_S : 2 * source->away_s;
     source->away_s = doubled_s < FOLLOW_AWAY_MAX_S ? doubled_s : FOLLOW_AWAY_MAX_S;
     source->away_until_ms = follow->signatures ? clock_ms() + (int64_t)source->away_s * 1000
@@ -78,6 +79,7 @@ static void bring_back(struct follow *follow, size_t i)
     if (source->away_s != 0)
         log_info("an RPC of RPC_URL had the ledger in time and is waited for again", "rpc=%zu", i + 1);
     source->away_s = 0;
+    rpcs_avoid(follow->rpcs, i, false);
 }
 
 bool follow_is_pending(const struct follow *follow, size_t i)

@@ -5,6 +5,8 @@
 #ifndef FAIRWAY_RPC_ADDRESS_H
 #define FAIRWAY_RPC_ADDRESS_H
 
+#include <stdatomic.h>
+
 #include "base/fair_queue.h"
 #include "rpc/rpc.h"
 
@@ -23,9 +25,11 @@ struct address {
     /* The loop's thread alone uses the next two. */
     struct fair_queue waiting[RPC_CLASSES];
     unsigned open[RPC_CLASSES];
-    /* address.c's: until when it is asked last, and asked for no simulation; how long that was. */
-    int64_t last_until_ms, refuses_until_ms;
-    unsigned refused_ms;
+    /* address.c's: until when it is asked last, and asked for no simulation; when the last one began, and how
+     * long after it the next one may. */
+    int64_t last_until_ms, refuses_until_ms, turn_ms;
+    unsigned gap_ms;
+    atomic_bool avoided; /* asked last of all */
 };
 
 /* Finds it, or makes it. */
@@ -40,14 +44,19 @@ enum address_outcome {
     ADDRESS_REFUSES /* HTTP status 429 or 503, or no answer in time to what is no simulation */
 };
 /* One that fails is asked last for some seconds. One that refuses is asked for no simulation either, for as
- * long as it says, or else for a second, doubling to half a minute while it goes on. retry_after_s: 0: it
- * does not say. */
+ * long as it says; then for fewer a second: half as many after each refusal, up to one in half a minute, and
+ * an eighth more after each answer. retry_after_s: 0: it does not say. */
 void address_note(
     struct address *address, enum address_outcome outcome, int64_t begun_ms, int64_t retry_after_s);
 
-bool address_is_last(struct address *address);
-/* Milliseconds until it may be asked for a simulation. */
-int address_refuses_ms(struct address *address);
+/* Whether a simulation may begin now, which then has. */
+bool address_take_turn(struct address *address);
+struct address_state {
+    unsigned rank;  /* lower ones are asked before. 0; or it has failed lately, is avoided, or both */
+    bool is_scarce; /* it has refused in the last minute */
+    int refuses_ms; /* until it may be asked for a simulation */
+};
+struct address_state address_state(struct address *address);
 
 /* For tests: nothing has failed. */
 void address_forget(void);

@@ -260,22 +260,20 @@ static void hand_over(struct rpc_call *call, unsigned after_ms)
         arrived(&call->transfer);
 }
 
-/* Those that have failed lately come last. */
+/* Those that have failed lately come last, after them those that are avoided. */
 static void choose(struct rpc_call *call)
 {
     struct rpc *rpc = call->rpc;
+    unsigned best = UINT_MAX;
     call->at = rpc->count;
     for (size_t i = 0; i < rpc->count; i++) {
-        struct address *address = rpc->addresses[i];
-        const bool may =
-            !call->asked[i] && (call->limits->class != RPC_SIMULATIONS || address_refuses_ms(address) == 0);
-        const bool is_last = may && rpc->count > 1 && address_is_last(address);
-        if (may && !is_last) {
+        const struct address_state state = address_state(rpc->addresses[i]);
+        const bool may = !call->asked[i] &&
+                         (call->limits->class != RPC_SIMULATIONS || state.refuses_ms <= rpc->wait_ms);
+        if (may && state.rank < best) {
+            best = state.rank;
             call->at = i;
-            break;
         }
-        if (is_last && call->at == rpc->count)
-            call->at = i;
     }
     if (call->at < rpc->count)
         call->asked[call->at] = true;
@@ -345,10 +343,18 @@ int call_retry_after_s(const struct rpc *rpc)
 {
     int least_ms = INT_MAX;
     for (size_t i = 0; i < rpc->shared->count; i++) {
-        const int left_ms = address_refuses_ms(rpc->shared->addresses[i]);
+        const int left_ms = address_state(rpc->shared->addresses[i]).refuses_ms;
         least_ms = left_ms < least_ms ? left_ms : least_ms;
     }
     return (int)(((int64_t)least_ms + 999) / 1000);
+}
+
+bool rpc_is_scarce(struct rpc *rpc)
+{
+    bool any = false;
+    for (size_t i = 0; i < rpc->count; i++)
+        any |= address_state(rpc->addresses[i]).is_scarce;
+    return any;
 }
 
 static bool repeats(struct rpc_call *call, const struct call_error *error)

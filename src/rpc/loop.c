@@ -238,7 +238,8 @@ static bool begin_waiting(struct address *address, bool looks)
         struct fair_queue *queue = &address->waiting[i];
         if (looks)
             drop_late(queue, clock_ms());
-        while (queue->count > 0 && has_room(address, (enum rpc_class)i)) {
+        while (queue->count > 0 && has_room(address, (enum rpc_class)i) &&
+               (i != RPC_SIMULATIONS || address_take_turn(address))) {
             struct loop_transfer *transfer = (struct loop_transfer *)fair_queue_take(queue);
             if (is_unwanted(transfer))
                 drop(transfer, ERR_CANCELLED);

@@ -8,6 +8,7 @@
 #include "base/deadlines.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "call.h"
 #include "rpcs_parts.h"
 
 /* ---- one address */
@@ -30,7 +31,7 @@ static void arrived(void *context)
     pthread_mutex_unlock(&source->rpcs->mutex);
 }
 
-static enum err call(const struct feed *feed, const struct rpcs_question *q, struct rpcs_answer *out)
+static enum err call_feed(const struct feed *feed, const struct rpcs_question *q, struct rpcs_answer *out)
 {
     switch (q->kind) {
     case RPCS_ASK_LEDGERS:
@@ -55,7 +56,7 @@ static void look(struct rpcs_source *source)
     const bool calls = source->asked && (source->arrived || source->asking == NULL);
     source->arrived = false;
     pthread_mutex_unlock(&source->rpcs->mutex);
-    if (!calls || (answer->e = call(&source->feed, &source->question, answer)) == ERR_NOT_YET)
+    if (!calls || (answer->e = call_feed(&source->feed, &source->question, answer)) == ERR_NOT_YET)
         return;
     source->again_ms = answer->e == ERR_RPC_UNAVAILABLE ? clock_ms() + RPCS_AGAIN_MS : 0;
     source->asked = false;
@@ -123,6 +124,12 @@ int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address)
     struct rpcs_source *source = &rpcs->sources[address];
     look(source);
     return source->asked ? clock_ms() - source->asked_ms : source->answered ? 0 : -1;
+}
+
+void rpcs_avoid(struct rpcs *rpcs, size_t address, bool avoided)
+{
+    if (rpcs->sources[address].rpc != NULL)
+        atomic_store(&rpcs->sources[address].rpc->addresses[0]->avoided, avoided);
 }
 
 /* With the mutex. */

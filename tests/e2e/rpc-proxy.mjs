@@ -3,9 +3,10 @@ import http from 'node:http';
 import https from 'node:https';
 
 /**
- * handle(call, forward, headers) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, and null closes the
- * connection. forward() executes the call and resolves to the RPC's response. When the RPC does not answer, because a test has stopped it, the
- * connection is closed too. tls: {key, cert} of an https server. Returns {url, close(), hangUp()}, which closes the connections.
+ * handle(call, forward, headers) sees each call and decides its response: an object is sent as JSON, a number as an HTTP status, null closes the
+ * connection, and a function writes the response itself. forward() executes the call and resolves to the RPC's response. When the RPC does not
+ * answer, because a test has stopped it, the connection is closed too. tls: {key, cert} of an https server. Returns {url, close(), hangUp()},
+ * which closes the connections.
  */
 export async function proxyRpc(target, handle, tls) {
   const server = (tls ? https : http).createServer({ ...tls }, async (request, response) => {
@@ -30,6 +31,8 @@ export async function proxyRpc(target, handle, tls) {
       request.socket.destroy();
     else if (typeof answer === 'number')
       response.writeHead(answer).end();
+    else if (typeof answer === 'function')
+      answer(response);
     else
       response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
   });

@@ -154,22 +154,28 @@ TEST_WITH(a_failed_simulation_counts_ten_times_or_five_are_free_each_second, set
 {
     const struct limits none = PER_SECOND(0), twenty = PER_SECOND(20);
     assert_true(begins("a", twenty, 0, 0));
-    client_loads_failed(&loads, load, &twenty, 0);
+    client_loads_failed(&loads, load, &twenty, false, 0);
     assert_int_equal(client_loads_may_simulate(&loads, load, &twenty, 0), LIMIT_NONE);
     client_loads_end(&loads, load);
     assert_int_equal(count("a", 20, 0, 0), 10);
     assert_true(begins("b", none, 0, 0));
     for (unsigned i = 0; i < CLIENT_LOAD_FAILED_MAX; i++) {
         assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_NONE);
-        client_loads_failed(&loads, load, &none, 0);
+        client_loads_failed(&loads, load, &none, false, 0);
     }
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_REQUESTS_PER_SECOND);
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, SECOND_US / 5), LIMIT_NONE);
     for (unsigned i = 0; i < 500; i++)
-        client_loads_failed(&loads, load, &none, 0);
+        client_loads_failed(&loads, load, &none, false, 0);
     assert_int_equal(
         client_loads_may_simulate(&loads, load, &none, 9 * SECOND_US), LIMIT_REQUESTS_PER_SECOND);
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, 10 * SECOND_US), LIMIT_NONE);
+    client_loads_end(&loads, load);
+    assert_true(begins("scarce", none, 0, 0));
+    for (unsigned i = 0; i < 2; i++)
+        client_loads_failed(&loads, load, &none, true, 0);
+    assert_int_equal(client_loads_may_simulate(&loads, load, &none, SECOND_US), LIMIT_REQUESTS_PER_SECOND);
+    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 2 * SECOND_US), LIMIT_NONE);
     client_loads_end(&loads, load);
     assert_true(begins("c", none, 0, 0)); /* it does not get b's record */
     assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_NONE);

@@ -197,7 +197,7 @@ FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
     struct fake_rpc *fake = *state;
     struct rpc_health health;
     AUTO_FREE char *url = fake_url(fake);
-    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 300});
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 300, .wait_ms = 100});
     AUTO_SIMULATION slow = {0}, next = {0}, refused = {0};
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     assert_int_equal(ask(rpc, &slow), ERR_RPC_UNAVAILABLE);
