@@ -55,10 +55,11 @@ struct watch_ticket {
  * with ERR_OK when it has changed, or at its deadline; with ERR_SHUTTING_DOWN when the watch drains. */
 uint64_t watch_ends(struct watch *watch);
 
-/* Does not connect yet: the database may be unavailable. engine (NULL: none) must outlive the watch. ledger
+/* Does not connect yet: the database may be unavailable. name: of its session, as MASTER_KEYS_SESSION; it and
+ * engine (NULL: none) must outlive the watch. ledger
  * (NULL: none) is called whenever a ledger may have been committed, from a thread of the watch; it returns
  * soon. */
-MUST_CHECK enum err watch_start(const char *database_url, struct engine *engine,
+MUST_CHECK enum err watch_start(const char *database_url, const char *name, struct engine *engine,
     void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:

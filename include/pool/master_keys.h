@@ -13,6 +13,12 @@
 MUST_CHECK enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail);
 MUST_CHECK enum err master_keys_unlock(struct db *db, struct detail *detail);
 
+/* The name of the session of each replica that tells, behind it, which master keys the replica has: the first
+ * digits of each id. Rotation reads it. */
+#define MASTER_KEYS_SESSION "fairway watch"
+#define MASTER_KEYS_DIGITS 8
+#define MASTER_KEYS_NAMED 5 /* PostgreSQL cuts names at 63 bytes */
+
 /* Reads the rows, oldest first. ERR_CONFIG: there are more than MASTER_KEY_ROWS_MAX. */
 MUST_CHECK enum err master_keys_read(struct db *db, struct master_key_row rows[static MASTER_KEY_ROWS_MAX],
     size_t *count, struct detail *detail);

@@ -301,8 +301,8 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-enum err watch_start(const char *database_url, struct engine *engine, void (*ledger)(void *context),
-    void *context, struct watch **out, struct detail *detail)
+enum err watch_start(const char *database_url, const char *name, struct engine *engine,
+    void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail)
 {
     struct watch *watch = NEW(struct watch);
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -314,7 +314,7 @@ enum err watch_start(const char *database_url, struct engine *engine, void (*led
     watch->engine = engine;
     watch->ledger = ledger;
     watch->ledger_context = context;
-    watch->db = db_new(&(struct db_settings){.url = database_url, .name = "fairway watch"});
+    watch->db = db_new(&(struct db_settings){.url = database_url, .name = name});
     thread_start(&watch->lookup_thread, "watch", look_up_leases, watch);
     ticker_add(end_waits, watch);
     *out = watch;

@@ -73,6 +73,27 @@ static enum err store_key(struct rotate *rotate, struct detail *detail)
     return e == ERR_OK ? master_key_store(rotate->session.db, settings->current, detail) : e;
 }
 
+/* A replica that lacks the new key could lease nothing after the rotation, and does not start again. $1: how
+ * its key is named. */
+static const char sql_lacking[] =
+    "SELECT count(*) FROM pg_stat_activity s WHERE s.datname = current_database()"
+    " AND starts_with(s.application_name, '" MASTER_KEYS_SESSION "') AND strpos(s.application_name, $1) = 0";
+
+static enum err check_replicas(const struct rotate *rotate, struct detail *detail)
+{
+    AUTO_ROWS rows = NULL;
+    const char *key_id = rotate->settings->current->key_id;
+    AUTO_FREE char *named = mem_format(" %.*s", MASTER_KEYS_DIGITS, key_id);
+    enum err e = db_query(rotate->session.db, DB_SQL(sql_lacking, DB_TEXT(named)), &rows, detail);
+    if (e != ERR_OK || db_i64(rows, 0, 0) == 0)
+        return e;
+    return detail_set(detail, ERR_NOT_YET,
+        "%" PRId64
+        " of the replicas lack master key %s: give it to them as MASTER_KEY_FILE beside the old one, and"
+        " restart them",
+        db_i64(rows, 0, 0), key_id);
+}
+
 static enum err take_lock(struct rotate *rotate, struct detail *detail)
 {
     rotate->ready &= rotate->session.locked;
@@ -81,6 +102,8 @@ static enum err take_lock(struct rotate *rotate, struct detail *detail)
     enum err e = session_take(&rotate->session, detail);
     if (e == ERR_OK)
         e = session_begin(&rotate->session, detail);
+    if (e == ERR_OK)
+        e = check_replicas(rotate, detail);
     if (e == ERR_OK)
         e = store_key(rotate, detail);
     e = session_end(&rotate->session, e, detail);
@@ -132,6 +155,8 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
         return e;
     if (db_count(rows) == 0) {
         rotate->done = true;
+        if ((e = check_replicas(rotate, detail)) != ERR_OK) /* one may have started meanwhile */
+            return e;
         e = rotate->result.broken > 0 || rotate->result.had_ended
                 ? ERR_OK
                 : execute(rotate, DB_SQL(sql_end, key_id), detail);

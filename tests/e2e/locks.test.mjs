@@ -93,7 +93,7 @@ test('DL12 every session of every process sets lock and statement timeouts, what
     assert.equal(isolation, 'read_committed', name);
     assert.deepEqual(others, ['UTC', 'pg_catalog,pg_temp'], name);
   }
-  const names = new Set(noted.map(({ name }) => name));
+  const names = new Set(noted.map(({ name }) => name.replace(/( [0-9a-f]{8})+$/, ''))); // the watch's has master keys
   for (const name of ['accounts', 'api', 'grant', 'ingest', 'janitor', 'migrate', 'provision', 'start', 'watch'])
     assert.ok(names.has(`fairway ${name}`), `${name} was seen in its own statements`);
   // sessions that read no table: the settings that they made when they connected are in the log

@@ -87,14 +87,13 @@ test('the role of serve can change no seal, nor what rotation keeps', TIMEOUT, a
 });
 
 test('killed in a batch and at its COMMIT while replicas serve: old seals are kept, and the owner can put them back', TIMEOUT, async () => {
-  const before = await rows(), withBoth = await world.serve(both), withOld = await world.serve();
+  const before = await rows(), withBoth = await world.serve(both);
   await killedInTheSecondBatch(false);
   assert.equal((await openedBy(newKey)).length, BATCH);
   assert.equal((await openedBy(oldKey)).length, ACCOUNTS - BATCH);
   assert.equal(await count('old_seals'), BATCH);
   assert.equal(await count('master_keys'), 2);
-  for (const service of [withBoth, withOld])
-    await Promise.all(Array.from({ length: 8 }, () => payThrough(world, service, ...users)));
+  await Promise.all(Array.from({ length: 8 }, () => payThrough(world, withBoth, ...users)));
   assert.equal(await count("channel_accounts WHERE state = 'quarantined'"), 0);
   const [, undo] = /^( {4}UPDATE [^]*?;)\n\n/m.exec(page);
   const [[fresh]] = await world.sql('SELECT key_id FROM fairway.channel_accounts WHERE key_id NOT IN (SELECT key_id FROM fairway.old_seals) LIMIT 1');
@@ -103,8 +102,7 @@ test('killed in a batch and at its COMMIT while replicas serve: old seals are ke
   assert.equal(await count('master_keys'), 1);
   await killedInTheSecondBatch(true);
   assert.equal((await openedBy(newKey)).length, BATCH);
-  for (const service of [withBoth, withOld])
-    await service.kill();
+  await withBoth.kill();
 });
 
 test('a seal that does not open keeps both keys', TIMEOUT, async () => {
@@ -136,6 +134,8 @@ test('the next run ends it: the new key opens every seed, the old one none, and 
   const late = await world.start(['serve']).ended;
   assert.equal(late.code, 78, late.out);
   assert.match(late.out, new RegExp(`MASTER_KEY_FILE does not hold master key ${id(out)}`));
+  for (const each of [service, next])
+    await each.kill();
   const again = await rotate().ended;
   assert.equal(again.code, 0, again.out);
   assert.match(again.out, new RegExp(`^nothing to do: all ${ACCOUNTS} seeds are sealed under master key`, 'm'));
@@ -157,6 +157,23 @@ test('from a key file to a passphrase and back', TIMEOUT, async () => {
     assert.equal(await count('master_keys'), 1);
   }
   assert.equal((await openedBy(oldKey)).length, ACCOUNTS);
+});
+
+test('a rotation waits for a replica that lacks the new key; one that it did not see is not ready afterwards', TIMEOUT, async () => {
+  const service = await world.serve(), timeout = String(Math.ceil(slower(2000) / 1000));
+  const { code, out } = await world.start(['rotate-master-key'], { ...both, START_TIMEOUT: timeout }).ended;
+  assert.equal(code, 75, out);
+  assert.match(out, /1 of the replicas lack master key [0-9a-f]{16}: give it to them as MASTER_KEY_FILE beside the old one, and restart them/);
+  assert.deepEqual([(await openedBy(oldKey)).length, await count('master_keys')], [ACCOUNTS, 1]);
+  service.process.kill('SIGSTOP');
+  await world.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'fairway%'");
+  const ended = await rotate().ended;
+  assert.equal(ended.code, 0, ended.out);
+  service.process.kill('SIGCONT');
+  const keys = await until(async () => (await service.get('/readyz')).json.checks.find(({ name, ok }) => name === 'keys' && !ok), 30_000, 'it is not ready');
+  assert.equal(keys.reason, 'this replica lacks a master key that sealed seeds need');
+  await service.kill();
+  assert.equal((await world.start(['rotate-master-key'], { OLD_MASTER_KEY_FILE: newKey }).ended).code, 0);
 });
 
 test('of two rotations to different keys one waits for longer than START_TIMEOUT, and is refused before it changes anything', TIMEOUT, async t => {
@@ -201,6 +218,7 @@ test('the recipes of systemd: a credential has the key under its own name, an in
     for (const MASTER_KEY_FILE of [plain, made]) {
       const service = await world.serve({ MASTER_KEY_FILE });
       await payThrough(world, service, ...users);
+      await service.kill();
     }
     const unit = fs.readFileSync(new URL('../../docker/fairway.service', import.meta.url), 'utf8');
     fs.writeFileSync(path.join(folder, 'fairway.service'), unit.replace(/^ExecStart=\S+/m, `ExecStart=${fairway}`));

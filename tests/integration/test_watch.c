@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/accounts.h"
+#include "pool/master_keys.h"
 #include "stellar/result.h"
 #include "support/fee_bump.h"
 #include "grant/watch.h"
@@ -98,7 +99,8 @@ static int start(void **state)
 {
     database = test_db_new(TEST_DB_MIGRATED);
     detail = (struct detail){0};
-    assert_int_equal(watch_start(database.url, NULL, NULL, NULL, &watch, &detail), ERR_OK);
+    assert_int_equal(
+        watch_start(database.url, MASTER_KEYS_SESSION, NULL, NULL, NULL, &watch, &detail), ERR_OK);
     for (unsigned n = 1; n <= 3; n++) {
         account_row(&database, n, "active");
         lease_row(&database, n, "", 0);

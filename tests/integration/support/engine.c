@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pool/master_keys.h"
 #include "slowness.h"
 
 static int answers;
@@ -14,8 +15,8 @@ void test_engine_start(struct test_engine *engine, const char *database_url, uns
         .grant = engine->pool.settings,
         .keyd = engine->pool.keyd};
     engine->engine = engine_start(&settings);
-    if (watch_start(engine->pool.test.serve_url, engine->engine, NULL, NULL, &engine->watch, &detail) !=
-        ERR_OK)
+    if (watch_start(engine->pool.test.serve_url, MASTER_KEYS_SESSION, engine->engine, NULL, NULL,
+            &engine->watch, &detail) != ERR_OK)
         fail_msg("%s", detail.text);
 }
 

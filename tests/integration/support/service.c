@@ -100,8 +100,9 @@ static void start_engine(struct service *service)
             .ledger_ms = 5000},
         .keyd = service->keyd};
     service->engine = engine_start(&engine);
-    must(watch_start(service->db.serve_url, service->engine, NULL, NULL, &service->watch, &detail), &detail,
-        "watch");
+    must(watch_start(service->db.serve_url, MASTER_KEYS_SESSION, service->engine, NULL, NULL, &service->watch,
+             &detail),
+        &detail, "watch");
 }
 
 void service_set_rpc(struct service *service)
