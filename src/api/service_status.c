@@ -31,25 +31,15 @@ enum level {
     LEVEL_BAD
 };
 
-/* Scripts read the code, people the question. */
-enum question {
-    LEASES,
-    ROOM,
-    LEDGERS,
-    ENDS,
-    SPEED,
-    MONEY,
-    PARTS,
-    LEADER
-};
-static const char *const questions[][2] = {[LEASES] = {"leases", "May I lease?"},
-    [ROOM] = {"room", "Is there room?"},
-    [LEDGERS] = {"ledgers", "Do leases end?"},
-    [ENDS] = {"ends", "How do they end?"},
-    [SPEED] = {"speed", "Is it fast?"},
-    [MONEY] = {"money", "Is there money?"},
-    [PARTS] = {"parts", "Which part is sick?"},
-    [LEADER] = {"leader", "Who leads?"}};
+/* The code of a question, for scripts, and its words. */
+#define LEASES "leases", "May I lease?"
+#define ROOM "room", "Is there room?"
+#define LEDGERS "ledgers", "Do leases end?"
+#define ENDS "ends", "How do they end?"
+#define SPEED "speed", "Is it fast?"
+#define MONEY "money", "Is there money?"
+#define PARTS "parts", "Which part is sick?"
+#define LEADER "leader", "Who leads?"
 
 /* What one reply is made of. */
 struct screen {
@@ -61,8 +51,8 @@ struct screen {
     struct json_write out;
 };
 
-__attribute__((format(printf, 4, 5))) static void answer(
-    struct screen *screen, enum level level, enum question question, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void answer(
+    struct screen *screen, enum level level, const char *code, const char *question, const char *format, ...)
 {
     static const char *const levels[] = {"ok", "warn", "bad"};
     char text[600];
@@ -71,8 +61,8 @@ __attribute__((format(printf, 4, 5))) static void answer(
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     json_write_open(&screen->out, NULL, '{');
-    json_write_text(&screen->out, "code", questions[question][0]);
-    json_write_text(&screen->out, "question", questions[question][1]);
+    json_write_text(&screen->out, "code", code);
+    json_write_text(&screen->out, "question", question);
     json_write_text(&screen->out, "level", levels[level]);
     json_write_bytes(&screen->out, "answer", text);
     json_write_close(&screen->out, '}');
@@ -215,10 +205,9 @@ static void answer_money(struct screen *screen)
     }
     const int64_t payments = funds_payments(funds, limits);
     char hours[60] = "";
-    if (paid > 0 && screen->recent.ends_over_s >= HOUR_S && payments / paid > 0)
-        snprintf(hours, sizeof hours, ", at the rate of the last hour %" PRId64 " hours", payments / paid);
-    else if (paid > 0 && screen->recent.ends_over_s >= HOUR_S)
-        snprintf(hours, sizeof hours, ", at the rate of the last hour less than one hour");
+    if (paid > 0 && screen->recent.ends_over_s >= HOUR_S)
+        snprintf(hours, sizeof hours, ", at the rate of the last hour %.1f hours",
+            (double)payments / (double)paid);
     answer(screen,
         level == FUNDS_TOO_LOW ? LEVEL_BAD
         : level == FUNDS_LOW   ? LEVEL_WARN
