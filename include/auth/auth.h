@@ -4,8 +4,7 @@
  * valid for seconds. Clients and their keys come from an option and from a file, which is read again while
  * the service runs.
  */
-#ifndef FAIRWAY_AUTH_AUTH_H
-#define FAIRWAY_AUTH_AUTH_H
+#pragma once
 
 #include "limits/limits.h"
 
@@ -86,5 +85,3 @@ MUST_CHECK enum err auth_check(
  * this body, and its key is still a client's: the body may have arrived much later than the head. */
 MUST_CHECK enum err auth_check_body(
     struct auth *auth, struct auth_client *client, struct bytes body, struct detail *why);
-
-#endif

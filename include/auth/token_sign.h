@@ -1,6 +1,5 @@
 /* Signs a token for a request, as a client does: for `fairway token` and for tests. */
-#ifndef FAIRWAY_AUTH_TOKEN_SIGN_H
-#define FAIRWAY_AUTH_TOKEN_SIGN_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -21,5 +20,3 @@ struct token_request {
 MUST_CHECK enum err token_sign(const char *seed, const struct token_request *request, char **out);
 /* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE(32) bytes, and G... */
 void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_SIZE]);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pauses between tries of what fails: each about twice the one before, up to a limit, with jitter so that
  * replicas that failed together do not retry together. */
-#ifndef FAIRWAY_BASE_BACKOFF_H
-#define FAIRWAY_BASE_BACKOFF_H
+#pragma once
 
 struct backoff {
     unsigned pause_ms; /* the last one, without its jitter; 0: no failure since the last success */
@@ -13,5 +12,3 @@ unsigned backoff_next(struct backoff *backoff, unsigned first_ms, unsigned max_m
 
 /* A try succeeded: the next pause is a first one again. */
 void backoff_reset(struct backoff *backoff);
-
-#endif

@@ -2,8 +2,7 @@
  * Views of bytes that others own (bytes_*), big-endian integers (be32_*, be64_*), and a growing buffer
  * (buf_*).
  */
-#ifndef FAIRWAY_BASE_BYTES_H
-#define FAIRWAY_BASE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ void buf_add_u64(struct buf *buf, uint64_t value);
 void buf_clear(struct buf *buf); /* sets the length to 0 and keeps the memory */
 void buf_free(struct buf *buf);
 struct bytes buf_bytes(const struct buf *buf); /* valid until the next change */
-
-#endif

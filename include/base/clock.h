@@ -2,8 +2,7 @@
  * The monotonic clock of this host, for waiting and measuring. Decisions about leases never use it: they use
  * the time of the database.
  */
-#ifndef FAIRWAY_BASE_CLOCK_H
-#define FAIRWAY_BASE_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -23,5 +22,3 @@ void clock_sleep_ms(int ms);
 #define CLOCK_TEXT_SIZE 32
 /* Writes a time of day, in Unix seconds, as people read it: 2026-01-31T12:00:00Z. */
 void clock_text(int64_t unix_s, char out[static CLOCK_TEXT_SIZE]);
-
-#endif

@@ -2,8 +2,7 @@
  * Options: each is an environment variable (DATABASE_URL) and, unless it may hold a secret, a flag of the
  * same name (--max-fee X or --max-fee=X), which overrides the variable. The caller's table declares them.
  */
-#ifndef FAIRWAY_BASE_CONFIG_H
-#define FAIRWAY_BASE_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ char *config_changes(const struct config *config);
 
 /* Prints the table as --help shows it. */
 void config_print(const struct config_option options[], size_t option_count, FILE *to);
-
-#endif

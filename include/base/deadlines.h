@@ -2,8 +2,7 @@
  * How long things may take: every time limit of the service, and what waits for it. Those that an operator
  * sets are in cmd/fairway/options.c. Pauses and intervals that only pace a loop stand where the loop is.
  */
-#ifndef FAIRWAY_BASE_DEADLINES_H
-#define FAIRWAY_BASE_DEADLINES_H
+#pragma once
 
 /* ---- a client's connection and request */
 #define HTTP_HEAD_S 5             /* a request's head, from its first line */
@@ -124,5 +123,3 @@
 /* keyd's clock behind what fairway counts from. Grants accept a database whose clock is up to 90 s off, with
  * the longest LEDGER_SECONDS; 30 s more for the clock of keyd's host. */
 #define OWN_CLOCK_AHEAD_S 120
-
-#endif

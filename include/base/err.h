@@ -3,8 +3,7 @@
  * code in the HTTP API, the HTTP status and a sentence for the client. There are three families: faults of
  * the caller (4xx), of the environment (503: a retry may help), and bugs (500).
  */
-#ifndef FAIRWAY_BASE_ERR_H
-#define FAIRWAY_BASE_ERR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -147,5 +146,3 @@ static inline enum err detail_result(enum err e)
 
 /* detail_write, and returns e. A macro, so that an analyzer sees which error it returns. */
 #define detail_set(detail, e, ...) (detail_write((detail), __VA_ARGS__), detail_result(e))
-
-#endif

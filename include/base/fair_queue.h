@@ -3,8 +3,7 @@
  * little in the queue is taken before most of what a client has added that has much. The caller's lock guards
  * a queue.
  */
-#ifndef FAIRWAY_BASE_FAIR_QUEUE_H
-#define FAIRWAY_BASE_FAIR_QUEUE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ MUST_CHECK enum err fair_queue_add(struct fair_queue *queue, struct fair_item *i
 struct fair_item *fair_queue_take(struct fair_queue *queue);
 /* The same for those whose deadlines have passed, as a list in their order; at INT64_MAX all have. */
 struct fair_item *fair_queue_take_late(struct fair_queue *queue, int64_t now_ms);
-
-#endif

@@ -3,8 +3,7 @@
  * condition of input, of the world or of another process: those have errors. A process that ends here has
  * lost nothing: no state that matters is in memory.
  */
-#ifndef FAIRWAY_BASE_INVARIANT_H
-#define FAIRWAY_BASE_INVARIANT_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,5 +14,3 @@
 
 /* Logs it and aborts. */
 _Noreturn void invariant_broken(const char *file, int line, const char *condition);
-
-#endif

@@ -2,8 +2,7 @@
  * Reading a request's JSON body, strictly: a body that could mean something else than what is read is
  * refused, with a detail that names the member.
  */
-#ifndef FAIRWAY_BASE_JSON_H
-#define FAIRWAY_BASE_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ MUST_CHECK enum err json_read_decimal(
 
 void json_free_at(json_t **object);
 #define AUTO_JSON CLEANUP(json_free_at)
-
-#endif

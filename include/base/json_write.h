@@ -2,8 +2,7 @@
  * Writes a JSON object straight into its text. The caller writes each name once; names are literals that need
  * no escape, and NULL in an array.
  */
-#ifndef FAIRWAY_BASE_JSON_WRITE_H
-#define FAIRWAY_BASE_JSON_WRITE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void json_write_null(struct json_write *out, const char *name);
 void json_write_members(struct json_write *out, const char *object);
 /* The terminated text, from malloc, which the caller owns. NULL: a text was not UTF-8. */
 char *json_write_end(struct json_write *out);
-
-#endif

@@ -4,8 +4,7 @@
  * Libraries return errors; the edges of the program log them, once. Never log a body, a seed or a sealed
  * seed.
  */
-#ifndef FAIRWAY_BASE_LOG_H
-#define FAIRWAY_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -47,5 +46,3 @@ void log_line(enum log_level level, const char *msg, const char *fields, ...)
 /* Logs at level error and exits with exit_code (EX_* of sysexits.h). */
 _Noreturn void log_fatal(int exit_code, const char *msg, const char *fields, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

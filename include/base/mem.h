@@ -1,6 +1,5 @@
 /* Allocation that cannot fail (out of memory ends the process), and cleanup at the end of a scope. */
-#ifndef FAIRWAY_BASE_MEM_H
-#define FAIRWAY_BASE_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ void mem_free_at(void *pointer_to_pointer);
 #define AUTO_FREE CLEANUP(mem_free_at)
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
-#endif

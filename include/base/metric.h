@@ -3,8 +3,7 @@
  * there, with 0, before its first event. A label has a bounded list of values; no free text becomes one.
  * Counting takes one or two relaxed atomic additions and no lock. Functions may be called from any thread.
  */
-#ifndef FAIRWAY_BASE_METRIC_H
-#define FAIRWAY_BASE_METRIC_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -144,5 +143,3 @@ void metric_write(FILE *out);
 void metric_gauge(FILE *out, const char *name, const char *help, int64_t value);
 /* Begins a family that the caller writes: the lines HELP and TYPE. */
 void metric_describe(FILE *out, const char *type, const char *name, const char *help);
-
-#endif

@@ -1,6 +1,5 @@
 /* What this process uses, under the names that Prometheus' client libraries give. */
-#ifndef FAIRWAY_BASE_PROCESS_H
-#define FAIRWAY_BASE_PROCESS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -9,5 +8,3 @@
 void process_open(void);
 /* Writes process_*, as metric_write does. Calls process_open. What the system does not tell is left out. */
 void process_write(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Limits how often something is done that others can cause as often as they like: a log line, a check. */
-#ifndef FAIRWAY_BASE_RATE_LIMIT_H
-#define FAIRWAY_BASE_RATE_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ bool rate_limit_allows(struct rate_limit *limit, unsigned most, int period_ms, u
 
 /* The same for a log line that clients can cause: at most 20 times in ten seconds. */
 bool rate_limit_line(struct rate_limit *limit, unsigned *not_logged);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file with a secret, named by an environment variable. */
-#ifndef FAIRWAY_BASE_SECRET_FILE_H
-#define FAIRWAY_BASE_SECRET_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct secret_files {
     const char *variables[SECRET_FILES_MAX], *paths[SECRET_FILES_MAX];
     size_t count;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Tells threads to end, wherever they wait. */
-#ifndef FAIRWAY_BASE_STOP_H
-#define FAIRWAY_BASE_STOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void stop_tell(const struct stop *stop);
 
 /* Waits for ms. Returns false, at once, after stop_tell. Any thread. */
 bool stop_wait(const struct stop *stop, unsigned ms);
-
-#endif

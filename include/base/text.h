@@ -2,8 +2,7 @@
  * Text forms of bytes and numbers (hex_*, base64_*, text_*). Decoding is strict: each value has one spelling,
  * except that hexadecimal digits may be of either case.
  */
-#ifndef FAIRWAY_BASE_TEXT_H
-#define FAIRWAY_BASE_TEXT_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -41,5 +40,3 @@ bool text_ends(const char *text, const char *end);
 
 /* Bytes of the UTF-8 character at text (RFC 3629 section 4), or 0. Nothing past a zero byte is read. */
 size_t text_character_length(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads. */
-#ifndef FAIRWAY_BASE_THREAD_H
-#define FAIRWAY_BASE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -13,5 +12,3 @@ int thread_try(pthread_t *out, void *(*run)(void *), void *context);
 
 /* For pthread_cond_timedwait until a clock_timespec. */
 void thread_cond_init(pthread_cond_t *cond);
-
-#endif

@@ -3,8 +3,7 @@
  * has something to watch. None may wait for the database, for a network or for another thread's work: the
  * others would wait too.
  */
-#ifndef FAIRWAY_BASE_TICKER_H
-#define FAIRWAY_BASE_TICKER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void ticker_wake(void);
 /* Ends the calls with this context; returns after one that runs has ended. Not from a function of the ticker.
  */
 void ticker_remove(void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file of settings, which is read again when it has changed. */
-#ifndef FAIRWAY_BASE_WATCHED_FILE_H
-#define FAIRWAY_BASE_WATCHED_FILE_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -23,5 +22,3 @@ MUST_CHECK enum err watched_file_read(struct watched_file *file, struct buf *out
 
 /* Whether the file has changed since it was last read, or could not be read. */
 bool watched_file_changed(const struct watched_file *file);
-
-#endif

@@ -12,8 +12,7 @@
  * When it has to connect, name resolution and connect_timeout_s for each host of the URL are added. A server
  * that accepts no writes counts as unavailable.
  */
-#ifndef FAIRWAY_DB_DB_H
-#define FAIRWAY_DB_DB_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -188,5 +187,3 @@ MUST_CHECK enum err db_listen(struct db *db, const char *channel, struct detail 
  * ERR_DATABASE_UNAVAILABLE at once: pause before the next call. */
 MUST_CHECK enum err db_wait_notify(
     struct db *db, int timeout_ms, int wake_fd, bool *notified, struct detail *detail);
-
-#endif

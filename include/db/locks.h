@@ -3,8 +3,7 @@
  * vacuum from removing dead rows. (An old snapshot makes a small table grow and slows every statement on it.)
  * Reads system views and takes no lock. src/README.md has the order in which fairway's transactions lock.
  */
-#ifndef FAIRWAY_DB_LOCKS_H
-#define FAIRWAY_DB_LOCKS_H
+#pragma once
 
 #include "db/db.h"
 
@@ -71,5 +70,3 @@ struct lock_name {
  * CONNECT. The caller frees *out, also after an error. */
 MUST_CHECK enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
     struct locks_report *out, struct detail *detail);
-
-#endif

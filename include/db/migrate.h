@@ -1,7 +1,6 @@
 /* The schema of the database: migrations/ of the source, embedded in the binary. migrations/README.md has the
  * rules. */
-#ifndef FAIRWAY_DB_MIGRATE_H
-#define FAIRWAY_DB_MIGRATE_H
+#pragma once
 
 #include "db/db.h"
 
@@ -25,5 +24,3 @@ MUST_CHECK enum err migrate(
 
 /* ERR_REFUSED unless the schema's migrations and functions are applied, and no other migrations. */
 MUST_CHECK enum err migrate_check(struct db *db, const struct embedded_schema *schema, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* Queries about the server itself, and why it refuses a login. */
-#ifndef FAIRWAY_DB_SERVER_H
-#define FAIRWAY_DB_SERVER_H
+#pragma once
 
 #include "db/db.h"
 
@@ -24,5 +23,3 @@ MUST_CHECK enum err server_check_disk(struct db *db, struct detail *detail);
  * other case, also when the server is unavailable. Blocks for up to two connection attempts.
  */
 MUST_CHECK enum err server_check_login(const char *url, struct detail *detail);
-
-#endif

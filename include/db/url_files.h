@@ -1,6 +1,5 @@
 /* The files that libpq reads when it connects. */
-#ifndef FAIRWAY_DB_URL_FILES_H
-#define FAIRWAY_DB_URL_FILES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@
  * which has no file. Sets PGSERVICE for a moment: no other thread may run.
  */
 size_t url_files(const char *url, char *out[static URL_FILES_MAX], bool *is_abstract);
-
-#endif

@@ -2,8 +2,7 @@
  * What an endpoint does with a request. An endpoint is a plain function from request to reply; it may reply
  * at once or later, from any thread, exactly once. Only this module knows libmicrohttpd.
  */
-#ifndef FAIRWAY_HTTP_HTTP_H
-#define FAIRWAY_HTTP_HTTP_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -93,5 +92,3 @@ void http_reply_text(struct http_request *request, int status, const char *conte
  */
 void http_reply_problem(struct http_request *request, enum err e, const struct detail *detail,
     int retry_after_s, const char *extra);
-
-#endif

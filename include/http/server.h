@@ -1,6 +1,5 @@
 /* The HTTP server: listens, calls the handlers of its routes and sends their replies. */
-#ifndef FAIRWAY_HTTP_SERVER_H
-#define FAIRWAY_HTTP_SERVER_H
+#pragma once
 
 #include "http/http.h"
 
@@ -56,5 +55,3 @@ unsigned http_server_port(const struct http_server *server);
 void http_server_drain(struct http_server *server, int grace_ms);
 /* Waits, without limit, until every request has been replied to. Drains first if that was not done. */
 void http_server_free(struct http_server *server);
-
-#endif

@@ -3,8 +3,7 @@
  * writes it before it opens its first connection, and no message changes any of it. So a fairway that is
  * captured later cannot choose its own limits, network or distribution account.
  */
-#ifndef FAIRWAY_KEYS_ARGUMENTS_H
-#define FAIRWAY_KEYS_ARGUMENTS_H
+#pragma once
 
 #include "keys/keyd.h"
 
@@ -23,5 +22,3 @@ void arguments_write(const struct arguments *arguments, char out[static ARGUMENT
 
 /* False unless line is what arguments_write gives. The ranges of values are those of fairway's options. */
 bool arguments_read(const char *line, struct arguments *out);
-
-#endif

@@ -5,8 +5,7 @@
  * call returns ERR_KEYD_UNAVAILABLE, and the process should exit with EX_SOFTWARE. A call whose deadline
  * passes returns ERR_KEYD_UNAVAILABLE too, but a later one may succeed.
  */
-#ifndef FAIRWAY_KEYS_KEYD_H
-#define FAIRWAY_KEYS_KEYD_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -196,5 +195,3 @@ int keyd_pidfd(const struct keyd *keyd);
 bool keyd_runs(const struct keyd *keyd);
 /* Whether keyd has ended; *detail says how ("exit code 80", "signal 9"). */
 bool keyd_ended(const struct keyd *keyd, struct detail *detail);
-
-#endif

@@ -8,8 +8,7 @@
  *   passphrase            CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE, CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE_FILE
  *   distribution account  DISTRIBUTION_ACCOUNT_PRIVATE_KEY, DISTRIBUTION_ACCOUNT_PRIVATE_KEY_FILE
  */
-#ifndef FAIRWAY_KEYS_SECRETS_H
-#define FAIRWAY_KEYS_SECRETS_H
+#pragma once
 
 #include "base/secret_file.h"
 #include "keys/keyd.h"
@@ -32,5 +31,3 @@ struct secret_files secrets_files(void);
 /* Moves standard input to a new descriptor for keyd_start, which alone reads it; this process has /dev/null
  * instead from then on. ERR_CONFIG: a system call failed. */
 MUST_CHECK enum err secrets_take_input(int *fd, struct detail *detail);
-
-#endif

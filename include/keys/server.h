@@ -3,8 +3,7 @@
  * at this point, and well formed. Any other message ends the process: its peer is then not the fairway that
  * started it, or is compromised.
  */
-#ifndef FAIRWAY_KEYS_SERVER_H
-#define FAIRWAY_KEYS_SERVER_H
+#pragma once
 
 #include "keys/arguments.h"
 
@@ -25,5 +24,3 @@ enum server_violation {
  * says why. EX_IOERR: an answer could not be written. Else a violation, which is logged.
  */
 int server_main(const struct arguments *arguments);
-
-#endif

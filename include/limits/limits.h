@@ -3,8 +3,7 @@
  * time it allows again, in the table of limits.c. auth/clients reads the values. Each limit is counted where
  * its line of enum limit says.
  */
-#ifndef FAIRWAY_LIMITS_LIMITS_H
-#define FAIRWAY_LIMITS_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -51,5 +50,3 @@ int limit_retry_after_s(enum limit limit, int64_t now_s, unsigned ledger_ms);
  */
 enum limit limit_of_fee_bump(const struct limits *limits, int64_t fee_stroops, int64_t bumps,
     int64_t highest_stroops, int64_t spent_stroops);
-
-#endif

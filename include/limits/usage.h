@@ -5,8 +5,7 @@
  * and records only as many as are left then. A client whose name is '' is nobody: it has no limits and is not
  * counted.
  */
-#ifndef FAIRWAY_LIMITS_USAGE_H
-#define FAIRWAY_LIMITS_USAGE_H
+#pragma once
 
 #include "db/db.h"
 #include "limits/limits.h"
@@ -51,5 +50,3 @@ int64_t usage_most(const struct usage_row *row);
 /* The limit on the open leases of item i's client, else that on those for its contract; LIMIT_NONE: neither.
  */
 enum limit usage_limit(const struct usage *usage, size_t i);
-
-#endif

@@ -5,8 +5,7 @@
  * privilege. It still has what fairway needs: its memory, its sockets, new connections, and the socket to the
  * key process.
  */
-#ifndef FAIRWAY_SANDBOX_CONFINE_H
-#define FAIRWAY_SANDBOX_CONFINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ MUST_CHECK enum err confine_enter(
 /* To be called when all listening sockets are open: from then on no thread can bind or listen. ERR_CONFIG:
  * the kernel refuses. */
 MUST_CHECK enum err confine_listening(struct detail *detail);
-
-#endif

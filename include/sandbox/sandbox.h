@@ -2,8 +2,7 @@
  * The sandbox of the key process. After sandbox_enter it can read and write its socket, write its log,
  * allocate memory, get random bytes and exit. Any other system call kills it.
  */
-#ifndef FAIRWAY_SANDBOX_SANDBOX_H
-#define FAIRWAY_SANDBOX_SANDBOX_H
+#pragma once
 
 #include "base/err.h"
 
@@ -14,5 +13,3 @@ MUST_CHECK enum err sandbox_prepare(const int keep[], unsigned count, struct det
 /* To be called before the first byte of input is read. ERR_CONFIG: the kernel refused a part of the sandbox.
  * A kernel without Landlock is accepted, and logged. */
 MUST_CHECK enum err sandbox_enter(int socket_fd, struct detail *detail);
-
-#endif

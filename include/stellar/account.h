@@ -1,6 +1,5 @@
 /* Accounts in XDR: AccountID, MuxedAccount, and the few fields of an AccountEntry that fairway reads. */
-#ifndef FAIRWAY_STELLAR_ACCOUNT_H
-#define FAIRWAY_STELLAR_ACCOUNT_H
+#pragma once
 
 #include "stellar/ids.h"
 #include "xdr/xdr.h"
@@ -51,5 +50,3 @@ MUST_CHECK enum err account_entry_decode(struct bytes entry, struct account_entr
 
 /* Appends the LedgerKey of an account, as getLedgerEntries takes it. */
 void account_ledger_key(const struct public_key *key, struct buf *out);
-
-#endif

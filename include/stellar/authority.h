@@ -7,8 +7,7 @@
  * Some of these keys are in the transaction: the master keys of its operation sources, and its extra
  * signers. The other signers of the sources are in their account entries.
  */
-#ifndef FAIRWAY_STELLAR_AUTHORITY_H
-#define FAIRWAY_STELLAR_AUTHORITY_H
+#pragma once
 
 #include "stellar/envelope.h"
 
@@ -38,5 +37,3 @@ size_t authority_sources(const struct envelope *envelope, struct public_key out[
  * AUTHORITY_VERIFICATIONS_MAX before the first of the accounts; each signature that is verified counts. */
 bool authority_proved_by(const struct envelope *envelope, const struct hash *hash, struct bytes account_entry,
     unsigned *verifications);
-
-#endif

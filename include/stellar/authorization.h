@@ -2,8 +2,7 @@
  * What the authorization entries of a contract call say about signatures, time and nonces (CAP-46-11,
  * CAP-71). No signature is verified: the payload that an account signs is the account's to define.
  */
-#ifndef FAIRWAY_STELLAR_AUTHORIZATION_H
-#define FAIRWAY_STELLAR_AUTHORIZATION_H
+#pragma once
 
 #include "stellar/envelope.h"
 
@@ -46,5 +45,3 @@ struct hash authorization_digest(const struct authorization *authorization, cons
 #define AUTHORIZATION_ADDRESS_SIZE ADDRESS_SIZE
 /* Writes G... of an account, also of a muxed one, C... of a contract, or "" of another kind. */
 void authorization_address(struct bytes address, char out[static AUTHORIZATION_ADDRESS_SIZE]);
-
-#endif

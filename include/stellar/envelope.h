@@ -1,6 +1,5 @@
 /* A client's TransactionEnvelope, decoded strictly. */
-#ifndef FAIRWAY_STELLAR_ENVELOPE_H
-#define FAIRWAY_STELLAR_ENVELOPE_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -71,5 +70,3 @@ MUST_CHECK enum err transaction_decode(struct bytes xdr, struct envelope *out, s
  */
 bool envelope_verify(const struct envelope *envelope, const uint8_t hint[static 4], struct bytes message,
     const struct public_key *signer, unsigned *verifications);
-
-#endif

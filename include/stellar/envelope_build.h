@@ -2,8 +2,7 @@
  * Transactions, fee bumps and their envelopes as fairway writes them, and their hashes. Operations, memo and
  * extension of a client's transaction are copied byte for byte, never re-encoded.
  */
-#ifndef FAIRWAY_STELLAR_ENVELOPE_BUILD_H
-#define FAIRWAY_STELLAR_ENVELOPE_BUILD_H
+#pragma once
 
 #include "stellar/envelope.h"
 
@@ -55,5 +54,3 @@ void fee_bump_envelope_build(struct bytes fee_bump, const struct public_key *sig
     const struct signature *signature, struct buf *out);
 /* The inner transaction's TransactionEnvelope in such bytes. */
 struct bytes fee_bump_inner(struct bytes envelope);
-
-#endif

@@ -2,8 +2,7 @@
  * Accounts on the network's list of frozen ledger keys (CAP-77). No transaction that touches a frozen account
  * is valid; such a transaction consumes neither fee nor sequence number.
  */
-#ifndef FAIRWAY_STELLAR_FROZEN_H
-#define FAIRWAY_STELLAR_FROZEN_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -27,5 +26,3 @@ void frozen_ledger_key(struct buf *out);
 
 bool frozen_has(const struct frozen_accounts *frozen, const struct public_key *key);
 void frozen_accounts_free(struct frozen_accounts *frozen);
-
-#endif

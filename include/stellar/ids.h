@@ -1,6 +1,5 @@
 /* Keys, hashes and signatures as types of their own, their text forms (SEP-23), SHA-256 and Ed25519. */
-#ifndef FAIRWAY_STELLAR_IDS_H
-#define FAIRWAY_STELLAR_IDS_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -61,5 +60,3 @@ bool signature_valid_of(
 /* The same for a hash as the message. */
 bool signature_valid(
     const struct signature *signature, const struct hash *hash, const struct public_key *key);
-
-#endif

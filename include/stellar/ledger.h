@@ -5,8 +5,7 @@
  * entries, is covered by no hash: it is validated and skipped. Of a transaction's metadata only the return
  * value is read, later, because its result has a hash of that (stellar/return_value.h).
  */
-#ifndef FAIRWAY_STELLAR_LEDGER_H
-#define FAIRWAY_STELLAR_LEDGER_H
+#pragma once
 
 #include "stellar/envelope.h"
 #include "stellar/stellar_value.h"
@@ -99,5 +98,3 @@ const struct hash *ledger_inner_hash(const struct ledger_transaction *transactio
 
 /* The sequence number of an account that this ledger creates: stellar-core, getStartingSequenceNumber. */
 int64_t ledger_first_sequence(uint32_t ledger);
-
-#endif

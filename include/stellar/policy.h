@@ -3,8 +3,7 @@
  * and is made before an account is claimed. One check comes later, in the database: that no account in
  * `named` belongs to the pool.
  */
-#ifndef FAIRWAY_STELLAR_POLICY_H
-#define FAIRWAY_STELLAR_POLICY_H
+#pragma once
 
 #include "stellar/envelope.h"
 
@@ -139,5 +138,3 @@ MUST_CHECK enum err policy_bump_fee(const struct envelope *inner, const struct p
  */
 MUST_CHECK enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,
     const struct policy_limits *limits, int64_t max_fee_stroops, uint64_t now_s, struct detail *detail);
-
-#endif

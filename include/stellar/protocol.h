@@ -1,6 +1,5 @@
 /* The protocol versions that this program knows, and that the network was seen to run or to vote for. */
-#ifndef FAIRWAY_STELLAR_PROTOCOL_H
-#define FAIRWAY_STELLAR_PROTOCOL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void protocol_note(uint32_t version, const char *from);
 
 /* Returns the newest version that was noted; 0: none. Any thread. */
 uint32_t protocol_noted(void);
-
-#endif

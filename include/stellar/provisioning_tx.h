@@ -2,8 +2,7 @@
  * The transactions that fairway itself submits: sponsored creation (CAP-33) and merge of channel accounts.
  * Each has a fixed form: the key process builds it from a few fields, and never has to judge a given one.
  */
-#ifndef FAIRWAY_STELLAR_PROVISIONING_TX_H
-#define FAIRWAY_STELLAR_PROVISIONING_TX_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -34,5 +33,3 @@ size_t provisioning_tx_operations(enum provisioning_kind kind, size_t accounts, 
 
 /* Appends the XDR Transaction, without its fee bump. */
 void provisioning_tx_build(const struct provisioning_tx *transaction, struct buf *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Transaction results: what a code means, and the result pairs of a ledger. */
-#ifndef FAIRWAY_STELLAR_RESULT_H
-#define FAIRWAY_STELLAR_RESULT_H
+#pragma once
 
 #include "stellar/ledger.h"
 #include "xdr/xdr.h"
@@ -31,5 +30,3 @@ int64_t result_fee_charged(struct bytes result);
 /* Reads and validates one TransactionResultPair; *span is its bytes, which txSetResultHash covers. */
 MUST_CHECK enum err result_pair_read(
     struct xdr_reader *reader, struct ledger_transaction *out, struct bytes *span);
-
-#endif

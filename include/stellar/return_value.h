@@ -1,6 +1,5 @@
 /* What the call of a contract returned, or why it failed. */
-#ifndef FAIRWAY_STELLAR_RETURN_VALUE_H
-#define FAIRWAY_STELLAR_RETURN_VALUE_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -21,5 +20,3 @@ bool return_value_nonce_used(struct bytes events);
 /* Whether the host's log with Error(Auth, ExistingValue), as events or text, is about a nonce. Its other
  * reason is that a contract asks an address twice in one frame; but an argument may be those words. */
 bool return_value_says_nonce(struct bytes log);
-
-#endif

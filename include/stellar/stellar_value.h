@@ -7,8 +7,7 @@
  * put its signature into an empty ledger on top of any other one. Only the next ledger that has a set proves
  * such a ledger.
  */
-#ifndef FAIRWAY_STELLAR_STELLAR_VALUE_H
-#define FAIRWAY_STELLAR_STELLAR_VALUE_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -42,5 +41,3 @@ MUST_CHECK enum err stellar_value_decode(struct bytes xdr, struct stellar_value 
 
 /* Whether the value is signed by its node. Whether the node is to be trusted, the caller knows. */
 bool stellar_value_verify(const struct stellar_value *value, const struct network_id *network);
-
-#endif

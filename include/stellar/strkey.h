@@ -2,8 +2,7 @@
  * Strkey (SEP-23): a version byte, the value and a CRC-16, in base 32. ids.h has typed forms of it; the key
  * process reads secret seeds with it.
  */
-#ifndef FAIRWAY_STELLAR_STRKEY_H
-#define FAIRWAY_STELLAR_STRKEY_H
+#pragma once
 
 #include "base/err.h"
 
@@ -31,5 +30,3 @@ void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len
  * stack.
  */
 MUST_CHECK enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len);
-
-#endif

@@ -4,8 +4,7 @@
  *     SDF GCM6QMP3DLRPTAZW2UZPCPX2LF3SXWXKPMP3GKFZBDSF3QZGV2G5QSTK
  * Empty lines and those that begin with # are comments.
  */
-#ifndef FAIRWAY_STELLAR_VALIDATORS_H
-#define FAIRWAY_STELLAR_VALIDATORS_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -23,5 +22,3 @@ MUST_CHECK enum err validators_parse(struct bytes text, struct validators *out, 
 void validators_free(struct validators *validators);
 
 bool validators_have(const struct validators *validators, const struct public_key *key);
-
-#endif

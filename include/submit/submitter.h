@@ -5,8 +5,7 @@
  * next one (grant/bid_rule.h) is an ordinary fee bump of the engine. Nothing here ends a submission: the
  * ledger that ends its lease does.
  */
-#ifndef FAIRWAY_SUBMIT_SUBMITTER_H
-#define FAIRWAY_SUBMIT_SUBMITTER_H
+#pragma once
 
 #include "grant/engine.h"
 
@@ -32,5 +31,3 @@ void submitter_stop(struct submitter *submitter);
 /* Drops what waits and cancels what is being sent: another replica sends it after the next ledger. Call it
  * after engine_stop, which ends the last bids, and when nobody calls submitter_send any more. */
 void submitter_free(struct submitter *submitter);
-
-#endif

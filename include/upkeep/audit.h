@@ -8,8 +8,7 @@
  * A read is compared when the ledger as of which it is has been committed, and only with rows that are as of
  * earlier ledgers; the next pass reads the others again.
  */
-#ifndef FAIRWAY_UPKEEP_AUDIT_H
-#define FAIRWAY_UPKEEP_AUDIT_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -46,5 +45,3 @@ void audit_upgraded(struct audit *audit, uint32_t ledger);
 /* Why the account has to be quarantined, a constant; NULL: no reason. All ledgers up to the read's are
  * committed. */
 const char *audit_judge(const struct account_row *row, const struct account_snapshot *read);
-
-#endif

@@ -3,8 +3,7 @@
  * the account from the RPC in a thread of its own, every FUNDS_REREAD_MS. The RPC may hang, so no ledger
  * waits for the thread: what it has read is used by the next ledger transaction.
  */
-#ifndef FAIRWAY_UPKEEP_FUNDS_WATCH_H
-#define FAIRWAY_UPKEEP_FUNDS_WATCH_H
+#pragma once
 
 #include <pthread.h>
 
@@ -37,5 +36,3 @@ bool funds_watch_take(struct funds_watch *watch, struct account_snapshot *out);
 /* To be called after each ledger, with what is known after it: logs a change of level, and has the thread
  * read the account when it is time. Never blocks. */
 void funds_watch_ledger(struct funds_watch *watch, const struct funds *funds);
-
-#endif

@@ -3,8 +3,7 @@
  * database session of their own, so that no ledger waits for them. When one fails, it logs a warning and
  * retries later; nothing else changes. It works only while this replica leads; otherwise it has no session.
  */
-#ifndef FAIRWAY_UPKEEP_JANITOR_H
-#define FAIRWAY_UPKEEP_JANITOR_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct janitor *janitor_start(const struct janitor_settings *settings);
 
 /* Waits for the thread, which ends after its current statement once stop_tell was called. NULL is allowed. */
 void janitor_join(struct janitor *janitor);
-
-#endif

@@ -6,8 +6,7 @@
  * A decoder is a sequence of reads: primitives with xdr_u32 and the like, any other type with xdr_take, which
  * validates one whole value and returns its bytes.
  */
-#ifndef FAIRWAY_XDR_XDR_H
-#define FAIRWAY_XDR_XDR_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -84,5 +83,3 @@ const char *xdr_result_name(struct bytes result);
 
 /* The XDR name of a type ("TransactionEnvelope"). */
 const char *xdr_type_name(enum xdr_type type);
-
-#endif

@@ -1,6 +1,5 @@
 /* The clients and their keys, read once; a change makes a new table. */
-#ifndef FAIRWAY_AUTH_CLIENTS_H
-#define FAIRWAY_AUTH_CLIENTS_H
+#pragma once
 
 #include "auth/auth.h"
 
@@ -36,5 +35,3 @@ MUST_CHECK enum err clients_read(
 void clients_wipe(struct clients *clients);
 /* NULL: no client has this key. */
 const struct clients_client *clients_find(const struct clients *clients, const struct public_key *key);
-
-#endif

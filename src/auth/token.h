@@ -2,8 +2,7 @@
  * A JSON web token in compact form (RFC 7515 section 7.1): header.claims.signature, each part in base64url.
  * This file decodes it, strictly and without judging it; auth.c compares it with a request.
  */
-#ifndef FAIRWAY_AUTH_TOKEN_H
-#define FAIRWAY_AUTH_TOKEN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -31,5 +30,3 @@ void token_wipe(struct token *token);
 
 /* Whether aud names this audience. */
 bool token_is_for(const struct token *token, const char *audience);
-
-#endif

@@ -3,8 +3,7 @@
  * below two seconds, so the caller waits until its own deadline. The attempt continues after that, and the
  * next call waits for it again.
  */
-#ifndef FAIRWAY_DB_ATTEMPT_H
-#define FAIRWAY_DB_ATTEMPT_H
+#pragma once
 
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ bool attempt_wait(struct attempt *attempt, int64_t deadline_ms, PGconn **conn);
 
 /* Lets the attempt end on its own and closes its connection. NULL is fine. */
 void attempt_abandon(struct attempt *attempt);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of struct db: the libpq connection, waiting on it with a deadline, and what its errors mean. */
-#ifndef FAIRWAY_DB_CONNECTION_H
-#define FAIRWAY_DB_CONNECTION_H
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -51,5 +50,3 @@ enum err connection_lost(struct db *db, const char *why, struct detail *detail);
 /* Returns the error that an error result stands for, with SQLSTATE and message in detail. May set spoiled and
  * lock_refused. Closes the connection when the error is libpq's own. */
 enum err connection_error(struct db *db, const PGresult *result, struct detail *detail);
-
-#endif

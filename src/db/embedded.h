@@ -1,7 +1,6 @@
 /* The SQL files in this binary: migrations in the order of their numbers (the first is number 1), and
  * functions. embed.sh generates them. */
-#ifndef FAIRWAY_DB_EMBEDDED_H
-#define FAIRWAY_DB_EMBEDDED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ struct embedded_schema {
     const struct embedded_sql *functions;
     size_t function_count;
 };
-
-#endif

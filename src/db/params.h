@@ -1,7 +1,6 @@
 /* Encodes parameters in PostgreSQL's binary format, each with an explicit type, so that the server infers
  * none. */
-#ifndef FAIRWAY_DB_PARAMS_H
-#define FAIRWAY_DB_PARAMS_H
+#pragma once
 
 #include "db/db.h"
 
@@ -36,5 +35,3 @@ struct params {
  * than DB_PARAMS_MAX parameters are a bug and end the process. */
 void params_encode(struct params *params, const struct db_param from[], size_t count);
 void params_free(struct params *params);
-
-#endif

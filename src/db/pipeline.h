@@ -1,6 +1,5 @@
 /* Several statements in one round trip over an open connection (libpq's pipeline mode). */
-#ifndef FAIRWAY_DB_PIPELINE_H
-#define FAIRWAY_DB_PIPELINE_H
+#pragma once
 
 #include "connection.h"
 
@@ -13,5 +12,3 @@ struct pipeline_results {
  * an explicit transaction they are one transaction. */
 MUST_CHECK enum err pipeline_run(struct db *db, const struct db_statement statements[], size_t count,
     struct pipeline_results *results, struct detail *detail);
-
-#endif

@@ -1,7 +1,6 @@
 /* The prepared statements of one session. A statement is found by its text and the types of its parameters.
  * (An untyped NULL counts as another type.) */
-#ifndef FAIRWAY_DB_PREPARED_H
-#define FAIRWAY_DB_PREPARED_H
+#pragma once
 
 #include "params.h"
 
@@ -30,5 +29,3 @@ size_t prepared_find(struct prepared *prepared, const char *sql, const struct pa
 void prepared_forget(struct prepared *prepared);
 /* After a pipeline: statements that were sent but not confirmed are not prepared. */
 void prepared_settle(struct prepared *prepared);
-
-#endif

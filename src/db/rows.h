@@ -1,6 +1,5 @@
 /* struct db_rows: the result of one statement. */
-#ifndef FAIRWAY_DB_ROWS_H
-#define FAIRWAY_DB_ROWS_H
+#pragma once
 
 #include <libpq-fe.h>
 
@@ -10,5 +9,3 @@
 struct db_rows *rows_new(PGresult *result);
 /* The command tag, "INSERT 0 1". */
 const char *rows_tag(const struct db_rows *rows);
-
-#endif

@@ -1,6 +1,5 @@
 /* Plain scripts in the session of a struct db. */
-#ifndef FAIRWAY_DB_SESSION_H
-#define FAIRWAY_DB_SESSION_H
+#pragma once
 
 #include "db/db.h"
 
@@ -11,5 +10,3 @@
  */
 MUST_CHECK enum err session_run_script(
     struct db *db, const char *text, int timeout_ms, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* Maps SQLSTATE codes (PostgreSQL manual, appendix A) to enum err. */
-#ifndef FAIRWAY_DB_SQLSTATE_H
-#define FAIRWAY_DB_SQLSTATE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool sqlstate_spoils_session(const char *state);
 /* lock_timeout ended the statement; the role lacks a privilege. */
 #define SQLSTATE_LOCK_TIMEOUT "55P03"
 #define SQLSTATE_PRIVILEGE "42501"
-
-#endif

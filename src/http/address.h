@@ -1,6 +1,5 @@
 /* From "host:port" to listening sockets. */
-#ifndef FAIRWAY_HTTP_ADDRESS_H
-#define FAIRWAY_HTTP_ADDRESS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ struct address_sockets {
 MUST_CHECK enum err address_listen(const char *address, struct address_sockets *out, struct detail *detail);
 
 void address_close(struct address_sockets *sockets);
-
-#endif

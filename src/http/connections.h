@@ -4,8 +4,7 @@
  * phase. The listener's thread ends it when it takes too long, or to make room. Functions may be called from
  * any thread unless they say otherwise.
  */
-#ifndef FAIRWAY_HTTP_CONNECTIONS_H
-#define FAIRWAY_HTTP_CONNECTIONS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ void connections_thin_out(struct connections *connections);
 void connections_check(struct connections *connections);
 /* As linger_read, of sockets that were closed while their client was still sending. */
 bool connections_read(struct connections *connections);
-
-#endif

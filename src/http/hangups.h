@@ -3,8 +3,7 @@
  * connection. The listener's thread looks at all of them several times a second; it holds no lock during a
  * callback. The functions may be called from any thread unless they say otherwise.
  */
-#ifndef FAIRWAY_HTTP_HANGUPS_H
-#define FAIRWAY_HTTP_HANGUPS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -39,5 +38,3 @@ void hangups_watch(struct hangups *hangups, struct hangup *hangup);
 void hangups_unwatch(struct hangups *hangups, struct hangup *hangup);
 /* Looks at the sockets and calls back. For one thread. */
 void hangups_check(struct hangups *hangups);
-
-#endif

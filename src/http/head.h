@@ -1,6 +1,5 @@
 /* The header fields of a request that say how its body is framed and what it is. */
-#ifndef FAIRWAY_HTTP_HEAD_H
-#define FAIRWAY_HTTP_HEAD_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -28,5 +27,3 @@ struct head_line {
  */
 MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct head_line *line,
     struct head *head, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * clients then lose the reply (in particular a 413). So the socket stays open, shut down for writing, and is
  * read until the client closes it, within limits of time and size. Not thread-safe.
  */
-#ifndef FAIRWAY_HTTP_LINGER_H
-#define FAIRWAY_HTTP_LINGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void linger_add(struct linger_list *linger, int fd);
 /* Reads what has come, and closes those that have ended, sent too much or are late. Returns whether any is
  * left; then it is to be called again some milliseconds later. */
 bool linger_read(struct linger_list *linger, int64_t now_ms);
-
-#endif

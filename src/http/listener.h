@@ -3,8 +3,7 @@
  * linger (linger.h), and looks for clients that have left (hangups.h). It checks all deadlines of
  * connections.
  */
-#ifndef FAIRWAY_HTTP_LISTENER_H
-#define FAIRWAY_HTTP_LISTENER_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -46,5 +45,3 @@ MUST_CHECK bool listener_phase(
     struct listener *listener, struct connection *connection, enum connection_phase phase);
 /* Frees the record. The socket is still open; the caller is about to close it. */
 void listener_closed(struct listener *listener, struct connection *connection);
-
-#endif

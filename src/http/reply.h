@@ -1,6 +1,5 @@
 /* Responses for libmicrohttpd, with the headers that every reply has. */
-#ifndef FAIRWAY_HTTP_REPLY_H
-#define FAIRWAY_HTTP_REPLY_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -20,5 +19,3 @@ struct MHD_Response *reply_problem(const char *request_id, enum err e, const str
  * of their own.
  */
 char *reply_problem_text(enum err e, const struct detail *detail, const char *request_id, const char *extra);
-
-#endif

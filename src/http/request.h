@@ -2,8 +2,7 @@
  * One request, from its request line to the end of its reply. The connection's thread, one of
  * libmicrohttpd's, reads it, runs its handler and writes the reply; any thread may reply.
  */
-#ifndef FAIRWAY_HTTP_REQUEST_H
-#define FAIRWAY_HTTP_REQUEST_H
+#pragma once
 
 #include "hangups.h"
 #include "head.h"
@@ -66,5 +65,3 @@ void request_end(
 /* Replies with the response, which is taken over. The request must not be touched afterwards. Waits for the
  * callback of http_on_client_gone if it runs. */
 void request_reply(struct request *request, int status, struct MHD_Response *response);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which route a method and path belong to. */
-#ifndef FAIRWAY_HTTP_ROUTE_H
-#define FAIRWAY_HTTP_ROUTE_H
+#pragma once
 
 #include "http/http.h"
 
@@ -18,5 +17,3 @@ struct route_match {
  */
 MUST_CHECK enum err route_find(const struct http_route *routes, size_t count, const char *method,
     const char *path, struct route_match *match, struct detail *detail);
-
-#endif

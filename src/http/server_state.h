@@ -1,6 +1,5 @@
 /* What the files of the server share. */
-#ifndef FAIRWAY_HTTP_SERVER_STATE_H
-#define FAIRWAY_HTTP_SERVER_STATE_H
+#pragma once
 
 #include <microhttpd.h>
 #include <stdatomic.h>
@@ -35,5 +34,3 @@ struct http_server {
     atomic_uint in_handlers;    /* handlers that have not returned yet */
     atomic_uint awaiting_reply; /* requests that a handler has got and whose http_reply_* has not returned */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* The request target (RFC 9112 section 3.2.1, origin form): path and query, split and decoded strictly. */
-#ifndef FAIRWAY_HTTP_TARGET_H
-#define FAIRWAY_HTTP_TARGET_H
+#pragma once
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -27,5 +26,3 @@ const char *target_query(struct target *target, const char *name); /* NULL: abse
 
 /* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
 MUST_CHECK enum err target_decode(char *text);
-
-#endif

@@ -4,8 +4,7 @@
  * the amount. At start the bucket of stroops holds a part of an hour's amount only: whoever can restart keyd
  * gets that part each time.
  */
-#ifndef FAIRWAY_KEYS_BUDGET_H
-#define FAIRWAY_KEYS_BUDGET_H
+#pragma once
 
 #include "keys/keyd.h"
 
@@ -32,5 +31,3 @@ int64_t budget_fees_left(struct budget *budget, int64_t now_us);
 /* Takes both amounts or none. ERR_KEYD_BUDGET, with the option that limits it in detail. */
 MUST_CHECK enum err budget_take(
     struct budget *budget, int64_t now_us, unsigned signatures, int64_t fee_stroops, struct detail *detail);
-
-#endif

@@ -10,8 +10,7 @@
  * never exceeds what is charged. At 200 fee bumps a second it remembers each for the 300 s of the longest
  * lease.
  */
-#ifndef FAIRWAY_KEYS_CHARGED_H
-#define FAIRWAY_KEYS_CHARGED_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -31,5 +30,3 @@ int64_t charged_missing(const struct charged *charged, const struct hash *transa
 /* Remembers that this bid has been charged. May forget another transaction: the one of its set that was
  * remembered first. */
 void charged_note(struct charged *charged, const struct hash *transaction, int64_t fee_stroops);
-
-#endif

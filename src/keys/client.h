@@ -4,8 +4,7 @@
  * exchange stays open: the next call ends it, and drops the answer, before it sends its own request. After a
  * malformed answer, or one that took too long, no request is sent any more.
  */
-#ifndef FAIRWAY_KEYS_CLIENT_H
-#define FAIRWAY_KEYS_CLIENT_H
+#pragma once
 
 #include <pthread.h>
 
@@ -59,5 +58,3 @@ MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_r
 /* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE: not
  * within timeout_ms. */
 MUST_CHECK enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *detail);
-
-#endif

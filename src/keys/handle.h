@@ -1,6 +1,5 @@
 /* The functions that handle the messages, one each: it reads the request and appends the answer. */
-#ifndef FAIRWAY_KEYS_HANDLE_H
-#define FAIRWAY_KEYS_HANDLE_H
+#pragma once
 
 #include "base/rate_limit.h"
 #include "budget.h"
@@ -41,5 +40,3 @@ void handle_put_signed(struct buf *answer, enum err result, const struct detail 
 /* Appends the signed envelope of the fee bump of a transaction that has been judged and charged. */
 MUST_CHECK enum err handle_build_fee_bump(struct handle_state *state, const struct envelope *inner,
     int64_t fee_stroops, struct hash *hash, struct buf *envelope);
-
-#endif

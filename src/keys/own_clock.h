@@ -4,8 +4,7 @@
  * are valid for years. So keyd accepts no time that is more than OWN_CLOCK_AHEAD_S ahead of its own clock. An
  * earlier time is accepted: it only shortens what is signed.
  */
-#ifndef FAIRWAY_KEYS_OWN_CLOCK_H
-#define FAIRWAY_KEYS_OWN_CLOCK_H
+#pragma once
 
 #include "base/err.h"
 
@@ -16,5 +15,3 @@ uint64_t own_clock_latest_s(void);
 
 /* ERR_KEYD_CLOCK, with both times in detail: now_s is later than that. */
 MUST_CHECK enum err own_clock_check(uint64_t now_s, struct detail *detail);
-
-#endif

@@ -16,8 +16,7 @@
  * the first fault all are verified, as long as the process lives. A fault that begins within a message,
  * stays, and does the same to both computations is not found.
  */
-#ifndef FAIRWAY_KEYS_RING_H
-#define FAIRWAY_KEYS_RING_H
+#pragma once
 
 #include "seal.h"
 
@@ -120,5 +119,3 @@ MUST_CHECK enum err ring_sign_as_distribution(
  */
 MUST_CHECK enum err ring_check_signed(struct ring *ring, const struct envelope *transaction,
     const struct sealed_seed *sealed, const struct hash *hash);
-
-#endif

@@ -3,8 +3,7 @@
  * network are associated data, so that a row that was swapped, altered or copied to another network does not
  * open. Allocates nothing.
  */
-#ifndef FAIRWAY_KEYS_SEAL_H
-#define FAIRWAY_KEYS_SEAL_H
+#pragma once
 
 #include "keys/keyd.h"
 
@@ -43,5 +42,3 @@ void seal(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id 
  */
 MUST_CHECK enum err seal_open(const uint8_t master[static MASTER_KEY_SIZE], const struct network_id *network,
     const struct public_key *key, const struct sealed_seed *sealed, struct key_pair *pair);
-
-#endif

@@ -1,6 +1,5 @@
 /* Starts fairway-keyd with only a socket and the secrets' descriptors, and waits for its end. */
-#ifndef FAIRWAY_KEYS_SPAWN_H
-#define FAIRWAY_KEYS_SPAWN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -23,5 +22,3 @@ bool spawn_ended(const struct spawn_child *child, int wait_ms, struct detail *de
 /* Waits for the process to end and reaps it; kills it after wait_ms. The caller has closed the socket,
  * which makes it end. Closes pidfd. */
 void spawn_reap(struct spawn_child *child, int wait_ms);
-
-#endif

@@ -4,8 +4,7 @@
  * bytes each) and a payload in XDR encoding. The socket is a stream because a batch of transactions does not
  * fit into a datagram.
  */
-#ifndef FAIRWAY_KEYS_WIRE_H
-#define FAIRWAY_KEYS_WIRE_H
+#pragma once
 
 #include "keys/keyd.h"
 #include "xdr/xdr.h"
@@ -69,5 +68,3 @@ void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed);
 MUST_CHECK enum err wire_get_sealed(struct xdr_reader *reader, struct sealed_seed *sealed);
 void wire_put_row(struct buf *out, const struct master_key_row *row);
 MUST_CHECK enum err wire_get_row(struct xdr_reader *reader, struct master_key_row *row);
-
-#endif

@@ -1,6 +1,5 @@
 /* The two parts of confine_enter. */
-#ifndef FAIRWAY_SANDBOX_CONFINE_PARTS_H
-#define FAIRWAY_SANDBOX_CONFINE_PARTS_H
+#pragma once
 
 #include "sandbox/confine.h"
 
@@ -18,5 +17,3 @@ MUST_CHECK enum err confine_files(
 /* Installs the filter for the calling thread and all that it starts, and sets filter of the report. From then
  * on keyd_pidfd cannot be closed or replaced. ERR_CONFIG: the kernel refuses. */
 MUST_CHECK enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * holds for it: a row of its number, and the rows of FILTER_AND right after that one. Several groups may have
  * one number.
  */
-#ifndef FAIRWAY_SANDBOX_FILTER_H
-#define FAIRWAY_SANDBOX_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct filter {
  * (PR_SET_NO_NEW_PRIVS). ERR_CONFIG: the kernel refuses. A build with sanitizers, which make other calls,
  * installs nothing. */
 MUST_CHECK enum err filter_install(const struct filter *filter, struct detail *detail);
-
-#endif

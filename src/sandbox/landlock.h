@@ -1,6 +1,5 @@
 /* Landlock (landlock(7)): restricts the calling thread, and all that it starts later. */
-#ifndef FAIRWAY_SANDBOX_LANDLOCK_H
-#define FAIRWAY_SANDBOX_LANDLOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ bool landlock_allow_read(int rules, const char *path);
 /* Restricts the calling thread by the rules, and closes them. Needs no new privileges (PR_SET_NO_NEW_PRIVS).
  * ERR_CONFIG: the kernel refuses. */
 MUST_CHECK enum err landlock_restrict(int rules, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* The transaction set of a ledger: the envelopes that validators agreed on, which the header commits to. */
-#ifndef FAIRWAY_STELLAR_LEDGER_SET_H
-#define FAIRWAY_STELLAR_LEDGER_SET_H
+#pragma once
 
 #include "stellar/ledger.h"
 #include "xdr/xdr.h"
@@ -45,5 +44,3 @@ MUST_CHECK enum err ledger_set_read(
 bool ledger_set_prove(struct ledger_set *set, const struct hash *tx_set_hash, struct ledger *ledger);
 
 void ledger_set_free(struct ledger_set *set);
-
-#endif

@@ -1,6 +1,5 @@
 /* The operations of a transaction: kind and source of each. */
-#ifndef FAIRWAY_SRC_STELLAR_OPERATION_H
-#define FAIRWAY_SRC_STELLAR_OPERATION_H
+#pragma once
 
 #include "stellar/envelope.h"
 #include "xdr/xdr.h"
@@ -39,5 +38,3 @@ MUST_CHECK enum err operation_head_read(struct xdr_reader *in, struct operation 
 /* Calls visit for each operation of an envelope's list, in order, until it returns an error. */
 typedef enum err (*operation_visit)(const struct operation *operation, void *context);
 MUST_CHECK enum err operation_each(struct bytes operations, operation_visit visit, void *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of stellar/policy.h: the accounts that a transaction names, its preconditions, its fees. */
-#ifndef FAIRWAY_SRC_STELLAR_POLICY_PARTS_H
-#define FAIRWAY_SRC_STELLAR_POLICY_PARTS_H
+#pragma once
 
 #include "stellar/policy.h"
 
@@ -23,5 +22,3 @@ MUST_CHECK enum err policy_fee_check_resource(
  * policy_fee; ERR_FEE_EXCEEDS_MAXIMUM, whose detail names the least fee and the maximum. */
 MUST_CHECK enum err policy_fee_check_bump(
     const struct envelope *envelope, const struct policy_limits *limits, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* SignerKey in XDR: extra signers of a transaction, and signers of an account. */
-#ifndef FAIRWAY_SRC_STELLAR_SIGNER_KEY_H
-#define FAIRWAY_SRC_STELLAR_SIGNER_KEY_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -23,5 +22,3 @@ MUST_CHECK enum err signer_key_read(struct bytes xdr, struct signer_key *out);
 
 /* Whether a signature by a public key satisfies it; that key is copied to *key. */
 bool signer_key_account(const struct signer_key *signer, struct public_key *key);
-
-#endif

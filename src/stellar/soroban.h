@@ -1,6 +1,5 @@
 /* The rules of policy_check for Soroban operations. */
-#ifndef FAIRWAY_SRC_STELLAR_SOROBAN_H
-#define FAIRWAY_SRC_STELLAR_SOROBAN_H
+#pragma once
 
 #include "operation.h"
 #include "stellar/policy.h"
@@ -29,5 +28,3 @@ MUST_CHECK enum err soroban_check_credentials(const struct operation *operation,
  * has no key. Whether the host lets it authorize, a simulation tells. */
 MUST_CHECK enum err soroban_address_account(
     struct bytes address, bool *is_account, struct public_key *account);
-
-#endif

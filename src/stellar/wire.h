@@ -1,6 +1,5 @@
 /* Values of XDR enums that more than one file uses. */
-#ifndef FAIRWAY_SRC_STELLAR_WIRE_H
-#define FAIRWAY_SRC_STELLAR_WIRE_H
+#pragma once
 
 enum {
     KEY_TYPE_ED25519 = 0, /* CryptoKeyType, PublicKeyType */
@@ -19,5 +18,3 @@ enum {
     PRECOND_TIME = 1,
     PRECOND_V2 = 2,
 };
-
-#endif

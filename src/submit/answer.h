@@ -1,6 +1,5 @@
 /* What follows from an answer of sendTransaction. Pure: no lock, database or clock. */
-#ifndef FAIRWAY_SUBMIT_ANSWER_H
-#define FAIRWAY_SUBMIT_ANSWER_H
+#pragma once
 
 #include "rpc/rpc.h"
 
@@ -16,5 +15,3 @@ enum answer {
 /* e, sent: of rpc_send. A node whose store is older than round_ledger may not know the accounts of the
  * transaction: it rejects nothing. */
 enum answer answer_of(enum err e, const struct rpc_sent *sent, int64_t round_ledger);
-
-#endif

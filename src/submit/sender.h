@@ -2,8 +2,7 @@
  * Sends bytes to every address of RPC_URL, by the loop of rpc/loop.h: one that hangs delays no other. Any
  * thread sends. One thread, the reader, takes what has come of it.
  */
-#ifndef FAIRWAY_SUBMIT_SENDER_H
-#define FAIRWAY_SUBMIT_SENDER_H
+#pragma once
 
 #include "answer.h"
 
@@ -32,5 +31,3 @@ bool sender_take(struct sender *sender, struct sender_item *out);
 size_t sender_waiting(struct sender *sender);
 /* Drops what waits, cancels what is being sent, and frees the sender. */
 void sender_stop(struct sender *sender);
-
-#endif

@@ -3,8 +3,7 @@
  * A union or enum is a choice among arms, each of which is one step. A run of bytes in which every pattern is
  * valid (integers, hashes) is one step.
  */
-#ifndef FAIRWAY_XDR_SCHEMA_H
-#define FAIRWAY_XDR_SCHEMA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];
 #define NAMED(T, plain, names) \
     [XDR_##T] = {#T, (const struct xdr_step[]){{XDR_OP_ARMS, XDR_##T, 0}, END}, T, sizeof(T) / sizeof((T)[0]), (plain), names}
 /* clang-format on */
-
-#endif
