@@ -305,7 +305,7 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
 {
     void (*const reads[])(struct test_pool *) = {search, count_accounts};
     struct test_pool *pool = *state;
-    AUTO_DB foreign = hold_snapshot(pool);
+    struct db *foreign = hold_snapshot(pool);
     test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1 .. 1000 LOOP UPDATE fairway.channel_accounts"
                               " SET lease_max_time = lease_max_time; COMMIT; END LOOP; END $$");
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
@@ -316,6 +316,7 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
         print_message("read %zu: %" PRId64 " pages\n", i, read);
         assert_in_range(read, 1, 12);
     }
+    db_free(foreign);
 }
 
 TEST_FIXTURE(set_up, test_pool_tear_down)

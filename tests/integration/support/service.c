@@ -118,11 +118,12 @@ void service_set_rpc(struct service *service)
 static void start_api(struct service *service, const struct policy_limits *limits)
 {
     AUTO_FREE char *url = fake_url(service->rpc);
+    snprintf(service->rpc_url, sizeof service->rpc_url, "%s", url);
     struct api_settings settings = {.engine = service->engine,
         .watch = service->watch,
         .keyd = service->keyd,
         .database_url = service->db.serve_url,
-        .rpc_url = url,
+        .rpc_url = service->rpc_url,
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
         .distribution = service->distribution,

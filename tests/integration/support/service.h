@@ -33,6 +33,7 @@ struct service {
     struct http_server *http;
     struct api *admin; /* of the admin listener */
     struct http_server *admin_http;
+    char rpc_url[64];     /* of rpc, which the API keeps */
     struct fake_rpc *rpc; /* tests that set its replies include unit/rpc/fake_rpc.h */
     struct network_id network;
     struct public_key distribution;
