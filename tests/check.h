@@ -9,8 +9,7 @@
  * The program runs its tests in the order of the file; main is in main.c, unless the program has its own. A
  * test may use `void **state`.
  */
-#ifndef FAIRWAY_TESTS_CHECK_H
-#define FAIRWAY_TESTS_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,5 +50,3 @@ void test_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 int check_run(void);
 /* Instead of check_run, where the tests cannot run. */
 int check_skip(void);
-
-#endif

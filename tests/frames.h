@@ -1,6 +1,5 @@
 /* Reads frames of src/keys/wire.h. */
-#ifndef FAIRWAY_TESTS_FRAMES_H
-#define FAIRWAY_TESTS_FRAMES_H
+#pragma once
 
 #include <string.h>
 
@@ -20,5 +19,3 @@ static inline enum wire_result read_frame(int fd, uint32_t *type, struct buf *pa
     memmove(payload->data, payload->data + WIRE_HEADER_SIZE, payload->len);
     return read;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Upper bounds of time in tests. */
-#ifndef FAIRWAY_TESTS_SLOWNESS_H
-#define FAIRWAY_TESTS_SLOWNESS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -31,5 +30,3 @@ static inline int64_t slower(int64_t ms)
     const double factor = slowness_load() / (double)sysconf(_SC_NPROCESSORS_ONLN);
     return factor <= 1 ? ms : (int64_t)((double)ms * (factor < 10 ? factor : 10));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The subcommands, one source file each, and what they share: help, usage errors and exit codes. */
-#ifndef FAIRWAY_COMMANDS_H
-#define FAIRWAY_COMMANDS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -52,5 +51,3 @@ int cmd_keygen(const struct config *config);
 int cmd_token(const struct config *config);
 int cmd_health(const struct config *config);
 int cmd_status(const struct config *config);
-
-#endif

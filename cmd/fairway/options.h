@@ -1,6 +1,5 @@
 /* The options of all subcommands: name, kind, default, meaning with unit, and which command reads them. */
-#ifndef FAIRWAY_OPTIONS_H
-#define FAIRWAY_OPTIONS_H
+#pragma once
 
 #include "base/config.h"
 
@@ -28,5 +27,3 @@ MUST_CHECK enum err options_check(const struct config *config, struct detail *de
 
 /* The options that any of these commands reads, in the order of the table; the caller frees the array. */
 struct config_option *options_of(unsigned readers, size_t *count);
-
-#endif

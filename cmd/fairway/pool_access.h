@@ -3,8 +3,7 @@
  * first, before this process opens any socket, and is told the network; then come the database and the RPCs,
  * which must be of that network.
  */
-#ifndef FAIRWAY_POOL_ACCESS_H
-#define FAIRWAY_POOL_ACCESS_H
+#pragma once
 
 #include "base/config.h"
 #include "ingest/ingest.h"
@@ -59,5 +58,3 @@ unsigned pool_access_poll_ms(const struct config *config);
 /* What ingestion of such a command needs. An RPC that has not been checked is checked there. */
 struct ingest_settings pool_access_ingestion(const struct config *config, struct pool_access *access);
 void pool_access_close(struct pool_access *access);
-
-#endif

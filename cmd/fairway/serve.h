@@ -1,6 +1,5 @@
 /* The parts of serve, each in the file that is named. status and health read some of the same options. */
-#ifndef FAIRWAY_SERVE_H
-#define FAIRWAY_SERVE_H
+#pragma once
 
 #include "api/api.h"
 #include "base/config.h"
@@ -50,5 +49,3 @@ void listeners_free(struct listeners *listeners);
 /* Sends one state, such as "READY=1", to the socket that $NOTIFY_SOCKET names. Does nothing when that is not
  * set. Does not block. A failure is only logged: the service runs, but the manager does not know it. */
 void systemd_notify(const char *state);
-
-#endif

@@ -1,6 +1,5 @@
 /* The steps in which a command starts, each in the file that is named. pool_access.c has their order. */
-#ifndef FAIRWAY_START_H
-#define FAIRWAY_START_H
+#pragma once
 
 #include "base/log.h"
 #include "pool_access.h"
@@ -66,5 +65,3 @@ MUST_CHECK enum err rpcs_check(
 /* The same in one try, for a service that has started without an answer. */
 MUST_CHECK enum err rpcs_check_once(
     const char *url, const char *passphrase, int64_t deadline_ms, struct detail *detail);
-
-#endif

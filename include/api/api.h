@@ -2,8 +2,7 @@
  * The endpoints of the HTTP API, one file each in src/api. An endpoint reads the request on an HTTP thread
  * and never blocks it. Threads of the engine, the watch and the workers do the rest and send the reply.
  */
-#ifndef FAIRWAY_API_API_H
-#define FAIRWAY_API_API_H
+#pragma once
 
 #include "auth/auth.h"
 #include "http/http.h"
@@ -62,5 +61,3 @@ void api_drain(struct api *api);
  * may be sent, the last ones by a thread of the HTTP server that cancels the request of a client that left.
  */
 void api_free(struct api *api);
-
-#endif

@@ -4,8 +4,7 @@
  * expects: batches that fail say no although every check passes, and batches that succeed make a failing
  * check a warning.
  */
-#ifndef FAIRWAY_API_JUDGE_H
-#define FAIRWAY_API_JUDGE_H
+#pragma once
 
 #include "api/api.h"
 #include "base/json_write.h"
@@ -87,5 +86,3 @@ uint32_t judge_seen_ledger(const struct api_settings *settings);
 
 /* ERR_GRANTS_SUSPENDED: this replica does not know yet whether its RPC is of the network. */
 MUST_CHECK enum err judge_network(const struct api_settings *settings, struct detail *detail);
-
-#endif

@@ -1,7 +1,6 @@
 /* How fast this replica has been in the last minute: differences of its metrics, which recent_speed_keep
  * keeps. Any thread. */
-#ifndef FAIRWAY_API_RECENT_SPEED_H
-#define FAIRWAY_API_RECENT_SPEED_H
+#pragma once
 
 #include "base/metric.h"
 
@@ -26,5 +25,3 @@ struct speed {
 /* To be called about once a second, whoever asks meanwhile. */
 void recent_speed_keep(void);
 struct speed recent_speed_read(void);
-
-#endif

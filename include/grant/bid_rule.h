@@ -2,8 +2,7 @@
  * What fairway bids for a submission: src/README.md has this as a table. Nothing else decides it. Pure: no
  * lock, database or clock. All amounts are whole fees in stroops, unless they say otherwise.
  */
-#ifndef FAIRWAY_GRANT_BID_RULE_H
-#define FAIRWAY_GRANT_BID_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int64_t bid_raise(const struct bid_terms *terms, const struct bid_history *histo
 /* Whether a bid that was first sent `ledgers` before has to be followed by another one. asked_stroops: as in
  * bid_history; earlier: the lease's other bids, each as 8 bytes, big-endian. */
 bool bid_is_lost(int64_t ledgers, int64_t asked_stroops, int64_t resource_stroops, struct bytes earlier);
-
-#endif

@@ -2,8 +2,7 @@
  * Fee bumps in batches: what all requests of a batch need is read, signed and recorded together. A fee bump
  * is handed out only after its row is committed. The same request gets the same bytes each time.
  */
-#ifndef FAIRWAY_GRANT_BUMP_H
-#define FAIRWAY_GRANT_BUMP_H
+#pragma once
 
 #include "db/db.h"
 #include "grant/bid_rule.h"
@@ -61,5 +60,3 @@ MUST_CHECK enum err bump_choose_fee(
     const struct bump_request *request, struct fee_bump_item *item, struct detail *detail);
 /* The highest fee that the request may ask for. */
 int64_t bump_fee_maximum(const struct bump_request *request);
-
-#endif

@@ -15,8 +15,7 @@
  * reply. The calls of a batch end at the earliest deadline of its requests; when it fails then, and nothing
  * of it was committed, the requests that have time left wait for another batch.
  */
-#ifndef FAIRWAY_GRANT_ENGINE_H
-#define FAIRWAY_GRANT_ENGINE_H
+#pragma once
 
 #include "grant/bump.h"
 
@@ -104,5 +103,3 @@ struct engine_outcome engine_outcome(struct engine *engine, enum ticket_kind kin
  * Frees the engine.
  */
 void engine_stop(struct engine *engine);
-
-#endif

@@ -2,8 +2,7 @@
  * Granting leases: one database transaction for a batch of requests. It claims idle accounts, has the
  * transactions signed and records the leases. A request whose lease was not committed has changed nothing.
  */
-#ifndef FAIRWAY_GRANT_GRANT_H
-#define FAIRWAY_GRANT_GRANT_H
+#pragma once
 
 #include "db/db.h"
 #include "grant/lease.h"
@@ -18,5 +17,3 @@
  */
 MUST_CHECK enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail);
-
-#endif

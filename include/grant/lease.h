@@ -1,6 +1,5 @@
 /* A request for a lease, the lease, and a batch of them: what the files that grant share. */
-#ifndef FAIRWAY_GRANT_LEASE_H
-#define FAIRWAY_GRANT_LEASE_H
+#pragma once
 
 #include "keys/keyd.h"
 #include "limits/limits.h"
@@ -131,5 +130,3 @@ struct grant_batch {
                        accounts, so far as the batch could see */
     bool locked_unused; /* accounts were locked, so that other claims skipped them, and not used */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * their waits up with one query. So they do once a second too; new requests are looked up immediately. The
  * ticker watches deadlines. The watch's session is the one of the process that listens; it tells the engine.
  */
-#ifndef FAIRWAY_GRANT_WATCH_H
-#define FAIRWAY_GRANT_WATCH_H
+#pragma once
 
 #include "grant/engine.h"
 
@@ -83,5 +82,3 @@ void watch_stop(struct watch *watch);
 /* Call it after watch_stop, and after engine_stop: what the engine's last batches have decided becomes a
  * ticket. */
 void watch_free(struct watch *watch);
-
-#endif

@@ -5,8 +5,7 @@
  * upgraded), it commits no ledger, logs the reason, and retries with pauses; ingest_ready returns the reason
  * meanwhile.
  */
-#ifndef FAIRWAY_INGEST_INGEST_H
-#define FAIRWAY_INGEST_INGEST_H
+#pragma once
 
 #include "base/err.h"
 #include "pool/funds.h"
@@ -64,5 +63,3 @@ void ingest_stop(struct ingest *ingest);
 bool ingest_ready(void *ingest, struct detail *why);
 /* Whether the check of the settings has passed. */
 bool ingest_checked(void *ingest);
-
-#endif

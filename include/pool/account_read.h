@@ -1,7 +1,6 @@
 /* Reads the rows of channel accounts, without locks: rows that other transactions have locked are read too.
  */
-#ifndef FAIRWAY_POOL_ACCOUNT_READ_H
-#define FAIRWAY_POOL_ACCOUNT_READ_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -49,5 +48,3 @@ struct account_shown {
  * public_key, of this state; NULL: of all but retired ones. Shows only the leases of client; NULL: all. */
 MUST_CHECK enum err account_read_page(struct db *db, const char *state, const char *client, const char *after,
     size_t limit, struct account_shown out[], size_t *count, struct detail *detail);
-
-#endif

@@ -2,8 +2,7 @@
  * The states of a channel account: their names, and how ledgers change them. Pure functions, so that every
  * case can be tested without a database.
  */
-#ifndef FAIRWAY_POOL_ACCOUNT_STATE_H
-#define FAIRWAY_POOL_ACCOUNT_STATE_H
+#pragma once
 
 #include "base/err.h"
 #include "stellar/account.h"
@@ -59,5 +58,3 @@ bool account_state_after_gap(struct account_row *row, const struct account_entry
 
 /* Changes the row of an account that the network froze. Returns false if nothing changes. */
 bool account_state_freeze(struct account_row *row);
-
-#endif

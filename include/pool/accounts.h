@@ -3,8 +3,7 @@
  * ledger (pool/settle.h). All functions run in a transaction of the caller; the locks that they take are held
  * until it ends.
  */
-#ifndef FAIRWAY_POOL_ACCOUNTS_H
-#define FAIRWAY_POOL_ACCOUNTS_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -84,5 +83,3 @@ MUST_CHECK enum err account_lock(
  * the account's sequence number on the network as of ledger; ledger 0: both stay as they are. */
 MUST_CHECK enum err account_change_state(struct db *db, const struct public_key *account,
     enum account_state state, int64_t sequence, uint32_t ledger, struct detail *detail);
-
-#endif

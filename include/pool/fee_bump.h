@@ -1,6 +1,5 @@
 /* Fee bumps of open leases: what signing them needs, and the rows that record them. */
-#ifndef FAIRWAY_POOL_FEE_BUMP_H
-#define FAIRWAY_POOL_FEE_BUMP_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -61,5 +60,3 @@ MUST_CHECK enum err fee_bumps_find(
  */
 MUST_CHECK enum err fee_bumps_record(
     struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * the RPC. The ledger transaction writes it into one row; grants, fee bumps and probes read it. While the
  * balance is unknown, because the account has not been read yet, nothing is refused.
  */
-#ifndef FAIRWAY_POOL_FUNDS_H
-#define FAIRWAY_POOL_FUNDS_H
+#pragma once
 
 #include "db/db.h"
 #include "stellar/account.h"
@@ -64,5 +63,3 @@ MUST_CHECK enum err funds_read(const struct db_rows *rows, struct funds *out, st
 
 /* For the ledger transaction. */
 MUST_CHECK enum err funds_write(struct db *db, const struct funds *funds, struct detail *detail);
-
-#endif

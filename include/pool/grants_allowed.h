@@ -12,8 +12,7 @@
  *
  * While grants are stopped or on hold, ledgers are still committed and sequence numbers still followed.
  */
-#ifndef FAIRWAY_POOL_GRANTS_ALLOWED_H
-#define FAIRWAY_POOL_GRANTS_ALLOWED_H
+#pragma once
 
 #include "db/db.h"
 
@@ -127,5 +126,3 @@ MUST_CHECK enum err grants_hold_begin(
  * paused. Open leases go on and end. Errors as grants_hold_begin; after ERR_OK of a pause all grants in
  * flight have ended. */
 MUST_CHECK enum err grants_pause(struct db *db, const char *reason, bool *was, struct detail *detail);
-
-#endif

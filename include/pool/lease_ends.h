@@ -1,6 +1,5 @@
 /* The leases that a ledger ended, for those who wait for them in the process that committed the ledger. */
-#ifndef FAIRWAY_POOL_LEASE_ENDS_H
-#define FAIRWAY_POOL_LEASE_ENDS_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -34,5 +33,3 @@ struct lease_ends_listener {
     void (*ended)(void *context, const struct lease_ends *ends); /* NULL: nobody listens. Returns soon */
     void *context;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Looks up what became of transactions, by the hashes of leases or of fee bumps. */
-#ifndef FAIRWAY_POOL_LEASE_LOOKUP_H
-#define FAIRWAY_POOL_LEASE_LOOKUP_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/lease_ends.h"
@@ -76,5 +75,3 @@ void lease_list_free(struct lease_list *list);
  */
 MUST_CHECK enum err lease_list_read(struct db *db, const char *client, int64_t after, size_t limit,
     struct lease_list *out, struct detail *detail);
-
-#endif

@@ -4,8 +4,7 @@
  * which locks are taken is in src/README.md. Locks on idempotency keys have no name: idempotency_lock()
  * returns their numbers.
  */
-#ifndef FAIRWAY_POOL_LOCK_NUMBERS_H
-#define FAIRWAY_POOL_LOCK_NUMBERS_H
+#pragma once
 
 #include "db/locks.h"
 #include "stellar/ids.h"
@@ -28,5 +27,3 @@ struct lock_numbers lock_numbers_of(const struct network_id *network);
  */
 #define LOCK_NAMES_MAX 7
 size_t lock_numbers_names(const struct network_id *network, struct lock_name out[static LOCK_NAMES_MAX]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which master keys the sealed seeds of this database need. The rows have key ids and salts, never keys. */
-#ifndef FAIRWAY_POOL_MASTER_KEYS_H
-#define FAIRWAY_POOL_MASTER_KEYS_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -29,5 +28,3 @@ bool master_keys_have(const struct master_key_row rows[], size_t count, const ch
 /* Stores a row; an existing row stays as it is. Call it before the first seed is sealed under the key, so
  * that no account is stored whose master key cannot be found again. */
 MUST_CHECK enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * all later ones must agree, because account keys, sequence numbers and signatures of one network are
  * meaningless on another.
  */
-#ifndef FAIRWAY_POOL_NETWORK_H
-#define FAIRWAY_POOL_NETWORK_H
+#pragma once
 
 #include "db/db.h"
 #include "stellar/ids.h"
@@ -22,5 +21,3 @@ MUST_CHECK enum err network_read_protocol(struct db *db, int32_t *protocol, stru
  * names both and says what to do. */
 MUST_CHECK enum err network_bind(
     struct db *db, const char *passphrase, const struct public_key *distribution, struct detail *detail);
-
-#endif

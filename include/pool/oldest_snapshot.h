@@ -1,6 +1,5 @@
 /* The oldest snapshot that keeps vacuum from removing dead rows of this database, and how old it is. */
-#ifndef FAIRWAY_POOL_OLDEST_SNAPSHOT_H
-#define FAIRWAY_POOL_OLDEST_SNAPSHOT_H
+#pragma once
 
 #include "db/db.h"
 
@@ -20,5 +19,3 @@ struct oldest_snapshot {
  * table. So the age grows with the ledgers that are committed; while none is, it is that of the last one.
  */
 MUST_CHECK enum err oldest_snapshot_read(struct db *db, struct oldest_snapshot *out, struct detail *detail);
-
-#endif

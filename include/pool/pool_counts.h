@@ -1,6 +1,5 @@
 /* The pool in counts: accounts, the cursor, whether leases are granted. */
-#ifndef FAIRWAY_POOL_POOL_COUNTS_H
-#define FAIRWAY_POOL_POOL_COUNTS_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/funds.h"
@@ -35,5 +34,3 @@ struct pool_counts {
 MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
 /* The same without counting: active is 1 if any account is, and the other counts are 0. */
 MUST_CHECK enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail);
-
-#endif

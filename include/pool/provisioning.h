@@ -4,8 +4,7 @@
  * another source: the distribution account, or an account of the pool that is leased for it. All SQL on
  * fairway.provisioning is in provisioning.c.
  */
-#ifndef FAIRWAY_POOL_PROVISIONING_H
-#define FAIRWAY_POOL_PROVISIONING_H
+#pragma once
 
 #include "db/db.h"
 #include "stellar/account.h"
@@ -98,5 +97,3 @@ struct provisioning_snapshot {
 /* Decides it by that; ledger is the first one after the gap. */
 struct provisioning_fate provisioning_judge_after_gap(const struct provisioning_pending *pending,
     const struct provisioning_snapshot *snapshot, const struct ledger *ledger);
-
-#endif

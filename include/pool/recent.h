@@ -1,7 +1,6 @@
 /* What has happened lately, for the status screen: ledgers with the leases that they ended, events, and who
  * waits. Bounded however large the database is. */
-#ifndef FAIRWAY_POOL_RECENT_H
-#define FAIRWAY_POOL_RECENT_H
+#pragma once
 
 #include "db/db.h"
 
@@ -31,5 +30,3 @@ struct recent {
 };
 
 MUST_CHECK enum err recent_read(struct db *db, struct recent *out, struct detail *detail);
-
-#endif

@@ -1,7 +1,6 @@
 /* Housekeeping: makes partitions for the days to come, and removes what is no longer needed, in short steps.
  */
-#ifndef FAIRWAY_POOL_RETENTION_H
-#define FAIRWAY_POOL_RETENTION_H
+#pragma once
 
 #include "db/db.h"
 
@@ -30,5 +29,3 @@ enum retention {
  */
 MUST_CHECK enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
     size_t *changed, struct detail *detail);
-
-#endif

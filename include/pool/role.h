@@ -1,6 +1,5 @@
 /* What the database role of this process may do. */
-#ifndef FAIRWAY_POOL_ROLE_H
-#define FAIRWAY_POOL_ROLE_H
+#pragma once
 
 #include "db/db.h"
 
@@ -9,5 +8,3 @@
  * functions of the schema, which check what they write. A role that serves needs neither (docker/roles.sql).
  */
 MUST_CHECK enum err role_may_write(struct db *db, bool *out, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * transaction, has locked the cursor row and has checked the ledger; it inserts the ledger row and moves the
  * cursor in the same transaction.
  */
-#ifndef FAIRWAY_POOL_SETTLE_H
-#define FAIRWAY_POOL_SETTLE_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/lease_ends.h"
@@ -86,5 +85,3 @@ MUST_CHECK enum err settle_ledger(struct db *db, const struct ledger *ledger,
  */
 MUST_CHECK enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads,
     bool on_hold, struct settle_notes *notes, struct settled *out, struct detail *detail);
-
-#endif

@@ -2,8 +2,7 @@
  * What is known about leases and accounts after a ledger, in one structure: what the ledger proves, or what
  * was read after a gap in the ledgers. Pure functions.
  */
-#ifndef FAIRWAY_POOL_SETTLE_EVIDENCE_H
-#define FAIRWAY_POOL_SETTLE_EVIDENCE_H
+#pragma once
 
 #include "pool/provisioning.h"
 #include "stellar/account.h"
@@ -82,5 +81,3 @@ void settle_evidence_free(struct settle_evidence *evidence);
 /* NULL: none has this hash. */
 const struct transaction_evidence *settle_evidence_find(
     const struct settle_evidence *evidence, const struct hash *hash);
-
-#endif

@@ -1,7 +1,6 @@
 /* Submissions: leases that fairway itself sends, by fee bumps, until a ledger ends them. What begins one is
  * in fee_bump.h. */
-#ifndef FAIRWAY_POOL_SUBMISSIONS_H
-#define FAIRWAY_POOL_SUBMISSIONS_H
+#pragma once
 
 #include "db/db.h"
 #include "stellar/ids.h"
@@ -43,5 +42,3 @@ struct submission_answer {
  * of those that another session has locked: their next bids get the same answers. */
 MUST_CHECK enum err submissions_answer(
     struct db *db, const struct submission_answer answers[], size_t count, struct detail *detail);
-
-#endif

@@ -4,8 +4,7 @@
  * committed ledger when the change commits. Both may run beside grants, ingestion and ensure-accounts, and
  * may be repeated.
  */
-#ifndef FAIRWAY_PROVISION_ACCOUNT_ADMIN_H
-#define FAIRWAY_PROVISION_ACCOUNT_ADMIN_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -45,5 +44,3 @@ MUST_CHECK enum err account_admin_release(
  */
 MUST_CHECK enum err account_admin_retire(
     const struct account_admin *admin, const struct public_key *account, struct detail *detail);
-
-#endif

@@ -4,8 +4,7 @@
  * controls it and that it could be merged. Nothing is sent to the network: balances and sponsorships stay as
  * they are.
  */
-#ifndef FAIRWAY_PROVISION_IMPORT_H
-#define FAIRWAY_PROVISION_IMPORT_H
+#pragma once
 
 #include "keys/keyd.h"
 #include "rpc/feed.h"
@@ -44,5 +43,3 @@ struct import_item {
 typedef void (*import_report)(void *context, const struct import_item *item);
 MUST_CHECK enum err import_all(
     const struct import_settings *settings, import_report report, void *context, struct detail *detail);
-
-#endif

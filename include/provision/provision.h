@@ -5,8 +5,7 @@
  * repeat: a key is stored before a transaction that names it is sent; a transaction is stored, signed, before
  * it is sent; only the ledger transaction decides how it ended.
  */
-#ifndef FAIRWAY_PROVISION_PROVISION_H
-#define FAIRWAY_PROVISION_PROVISION_H
+#pragma once
 
 #include "ingest/ingest.h"
 #include "keys/keyd.h"
@@ -41,5 +40,3 @@ struct provision_settings {
  */
 MUST_CHECK enum err provision_ensure(
     const struct provision_settings *settings, size_t *wanted, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * seals it under its current key; the new sealed seed has opened and signed before it is stored. The old ones
  * are kept until all are replaced. The database role must own the tables: no other may change a seed.
  */
-#ifndef FAIRWAY_PROVISION_ROTATE_H
-#define FAIRWAY_PROVISION_ROTATE_H
+#pragma once
 
 #include "keys/keyd.h"
 
@@ -33,5 +32,3 @@ struct rotate_result {
  */
 MUST_CHECK enum err rotate_all(
     const struct rotate_settings *settings, struct rotate_result *out, struct detail *detail);
-
-#endif

@@ -2,8 +2,7 @@
  * What is read from the network, as functions: whoever calls them does not know whether one RPC answers,
  * several whose answers are compared (rpc/rpcs.h), or a test.
  */
-#ifndef FAIRWAY_RPC_FEED_H
-#define FAIRWAY_RPC_FEED_H
+#pragma once
 
 #include "rpc/rpc.h"
 
@@ -23,5 +22,3 @@ struct feed {
 
 /* rpc is borrowed. */
 struct feed feed_of_rpc(struct rpc *rpc);
-
-#endif

@@ -5,8 +5,7 @@
  * the bytes of all calls (rpc/loop.h); whoever reads an answer decodes it. A struct rpc may be used by
  * several threads. A call blocks until the response or the timeout, but for those of rpc_asking.
  */
-#ifndef FAIRWAY_RPC_RPC_H
-#define FAIRWAY_RPC_RPC_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -219,5 +218,3 @@ void rpc_simulation_free(struct rpc_simulation *simulation);
  */
 MUST_CHECK enum err rpc_simulate(struct rpc *rpc, struct bytes envelope, bool enforce_auth, uint32_t newest,
     struct rpc_simulation *out, struct detail *detail);
-
-#endif

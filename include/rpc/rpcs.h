@@ -3,8 +3,7 @@
  * One thread uses a struct rpcs, and reads the answers. Whose ledgers are the network's, ingest/follow.c
  * judges by their signatures. Reads have none: there, what two addresses say counts.
  */
-#ifndef FAIRWAY_RPC_RPCS_H
-#define FAIRWAY_RPC_RPCS_H
+#pragma once
 
 #include "rpc/feed.h"
 
@@ -64,5 +63,3 @@ void rpcs_wait(struct rpcs *rpcs, int64_t until_ms);
  * network: the first answer.
  */
 struct feed rpcs_feed(struct rpcs *rpcs);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The XDR types that fairway decodes, under the names that the SDK gives them (SCVal is ScVal).
  */
-#ifndef FAIRWAY_XDR_TYPES_H
-#define FAIRWAY_XDR_TYPES_H
+#pragma once
 
 /* The newest version of the protocol whose ledgers are understood. */
 #define PROTOCOL_KNOWN 30
@@ -369,5 +368,3 @@ enum xdr_type {
     XDR_TYPE_COUNT
 };
 /* clang-format on */
-
-#endif

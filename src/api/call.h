@@ -3,8 +3,7 @@
  * leases, fee bumps, submissions and statuses share. Whoever replies to it ends it: it is freed after the
  * reply, because until then its client may leave.
  */
-#ifndef FAIRWAY_API_CALL_H
-#define FAIRWAY_API_CALL_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -80,5 +79,3 @@ enum err call_no_result(enum err e);
 void call_reply(struct call *call, int status, struct json_write *object);
 /* With what the client needs to know about the error. */
 void call_refuse(struct call *call, enum err e, const struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * a ledger, and its rate. All of it is in memory, and counted by each replica for itself. Functions may be
  * called from any thread.
  */
-#ifndef FAIRWAY_API_CLIENT_LOADS_H
-#define FAIRWAY_API_CLIENT_LOADS_H
+#pragma once
 
 #include <pthread.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ MUST_CHECK enum limit client_loads_may_simulate(
 MUST_CHECK enum limit client_loads_begin_wait(
     struct client_loads *loads, struct client_load *load, const struct limits *limits);
 void client_loads_end_wait(struct client_loads *loads, struct client_load *load);
-
-#endif

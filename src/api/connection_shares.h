@@ -4,8 +4,7 @@
  * ?wait= a half, others for a lease five eighths, both together three quarters. A request above its share is
  * refused at once. The last quarter is always left for reads and fee bumps.
  */
-#ifndef FAIRWAY_API_CONNECTION_SHARES_H
-#define FAIRWAY_API_CONNECTION_SHARES_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -25,5 +24,3 @@ struct connection_shares {
 MUST_CHECK enum err connection_shares_take(struct connection_shares *shares, enum connection_share share);
 /* Call it before the reply, so that a client that sends its next request at once finds the place free. */
 void connection_shares_give(struct connection_shares *shares, enum connection_share share);
-
-#endif

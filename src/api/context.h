@@ -1,6 +1,5 @@
 /* What the endpoints share. */
-#ifndef FAIRWAY_API_CONTEXT_H
-#define FAIRWAY_API_CONTEXT_H
+#pragma once
 
 #include "api/api.h"
 #include "client_loads.h"
@@ -64,5 +63,3 @@ void api_get_openapi(struct http_request *request, void *api);
 void api_get_metrics(struct http_request *request, void *api);
 void api_get_status(struct http_request *request, void *api);
 void api_get_status_json(struct http_request *request, void *api);
-
-#endif

@@ -3,8 +3,7 @@
  * on a worker's thread. Each such endpoint is one constant struct db_endpoint. This file has what they share:
  * the deadline, the reply, and who frees what.
  */
-#ifndef FAIRWAY_API_DB_ENDPOINT_H
-#define FAIRWAY_API_DB_ENDPOINT_H
+#pragma once
 
 #include "context.h"
 #include "reply.h"
@@ -39,5 +38,3 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
 /* The same, or replies with the last report. The endpoint's run sets that. */
 void db_endpoint_report(
     struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last);
-
-#endif

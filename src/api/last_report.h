@@ -2,8 +2,7 @@
  * The last report of /readyz or of /v1/pool, which read the database: so only some requests a second do that,
  * and the others get the last report. The functions may be called from any thread.
  */
-#ifndef FAIRWAY_API_LAST_REPORT_H
-#define FAIRWAY_API_LAST_REPORT_H
+#pragma once
 
 #include <pthread.h>
 
@@ -29,5 +28,3 @@ void last_report_set(struct last_report *last, int status, const char *text, int
  * while there is one; else a copy of the last one, which the caller frees, and its status.
  */
 char *last_report_get(struct last_report *last, unsigned each_second, int *status);
-
-#endif

@@ -3,8 +3,7 @@
  * call that entries alone authorize is prepared: a simulation finds its resources, whatever it came with.
  * What the client has signed, the function and the authorization entries, is never changed.
  */
-#ifndef FAIRWAY_API_PREPARE_H
-#define FAIRWAY_API_PREPARE_H
+#pragma once
 
 #include "call.h"
 
@@ -32,5 +31,3 @@ void prepare_simulate(struct call *call);
  * ERR_RPC_UNAVAILABLE, ERR_OVERLOADED, ERR_SHUTTING_DOWN: the simulation has no result.
  */
 MUST_CHECK enum err prepare_simulated(struct call *call, struct detail *detail);
-
-#endif

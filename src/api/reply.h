@@ -1,6 +1,5 @@
 /* What all endpoints read from a request and write into a reply. */
-#ifndef FAIRWAY_API_REPLY_H
-#define FAIRWAY_API_REPLY_H
+#pragma once
 
 #include "auth/auth.h"
 #include "base/json.h"
@@ -42,5 +41,3 @@ MUST_CHECK enum err api_read_envelope(const json_t *body, struct buf *xdr, struc
 
 void api_write_hash(struct json_write *out, const char *name, const struct hash *hash);
 void api_write_address(struct json_write *out, const char *name, const struct public_key *key);
-
-#endif

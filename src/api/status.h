@@ -1,6 +1,5 @@
 /* The members that describe a lease's status, wherever it is answered. */
-#ifndef FAIRWAY_API_STATUS_H
-#define FAIRWAY_API_STATUS_H
+#pragma once
 
 #include "base/json_write.h"
 #include "pool/lease_lookup.h"
@@ -12,5 +11,3 @@
 void api_begin_status(struct json_write *out, const struct lease_status *status);
 /* Writes the members of the status into an object that has been begun. */
 void api_write_status(struct json_write *out, const struct lease_status *status);
-
-#endif

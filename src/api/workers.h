@@ -4,8 +4,7 @@
  * of the RPC. The ticker ends jobs that are still queued at their deadline, and a job that has begun takes no
  * longer than its deadline. So every job is done within seconds, even if the database never answers.
  */
-#ifndef FAIRWAY_API_WORKERS_H
-#define FAIRWAY_API_WORKERS_H
+#pragma once
 
 #include "db/db.h"
 #include "base/fair_queue.h"
@@ -45,5 +44,3 @@ MUST_CHECK enum err workers_submit(struct workers *workers, struct worker_job *j
 void workers_stop(struct workers *workers); /* NULL is fine */
 /* After workers_stop, when nothing can be submitted any more. NULL is fine. */
 void workers_free(struct workers *workers);
-
-#endif

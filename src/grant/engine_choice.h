@@ -1,7 +1,6 @@
 /* The decisions of the lease engine: what a worker does next, when the next claim is due, and who waits for
  * another batch after one that failed. Pure functions; the engine's mutex is held when they read it. */
-#ifndef FAIRWAY_GRANT_ENGINE_CHOICE_H
-#define FAIRWAY_GRANT_ENGINE_CHOICE_H
+#pragma once
 
 #include "engine_state.h"
 
@@ -44,5 +43,3 @@ bool engine_waits_on(
     const struct engine_run *run, enum err e, const struct engine_ticket *ticket, int64_t now_ms);
 /* The delay before the next attempt at a locked key, after one of delay_ms (0: none). */
 int engine_key_delay_ms(int delay_ms);
-
-#endif

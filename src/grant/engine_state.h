@@ -1,7 +1,6 @@
 /* What the threads of the lease engine share: the workers (engine_worker.c), the ticker, and the watch, which
  * calls engine_released (engine.c). Decisions about it are in engine_choice.c. */
-#ifndef FAIRWAY_GRANT_ENGINE_STATE_H
-#define FAIRWAY_GRANT_ENGINE_STATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -62,5 +61,3 @@ void engine_done(struct engine_ticket *ticket);
 void engine_accounts_released(struct engine *engine);
 /* Wakes a worker if any ticket waits. The mutex is held. */
 void engine_wake_worker(struct engine *engine);
-
-#endif

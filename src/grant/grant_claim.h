@@ -1,7 +1,6 @@
 /* The first half of a grant transaction: reads whether grants are allowed, the present time, earlier leases
  * of the idempotency keys and which named accounts are in the pool, and locks idle accounts. */
-#ifndef FAIRWAY_GRANT_GRANT_CLAIM_H
-#define FAIRWAY_GRANT_GRANT_CLAIM_H
+#pragma once
 
 #include "idempotency.h"
 #include "lease_bids.h"
@@ -47,5 +46,3 @@ struct grant_claim {
  * ERR_GRANTS_SUSPENDED: detail says why. On error the transaction is rolled back.
  */
 MUST_CHECK enum err grant_claim_begin(struct db *db, struct grant_claim *claim, struct detail *detail);
-
-#endif

@@ -1,7 +1,6 @@
 /* The second half of a grant transaction: writes the lease rows and the accounts that refer to them, commits,
  * and looks up the outcome of a COMMIT whose reply was lost. */
-#ifndef FAIRWAY_GRANT_GRANT_RECORD_H
-#define FAIRWAY_GRANT_GRANT_RECORD_H
+#pragma once
 
 #include "idempotency.h"
 #include "lease_claims.h"
@@ -39,5 +38,3 @@ MUST_CHECK enum err grant_record_commit(
 /* Only reports, if the batch has anything to report, and commits. On any error nothing is lost. */
 MUST_CHECK enum err grant_record_waiting(
     struct db *db, const struct grant_batch *batch, struct detail *detail);
-
-#endif

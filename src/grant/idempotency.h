@@ -4,8 +4,7 @@
  * all requests with one key, in any replica, one takes a lease and the others find it. A request has one key
  * or none.
  */
-#ifndef FAIRWAY_GRANT_IDEMPOTENCY_H
-#define FAIRWAY_GRANT_IDEMPOTENCY_H
+#pragma once
 
 #include "db/db.h"
 #include "grant/lease.h"
@@ -59,5 +58,3 @@ bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grant
 
 /* After COMMIT: grants with the same key get the result of the first of them. */
 void idempotency_share(struct idempotency_keys *keys, struct grant *const grants[], size_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * before it gets an account. fairway.record_first_bids counts again, under the lock of each
  * client's row.
  */
-#ifndef FAIRWAY_GRANT_LEASE_BIDS_H
-#define FAIRWAY_GRANT_LEASE_BIDS_H
+#pragma once
 
 #include "grant/lease.h"
 
@@ -34,5 +33,3 @@ MUST_CHECK enum err lease_bids_choose(struct lease_bids *bids, size_t i, struct 
     struct detail *detail);
 /* Grant i gets this bid; 0: none. */
 void lease_bids_take(struct lease_bids *bids, size_t i, int64_t bid_stroops);
-
-#endif

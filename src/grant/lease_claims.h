@@ -4,8 +4,7 @@
  * until the network has forgotten the nonce. fairway.record_leases refuses a claim that another lease has;
  * what is read here, without a lock, says whose it is, before anything is signed.
  */
-#ifndef FAIRWAY_GRANT_LEASE_CLAIMS_H
-#define FAIRWAY_GRANT_LEASE_CLAIMS_H
+#pragma once
 
 #include "db/db.h"
 #include "grant/lease.h"
@@ -46,5 +45,3 @@ bool lease_claims_decide(struct lease_claims *claims, size_t i);
 bool lease_claims_conflict(struct lease_claims *claims, size_t i);
 /* The lease of grant i is to be recorded as the one at this place. */
 void lease_claims_place(struct lease_claims *claims, size_t i, size_t place);
-
-#endif

@@ -1,6 +1,5 @@
 /* How long a batch may wait for the key process. */
-#ifndef FAIRWAY_GRANT_SIGNING_H
-#define FAIRWAY_GRANT_SIGNING_H
+#pragma once
 
 #include "db/db.h"
 
@@ -12,5 +11,3 @@ static inline int64_t signing_deadline_ms(const struct db *db)
     const int64_t deadline_ms = db_deadline_ms(db);
     return deadline_ms == 0 ? 0 : deadline_ms - SIGNING_SPARE_MS;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A list of tickets, ordered by arrival. Not locked: the engine's mutex guards it. */
-#ifndef FAIRWAY_GRANT_TICKET_QUEUE_H
-#define FAIRWAY_GRANT_TICKET_QUEUE_H
+#pragma once
 
 #include "grant/engine.h"
 
@@ -28,5 +27,3 @@ void ticket_queue_take_unchecked(struct ticket_queue *queue, size_t limit, struc
 /* Moves to *out, in order, the tickets that have waited as long as they may, or most_ms. */
 void ticket_queue_take_late(
     struct ticket_queue *queue, int64_t now_ms, int64_t most_ms, struct ticket_queue *out);
-
-#endif

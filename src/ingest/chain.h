@@ -7,8 +7,7 @@
  * that and its link to the known one, and the whole of it by the first signed set that follows. A signature
  * alone shows that its validator proposed this set: sets that were proposed and lost are public too.
  */
-#ifndef FAIRWAY_INGEST_CHAIN_H
-#define FAIRWAY_INGEST_CHAIN_H
+#pragma once
 
 #include "cursor.h"
 #include "trust.h"
@@ -58,5 +57,3 @@ MUST_CHECK enum err chain_next(
     struct chain *chain, const struct chain_rules *rules, const struct cursor *after, struct detail *detail);
 
 void chain_free(struct chain *chain); /* it is empty then */
-
-#endif

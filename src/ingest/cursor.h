@@ -2,8 +2,7 @@
  * The cursor is the last committed ledger. The checks in this file decide, from the ledger alone and before
  * any transaction begins, whether a ledger that the RPC returned may be committed after it.
  */
-#ifndef FAIRWAY_INGEST_CURSOR_H
-#define FAIRWAY_INGEST_CURSOR_H
+#pragma once
 
 #include "db/db.h"
 #include "rpc/rpc.h"
@@ -50,5 +49,3 @@ MUST_CHECK enum err cursor_snapshot_read(struct db *db, struct cursor_snapshot *
 /* Whether what this replica reads now is older than what it has seen in the database before, or another
  * history: the database was set back. A ledger that was corrected has a new term (refute.h). */
 bool cursor_went_back(const struct cursor_snapshot *seen, const struct cursor_snapshot *now);
-
-#endif

@@ -1,7 +1,4 @@
 /* The lists of validators of docker/ that the build embeds in the program. */
-#ifndef FAIRWAY_INGEST_EMBEDDED_H
-#define FAIRWAY_INGEST_EMBEDDED_H
+#pragma once
 
 extern const char validators_public_txt[], validators_testnet_txt[];
-
-#endif

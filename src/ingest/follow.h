@@ -15,8 +15,7 @@
  * An address that is late, hangs, fails, or serves what is not the network's is not waited for, for
  * FOLLOW_AWAY_S, doubling to FOLLOW_AWAY_MAX_S. Nothing else is remembered about any.
  */
-#ifndef FAIRWAY_INGEST_FOLLOW_H
-#define FAIRWAY_INGEST_FOLLOW_H
+#pragma once
 
 #include "chain.h"
 #include "rpc/rpcs.h"
@@ -91,5 +90,3 @@ void follow_refuted(struct follow *follow);
  * and *ledger. */
 MUST_CHECK enum err follow_fetch(struct follow *follow, uint32_t sequence, const struct hash *hash,
     struct rpc_ledgers *answer, struct ledger *ledger, struct detail *detail);
-
-#endif

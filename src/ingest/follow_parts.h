@@ -1,6 +1,5 @@
 /* Inside follow: what asks addresses, and what judges their answers. */
-#ifndef FAIRWAY_INGEST_FOLLOW_PARTS_H
-#define FAIRWAY_INGEST_FOLLOW_PARTS_H
+#pragma once
 
 #include "follow.h"
 
@@ -27,5 +26,3 @@ const struct follow_source *follow_find_proved(struct follow *follow);
 enum err follow_found(struct follow *follow, const struct follow_source *source, struct follow_ledger *out);
 /* What the answers come to: the result of follow_next. */
 enum err follow_judge(struct follow *follow, bool whole, struct follow_ledger *out, struct detail *detail);
-
-#endif

@@ -4,8 +4,7 @@
  * ledger transaction settles what was read and lets grants resume. Only the stop of grants is written before
  * it, so after a crash or an error the next leader starts the recovery again.
  */
-#ifndef FAIRWAY_INGEST_GAP_H
-#define FAIRWAY_INGEST_GAP_H
+#pragma once
 
 #include "pool/settle.h"
 #include "pool/provisioning.h"
@@ -33,5 +32,3 @@ struct gap_evidence {
  */
 MUST_CHECK enum err gap_recover(struct lead *lead, struct follow *follow, bool renumbered,
     struct ledger_committed *out, struct detail *detail);
-
-#endif

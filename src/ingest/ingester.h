@@ -2,8 +2,7 @@
  * One step of ingestion. A replica that leads fetches the ledgers that are due and commits them, or recovers
  * from a gap. One that does not lead tries to take the lead, and watches the leader.
  */
-#ifndef FAIRWAY_INGEST_INGESTER_H
-#define FAIRWAY_INGEST_INGESTER_H
+#pragma once
 
 #include "upkeep/audit.h"
 #include "upkeep/funds_watch.h"
@@ -36,5 +35,3 @@ MUST_CHECK enum err ingester_step(struct ingester *ingester, struct detail *deta
 /* The pause after a step that has returned ERR_OK or ERR_LEDGER_AHEAD, until the RPC may have the next
  * ledger. */
 unsigned ingester_pause_ms(const struct ingester *ingester, enum err e, unsigned poll_ms);
-
-#endif

@@ -3,8 +3,7 @@
  * term into the cursor row. The term is the fence: a ledger transaction under another term commits nothing,
  * so a leader that lost its session without noticing does no harm.
  */
-#ifndef FAIRWAY_INGEST_LEAD_H
-#define FAIRWAY_INGEST_LEAD_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/lock_numbers.h"
@@ -78,5 +77,3 @@ bool leader_watch_note(struct leader_watch *watch, const struct cursor_snapshot 
  * nothing meanwhile, so it gets ten times stale_ms. One that stands where this replica stood before gets
  * three times stale_ms: probably neither can commit, and each change of the lead is noise. */
 bool leader_watch_decide(const struct leader_watch *watch, enum err due, uint32_t latest, int64_t now_ms);
-
-#endif

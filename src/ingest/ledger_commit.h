@@ -3,8 +3,7 @@
  * That is its row, the cursor, the ends of leases, the states of accounts, the fate of the transactions of
  * ensure-accounts, and the distribution account's balance.
  */
-#ifndef FAIRWAY_INGEST_LEDGER_COMMIT_H
-#define FAIRWAY_INGEST_LEDGER_COMMIT_H
+#pragma once
 
 #include "pool/funds.h"
 #include "pool/settle.h"
@@ -42,5 +41,3 @@ MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_
 /* Logs what a ledger whose COMMIT had no answer did to accounts, once the cursor shows that it is committed.
  * To be called with the cursor after each attempt to take the lead. */
 void commit_log_unsure(struct lead *lead, uint32_t cursor);
-
-#endif

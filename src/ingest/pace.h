@@ -3,8 +3,7 @@
  * when it will have the next one, and how much they differ: until shortly before, it is hardly asked, then
  * some times, and less often the later the ledger is. No clock but the caller's is read here.
  */
-#ifndef FAIRWAY_INGEST_PACE_H
-#define FAIRWAY_INGEST_PACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void pace_note(struct pace *pace, uint32_t latest, int64_t asked_ms);
  * known when that is due, and at most when it is late. A ledger that the RPC has, and that cannot be used
  * yet, is due. */
 unsigned pace_pause_ms(const struct pace *pace, uint32_t after, int64_t now_ms, unsigned poll_ms);
-
-#endif

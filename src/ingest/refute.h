@@ -3,8 +3,7 @@
  * lying RPC can change results, which only the next signed set binds, or serve a set that was proposed and
  * lost. It was if an RPC has that other ledger under the same number, which its header has too.
  */
-#ifndef FAIRWAY_INGEST_REFUTE_H
-#define FAIRWAY_INGEST_REFUTE_H
+#pragma once
 
 #include "follow.h"
 #include "lead.h"
@@ -22,5 +21,3 @@ enum refute_outcome {
  */
 MUST_CHECK enum err refute_ledger(struct lead *lead, struct follow *follow, const struct hash *named,
     uint32_t *logged, enum refute_outcome *outcome, struct detail *detail);
-
-#endif

@@ -2,8 +2,7 @@
  * Maps the result of a step of ingestion to what follows: how long the thread pauses, whether this replica
  * keeps the lead, and what the status says.
  */
-#ifndef FAIRWAY_INGEST_RETRY_H
-#define FAIRWAY_INGEST_RETRY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ unsigned retry_pause_ms(struct retry *retry, enum err e);
  * over: it sees that a ledger is due and that the cursor stands still (leader_watch, lead.h).
  */
 bool retry_keeps_lead(enum err e, bool session_open);
-
-#endif

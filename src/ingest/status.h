@@ -1,7 +1,6 @@
 /* How ingestion is doing in this replica, for /readyz and for the log. The ingest thread writes it; any
  * thread reads it. */
-#ifndef FAIRWAY_INGEST_STATUS_H
-#define FAIRWAY_INGEST_STATUS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -42,5 +41,3 @@ void status_failed(struct status *status, enum err e, bool stopped, const struct
  * under a clock that is wrong: then grants are refused for their own reason. False: *why (may be NULL) has
  * the reason. */
 bool status_ready(struct status *status, struct detail *why);
-
-#endif

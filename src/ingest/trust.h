@@ -2,8 +2,7 @@
  * The validators whose signatures prove ledgers: those of the file that TRUSTED_VALIDATORS names, or for the
  * public network and testnet those that this program has from docker/validators-*.txt.
  */
-#ifndef FAIRWAY_INGEST_TRUST_H
-#define FAIRWAY_INGEST_TRUST_H
+#pragma once
 
 #include "base/watched_file.h"
 #include "stellar/ledger.h"
@@ -31,5 +30,3 @@ bool trust_is_on(struct trust *trust);
  * (CAP-83) is over another set and fits any ledger. The ledger's proofs (hash, set) are the caller's.
  */
 bool trust_signed(const struct trust *trust, const struct ledger *ledger);
-
-#endif

@@ -1,7 +1,6 @@
 /* The start and the end of settling: reads the accounts that a ledger may change, and writes those that did.
  */
-#ifndef FAIRWAY_POOL_SETTLE_READ_H
-#define FAIRWAY_POOL_SETTLE_READ_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/account_state.h"
@@ -64,5 +63,3 @@ void settle_list_ends(
  * accounts, and notifies ACCOUNTS_CHANNEL if it wrote anything. */
 MUST_CHECK enum err settle_write(
     struct db *db, const struct settle_accounts *accounts, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* An operator's change to one account: judged by a probe of the network, written in one transaction. */
-#ifndef FAIRWAY_PROVISION_ACCOUNT_CHANGE_H
-#define FAIRWAY_PROVISION_ACCOUNT_CHANGE_H
+#pragma once
 
 #include "provision/account_admin.h"
 #include "pool/accounts.h"
@@ -35,5 +34,3 @@ enum err account_change_judge(enum account_change change, const struct account_l
  */
 MUST_CHECK enum err account_change_apply(struct db *db, const struct public_key *account,
     enum account_change change, const struct account_probe *probe, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* The pending transactions of a run, and when each is sent again. */
-#ifndef FAIRWAY_PROVISION_OUTGOING_H
-#define FAIRWAY_PROVISION_OUTGOING_H
+#pragma once
 
 #include "rpc/rpc.h"
 #include "session.h"
@@ -29,5 +28,3 @@ void outgoing_add(struct outgoing *outgoing, enum provisioning_kind kind, size_t
  * within a ledger. The answer of the RPC decides nothing. ERR_*: nothing was sent. */
 MUST_CHECK enum err outgoing_send(struct outgoing *outgoing, struct session *session, struct rpc *rpc,
     unsigned ledger_ms, struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* Turns batches of accounts into signed transactions that are stored as pending. */
-#ifndef FAIRWAY_PROVISION_PREPARE_H
-#define FAIRWAY_PROVISION_PREPARE_H
+#pragma once
 
 #include "pool/accounts.h"
 #include "pool/pool_counts.h"
@@ -51,5 +50,3 @@ uint32_t prepare_fee(
  */
 MUST_CHECK enum err prepare(
     struct provision *provision, enum provisioning_kind kind, size_t count, struct detail *detail);
-
-#endif

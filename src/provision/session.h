@@ -3,8 +3,7 @@
  * Every decision is made in a transaction of this session: if the connection is lost, the lock and the
  * transaction are lost together.
  */
-#ifndef FAIRWAY_PROVISION_SESSION_H
-#define FAIRWAY_PROVISION_SESSION_H
+#pragma once
 
 #include "pool/provisioning.h"
 #include "stellar/ids.h"
@@ -45,5 +44,3 @@ bool session_try_again(struct session_patience *patience, enum err e, const stru
  */
 MUST_CHECK enum err session_read_pending(
     struct session *session, struct provisioning_list *out, struct detail *detail);
-
-#endif

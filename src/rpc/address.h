@@ -2,8 +2,7 @@
  * The addresses that this process asks, one for each URL, whoever asks it: what has failed there lately
  * concerns all. They live as long as the process. Any thread.
  */
-#ifndef FAIRWAY_RPC_ADDRESS_H
-#define FAIRWAY_RPC_ADDRESS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -60,5 +59,3 @@ struct address_state address_state(struct address *address);
 
 /* For tests: nothing has failed. */
 void address_forget(void);
-
-#endif

@@ -3,8 +3,7 @@
  * errors with HTTP 200, hosted providers also with 4xx; both are read. A malformed response, or one to
  * another request, is ERR_RPC_UNAVAILABLE.
  */
-#ifndef FAIRWAY_RPC_CALL_H
-#define FAIRWAY_RPC_CALL_H
+#pragma once
 
 #include <pthread.h>
 
@@ -86,5 +85,3 @@ bool call_is_of(const struct rpc *rpc, const char *method);
 int call_retry_after_s(const struct rpc *rpc);
 /* Whose transfer the loop does not have. NULL is fine. */
 void call_free(struct rpc_call *call);
-
-#endif

@@ -1,7 +1,6 @@
 /* Reads members of a response. Integers are numbers or decimal strings, depending on method and server
  * version. */
-#ifndef FAIRWAY_RPC_FIELD_H
-#define FAIRWAY_RPC_FIELD_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ MUST_CHECK enum err field_text(
     const json_t *object, const char *name, const char **out, struct detail *detail);
 /* Base64, appended to out. */
 MUST_CHECK enum err field_xdr(const json_t *object, const char *name, struct buf *out, struct detail *detail);
-
-#endif

@@ -3,8 +3,7 @@
  * the certificates of RPC_CA_FILE. Both files are read again when they change. No log line and no error says
  * what a header says.
  */
-#ifndef FAIRWAY_RPC_FILES_H
-#define FAIRWAY_RPC_FILES_H
+#pragma once
 
 #include <curl/curl.h>
 
@@ -14,5 +13,3 @@ struct curl_slist *files_append(struct curl_slist *list, const char *header);
 struct curl_slist *files_add_headers(struct curl_slist *list, unsigned address);
 /* NULL: those of the system. */
 const char *files_authorities(void);
-
-#endif

@@ -3,8 +3,7 @@
  * JSON values would copy it twice. So the values of one member, base64, are decoded where they were received,
  * and only the rest, some hundred bytes, becomes a tree.
  */
-#ifndef FAIRWAY_RPC_LIFT_H
-#define FAIRWAY_RPC_LIFT_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -29,5 +28,3 @@ void lift_values(struct lift *lifted, struct buf text);
 
 /* Keeps the member. */
 void lift_free(struct lift *lifted);
-
-#endif

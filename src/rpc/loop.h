@@ -8,8 +8,7 @@
  * https are used. Redirects and the proxies of the environment are ignored: a request goes to the configured
  * URL only.
  */
-#ifndef FAIRWAY_RPC_LOOP_H
-#define FAIRWAY_RPC_LOOP_H
+#pragma once
 
 #include <curl/curl.h>
 #include <stdatomic.h>
@@ -58,5 +57,3 @@ struct loop_transfer {
 void loop_run(struct loop_transfer *transfer);
 /* Has the loop look which transfers are cancelled. */
 void loop_look(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Inside rpcs: the questions, and the addresses that are asked. */
-#ifndef FAIRWAY_RPC_RPCS_PARTS_H
-#define FAIRWAY_RPC_RPCS_PARTS_H
+#pragma once
 
 #include <pthread.h>
 
@@ -65,5 +64,3 @@ struct rpcs {
 bool rpcs_ask(struct rpcs_source *source, const struct rpcs_question *question);
 /* Moves the answer to the question with this id; one to another question is dropped. */
 bool rpcs_take(struct rpcs_source *source, uint64_t id, struct rpcs_answer *out);
-
-#endif

@@ -3,8 +3,7 @@
  * the same name in corpus. `make fuzz T=harness` links it with libFuzzer; `make test` links it with
  * test_corpus.c, which replays the corpus and some mutations of it.
  */
-#ifndef FAIRWAY_TESTS_FUZZ_H
-#define FAIRWAY_TESTS_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
             abort();                                                                                         \
         }                                                                                                    \
     } while (0)
-
-#endif

@@ -3,8 +3,7 @@
  * bytes never do. And the arms of unions as counters for libFuzzer, which sees only one branch in the
  * table-driven walker, whatever the arm.
  */
-#ifndef FAIRWAY_TESTS_FUZZ_XDR_MUTATOR_H
-#define FAIRWAY_TESTS_FUZZ_XDR_MUTATOR_H
+#pragma once
 
 #include "xdr/types.h"
 #include "fuzz/fuzz.h"
@@ -20,5 +19,3 @@ size_t xdr_mutate(enum xdr_type type, uint8_t *data, size_t size, size_t max, un
  * cut. */
 #define XDR_MADE_MAX ((size_t)1 << 14)
 size_t xdr_make(enum xdr_type type, uint8_t out[XDR_MADE_MAX], unsigned seed);
-
-#endif

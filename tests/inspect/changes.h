@@ -1,7 +1,6 @@
 /* What the metadata of a ledger says of accounts. No hash covers it, and fairway does not read it: here it
  * shows that all that can change an account is named in the transaction set. */
-#ifndef FAIRWAY_TESTS_INSPECT_CHANGES_H
-#define FAIRWAY_TESTS_INSPECT_CHANGES_H
+#pragma once
 
 #include <jansson.h>
 
@@ -21,5 +20,3 @@ json_t *changes_json(struct changes *changes);
 
 /* The first account with a change that no transaction or operation of the ledger explains; NULL: none. */
 const struct public_key *changes_unexplained(const struct changes *changes, const struct ledger *ledger);
-
-#endif

@@ -1,7 +1,6 @@
 /* Decodes XDR with fairway's decoders and prints it as JSON lines, for tests that compare it with what the
  * official SDK decodes. */
-#ifndef FAIRWAY_TESTS_INSPECT_H
-#define FAIRWAY_TESTS_INSPECT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -20,5 +19,3 @@ void inspect_print(json_t *json);
 json_t *inspect_hash(const struct hash *hash);
 json_t *inspect_i64(int64_t value);
 json_t *inspect_u64(uint64_t value);
-
-#endif

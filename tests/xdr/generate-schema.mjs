@@ -125,8 +125,7 @@ const header = `/*
  *
  * The XDR types that fairway decodes, under the names that the SDK gives them (SCVal is ScVal).
  */
-#ifndef FAIRWAY_XDR_TYPES_H
-#define FAIRWAY_XDR_TYPES_H
+#pragma once
 
 /* The newest version of the protocol whose ledgers are understood. */
 #define PROTOCOL_KNOWN ${version.split('.')[0]}
@@ -136,8 +135,6 @@ enum xdr_type {
 ${types.map(([name]) => `    XDR_${name},\n`).join('')}    XDR_TYPE_COUNT
 };
 /* clang-format on */
-
-#endif
 `;
 
 const source = `/*

@@ -2,8 +2,7 @@
  * A small HTTP client for tests of the API: one connection, one request at a time, from any thread. If no
  * reply comes within API_PATIENCE_MS, it ends the program with a message.
  */
-#ifndef FAIRWAY_TESTS_API_CLIENT_H
-#define FAIRWAY_TESTS_API_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -44,5 +43,3 @@ struct api_reply api_post(unsigned port, const char *target, const char *body);
 char *api_header(const struct api_reply *reply, const char *name);
 /* Returns a string member of the body's object; "" if it is absent or of another type. */
 const char *api_text(const struct api_reply *reply, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* What a captured fairway tries: the rows of the table in docker/security.md, "What a captured process can
  * do". tests/lint/readme.test.mjs compares them and the answers of the tests. */
-#ifndef FAIRWAY_TESTS_CAPTURED_H
-#define FAIRWAY_TESTS_CAPTURED_H
+#pragma once
 
 #define READ_KEYS "read the master key, the passphrase or the distribution account's seed"
 #define USE_KEYS "use the keys through the key process, as the next table says"
@@ -23,5 +22,3 @@
 #define ABSTRACT "connect to abstract UNIX sockets (Linux 6.12), unless an option names one"
 #define OTHER_SOCKETS "open packet, raw, vsock or kernel cipher sockets, or netlink except routes"
 #define LISTEN "bind or listen after its start"
-
-#endif

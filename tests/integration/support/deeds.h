@@ -3,8 +3,7 @@
  * is, and confined. The first shows that the second is refused by the confinement. Root has every deed; an
  * ordinary user those that need no privilege.
  */
-#ifndef FAIRWAY_TESTS_DEEDS_H
-#define FAIRWAY_TESTS_DEEDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ pid_t start_victim(void);
 bool become_ordinary(void);
 /* Copies the key process's program to where an ordinary user can execute it. */
 bool copy_keyd_program(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* A lease engine on a pool with accounts, and clients that record when and how their tickets were decided. */
-#ifndef FAIRWAY_TESTS_ENGINE_H
-#define FAIRWAY_TESTS_ENGINE_H
+#pragma once
 
 #include "pool.h"
 #include "engine_waiting.h"
@@ -51,5 +50,3 @@ const struct lease *client_lease(struct client *client, int limit_ms);
 /* Waits like client_wait; the ticket must be refused with e. */
 void client_refused(struct client *client, enum err e, int limit_ms);
 void clients_wipe(struct client clients[], size_t count);
-
-#endif

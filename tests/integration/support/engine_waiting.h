@@ -1,6 +1,5 @@
 /* What waits in an engine: of its inside, which no program needs. */
-#ifndef FAIRWAY_TESTS_ENGINE_WAITING_H
-#define FAIRWAY_TESTS_ENGINE_WAITING_H
+#pragma once
 
 #include "base/clock.h"
 #include "grant/engine_state.h"
@@ -24,5 +23,3 @@ static inline bool engine_claim_waits(struct engine *engine)
     pthread_mutex_unlock(&engine->mutex);
     return waits;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Fee bumps one at a time, for tests of other things. */
-#ifndef FAIRWAY_TESTS_FEE_BUMP_H
-#define FAIRWAY_TESTS_FEE_BUMP_H
+#pragma once
 
 #include "pool/fee_bump.h"
 #include "stellar/envelope.h"
@@ -11,5 +10,3 @@ enum err fee_bump_find_one(struct db *db, const struct hash *lease, const struct
 /* Records one fee bump of the lease of this account. */
 enum err fee_bump_record_one(struct db *db, const struct hash *fee_bump, const struct hash *lease,
     const struct public_key *account, int64_t fee_stroops);
-
-#endif

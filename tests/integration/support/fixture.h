@@ -1,7 +1,6 @@
 /* The set-up code of the API's test programs: one service a program, and the requests that most of them send.
  */
-#ifndef FAIRWAY_TESTS_FIXTURE_H
-#define FAIRWAY_TESTS_FIXTURE_H
+#pragma once
 
 #include "service.h"
 #include "unit/stellar/sample.h"
@@ -26,5 +25,3 @@ void fixture_sign(struct buf *envelope, const struct hash *hash, uint8_t n);
 void fixture_bump(struct response *response, const struct response *leased);
 /* Posts fixture_payment() to /v1/transactions. */
 void fixture_post_payment(struct response *response);
-
-#endif

@@ -2,8 +2,7 @@
  * A gap: the cursor of the database is at GAP_CURSOR, while the network went on and dropped ledgers. Account
  * n is built_key(n) at sequence 50; its lease is for sequence 51 and has the hash built_hash(n).
  */
-#ifndef FAIRWAY_TESTS_GAP_H
-#define FAIRWAY_TESTS_GAP_H
+#pragma once
 
 #include "../../../src/ingest/gap.h"
 #include "ledger_feed.h"
@@ -51,5 +50,3 @@ int64_t gap_cursor(struct gap_world *world);
 bool gap_grants_allowed(struct gap_world *world);
 /* Returns a hash of everything that a recovery may change, except whether grants are allowed. */
 int64_t gap_fingerprint(struct gap_world *world);
-
-#endif

@@ -2,8 +2,7 @@
  * A database, a feed of built ledgers, and replicas that ingest from it with short polls. Every function
  * fails the test on an error.
  */
-#ifndef FAIRWAY_TESTS_INGEST_WORLD_H
-#define FAIRWAY_TESTS_INGEST_WORLD_H
+#pragma once
 
 #include "check.h"
 #include "ingest/ingest.h"
@@ -45,5 +44,3 @@ void await_number(const struct ingest_world *world, const char *sql, int64_t num
 /* Waits until the replica is not ready, with this word in its reason. */
 void await_not_ready(struct ingest *ingest, const char *word);
 void await_ready(struct ingest *ingest);
-
-#endif

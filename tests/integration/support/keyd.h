@@ -2,8 +2,7 @@
  * A real key process with known secrets: the master key is 32 bytes of 7, the seed of the distribution
  * account 32 bytes of 11, the network that of KEYD_TEST_PASSPHRASE.
  */
-#ifndef FAIRWAY_TESTS_KEYD_H
-#define FAIRWAY_TESTS_KEYD_H
+#pragma once
 
 #include "base/mem.h"
 #include "keys/keyd.h"
@@ -34,5 +33,3 @@ void keyd_accounts(struct generated_key out[], size_t count);
 
 /* Appends the XDR Transaction of a lease that keyd signs: one payment-like operation of another account. */
 void lease_transaction(const struct public_key *source, uint64_t max_time_s, struct buf *out);
-
-#endif

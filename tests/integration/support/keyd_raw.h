@@ -1,6 +1,5 @@
 /* Writes to and reads from a real key process without its client, so that a test can send any message. */
-#ifndef FAIRWAY_TESTS_KEYD_RAW_H
-#define FAIRWAY_TESTS_KEYD_RAW_H
+#pragma once
 
 #include "../../../src/keys/spawn.h"
 #include "../../../src/keys/wire.h"
@@ -26,5 +25,3 @@ int raw_end(struct spawn_child *child);
 
 /* Returns a file of its /proc, NUL-terminated; the caller frees it. len may be NULL. */
 char *raw_proc(const struct spawn_child *child, const char *name, size_t *len);
-
-#endif

@@ -3,8 +3,7 @@
  * transaction set, result set, link to the ledger before). Encodes by hand, so that it does not depend on the
  * decoder that it tests.
  */
-#ifndef FAIRWAY_TESTS_LEDGER_BUILDER_H
-#define FAIRWAY_TESTS_LEDGER_BUILDER_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -82,5 +81,3 @@ struct public_key built_validator(void);
 struct hash built_hash(uint64_t number);
 /* The hash of no known transaction. */
 struct hash built_foreign(uint64_t number);
-
-#endif

@@ -2,8 +2,7 @@
  * The envelopes of transactions in built ledgers. A test names a transaction by its hash; the transaction set
  * needs the envelope. Known are the transactions of built_hash, and those that a test has added.
  */
-#ifndef FAIRWAY_TESTS_LEDGER_ENVELOPES_H
-#define FAIRWAY_TESTS_LEDGER_ENVELOPES_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -25,5 +24,3 @@ void envelope_wrap(struct bytes inner, struct buf *out);
 
 /* The hash of an envelope made by these functions, or of any V1 envelope that envelope_find returned. */
 struct hash envelope_hash_of(const struct network_id *network, struct bytes envelope);
-
-#endif

@@ -2,8 +2,7 @@
  * A network of built ledgers, and an RPC for it that fails and lags as the test wants. Thread-safe: the test
  * closes ledgers while ingestion reads.
  */
-#ifndef FAIRWAY_TESTS_LEDGER_FEED_H
-#define FAIRWAY_TESTS_LEDGER_FEED_H
+#pragma once
 
 #include "../../../src/ingest/ledger_commit.h"
 #include "ingest/ingest.h"
@@ -53,5 +52,3 @@ void ledger_feed_on_read(struct ledger_feed *feed, void (*hook)(void *context), 
 
 /* Number of requests so far. */
 unsigned ledger_feed_requests(struct ledger_feed *feed);
-
-#endif

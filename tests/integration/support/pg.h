@@ -4,8 +4,7 @@
  * superuser) shares one server among programs that do not stop it. Every function ends the program with a
  * message when it fails.
  */
-#ifndef FAIRWAY_TESTS_PG_H
-#define FAIRWAY_TESTS_PG_H
+#pragma once
 
 #include "db/db.h"
 
@@ -88,5 +87,3 @@ void test_pg_kill(void);
 void test_pg_restart(void); /* on the same port */
 void test_pg_freeze(void);
 void test_pg_thaw(void);
-
-#endif

@@ -2,8 +2,7 @@
  * A pool in a database of its own, a key process, and ledgers that the test closes: without HTTP and without
  * a network. Every function here fails the test on an error.
  */
-#ifndef FAIRWAY_TESTS_POOL_H
-#define FAIRWAY_TESTS_POOL_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -82,5 +81,3 @@ void assert_lease_signed(const struct test_pool *pool, const struct lease *lease
 int64_t leased_accounts(const struct test_pool *pool);
 int64_t lease_rows(const struct test_pool *pool);
 void assert_nothing_leased(const struct test_pool *pool);
-
-#endif

@@ -2,8 +2,7 @@
  * Rows of the pool for tests without a key process: account n is built_key(n), its lease built_hash(n). The
  * sealed seeds do not open.
  */
-#ifndef FAIRWAY_TESTS_POOL_ROWS_H
-#define FAIRWAY_TESTS_POOL_ROWS_H
+#pragma once
 
 #include "ledger_builder.h"
 #include "pg.h"
@@ -24,5 +23,3 @@ void lease_row_end(const struct test_db *db, unsigned n, const char *result, con
 
 /* Runs formatted SQL of at most 4 KB. */
 void test_db_execf(const struct test_db *db, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -2,8 +2,7 @@
  * Fills a pool without a network: idle accounts whose seeds a real key process sealed, as of a first ledger.
  * Does not use the test framework, because benchmarks use it too.
  */
-#ifndef FAIRWAY_TESTS_POOL_SEED_H
-#define FAIRWAY_TESTS_POOL_SEED_H
+#pragma once
 
 #include "db/db.h"
 #include "keys/keyd.h"
@@ -20,5 +19,3 @@ MUST_CHECK enum err pool_seed_network(
  * out (may be NULL) has room for count. */
 MUST_CHECK enum err pool_seed_accounts(struct db *db, struct keyd *provision, int32_t first_slot,
     size_t count, struct public_key out[], struct detail *detail);
-
-#endif

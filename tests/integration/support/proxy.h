@@ -1,7 +1,6 @@
 /* A TCP proxy on a loopback port in front of the test server, for up to four connections, which it breaks on
  * demand. */
-#ifndef FAIRWAY_TESTS_PROXY_H
-#define FAIRWAY_TESTS_PROXY_H
+#pragma once
 
 enum proxy_fault {
     PROXY_NONE,
@@ -22,5 +21,3 @@ unsigned proxy_port(const struct proxy *proxy);
 /* The next data from a client that contains text, or executes a prepared statement that does, triggers the
  * fault on its connection, once. text is borrowed. */
 void proxy_arm(struct proxy *proxy, enum proxy_fault fault, const char *text);
-
-#endif

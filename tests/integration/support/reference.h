@@ -3,8 +3,7 @@
  * with it after each operation. Which idle account a grant takes is the pool's choice; the machine only
  * checks that the account was allowed.
  */
-#ifndef FAIRWAY_TESTS_REFERENCE_H
-#define FAIRWAY_TESTS_REFERENCE_H
+#pragma once
 
 #include "stellar/ids.h"
 
@@ -53,5 +52,3 @@ const char *reference_grant(struct reference *reference, const struct reference_
 /* Applies the next ledger; events by account. */
 void reference_ledger(
     struct reference *reference, const enum event events[REFERENCE_ACCOUNTS], uint64_t close_time_s);
-
-#endif

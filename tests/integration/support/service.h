@@ -2,8 +2,7 @@
  * `fairway serve` without ingestion, in this process: key process, lease engine, watch, API and HTTP, with a
  * database of its own. Tests close the ledgers. Every function fails the test if it does not succeed.
  */
-#ifndef FAIRWAY_TESTS_SERVICE_H
-#define FAIRWAY_TESTS_SERVICE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -110,5 +109,3 @@ void assert_json_members(const json_t *object, const char *const names[]);
 int64_t service_number(struct service *service, const char *sql, ...) __attribute__((format(printf, 2, 3)));
 int64_t service_leases(struct service *service);
 int64_t service_leased_accounts(struct service *service);
-
-#endif

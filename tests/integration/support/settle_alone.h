@@ -1,6 +1,5 @@
 /* Settles ledgers without the ledger transaction of ingestion. */
-#ifndef FAIRWAY_TESTS_SETTLE_ALONE_H
-#define FAIRWAY_TESTS_SETTLE_ALONE_H
+#pragma once
 
 #include "db/db.h"
 #include "pool/settle.h"
@@ -9,5 +8,3 @@
  * for expired leases. */
 enum err settle_alone(struct db *db, const struct ledger *ledger, struct settle_search *search,
     struct settled *out, struct detail *detail);
-
-#endif

@@ -2,8 +2,7 @@
  * The operations on a pool as steps: each runs on the real tables and on the reference machine. What a step
  * does depends on its random number and on the state before it.
  */
-#ifndef FAIRWAY_TESTS_STEPS_H
-#define FAIRWAY_TESTS_STEPS_H
+#pragma once
 
 #include "pool.h"
 #include "reference.h"
@@ -42,5 +41,3 @@ void steps_install(struct run *run);
 void steps_begin(struct run *run);
 /* Returns false, with run->wrong set, when the pool did what the machine does not allow. */
 bool step_take(struct run *run, const struct step *step);
-
-#endif

@@ -1,6 +1,5 @@
 /* Takes the lead where a session that had it before may just have ended. */
-#ifndef FAIRWAY_TESTS_TAKE_LEAD_H
-#define FAIRWAY_TESTS_TAKE_LEAD_H
+#pragma once
 
 #include "../../../src/ingest/ledger_commit.h"
 
@@ -12,5 +11,3 @@ void take_lead(struct lead *lead);
  * known; else returns the error of cursor_check or ledger_decode. */
 enum err commit_received(struct lead *lead, const struct rpc_ledger *received, struct ledger_committed *out,
     struct detail *detail);
-
-#endif

@@ -1,6 +1,5 @@
 /* A server in this process, and a client that sends exactly the bytes that it is given. */
-#ifndef FAIRWAY_TESTS_HTTP_CLIENT_H
-#define FAIRWAY_TESTS_HTTP_CLIENT_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -192,5 +191,3 @@ static inline void assert_problem(const struct reply *reply, int status, const c
 #define HOST "Host: x\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
 #define JSON_TYPE "Content-Type: application/json\r\n"
-
-#endif

@@ -1,6 +1,5 @@
 /* A fake Stellar RPC on a loopback port, whose responses the test sets. One thread, one request at a time. */
-#ifndef FAIRWAY_TESTS_FAKE_RPC_H
-#define FAIRWAY_TESTS_FAKE_RPC_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -296,5 +295,3 @@ static inline void fake_await_told(unsigned count)
 #define FAKE_ERROR(code, message)                                                                            \
     "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":" #code ",\"message\":\"" message "\"}}"
 #define FAKE_TEST(name) TEST_WITH(name, fake_start, fake_stop)
-
-#endif

@@ -2,8 +2,7 @@
  * Random XDR values of any type of the schema. Wherever a value has an account, the generator asks which one
  * to write: a role is a place (a step of a type, or an arm of a union) whose type holds an account.
  */
-#ifndef FAIRWAY_TESTS_STELLAR_GENERATE_H
-#define FAIRWAY_TESTS_STELLAR_GENERATE_H
+#pragma once
 
 #include <string.h>
 
@@ -213,5 +212,3 @@ static inline void collect_roles(struct generator *generator, enum xdr_type type
     for (unsigned i = 0; i < info->arm_count; i++)
         collect_step(generator, type, i, &info->arms[i].step, seen);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Assertions about the result of policy_check on a sample. */
-#ifndef FAIRWAY_TESTS_STELLAR_JUDGE_H
-#define FAIRWAY_TESTS_STELLAR_JUDGE_H
+#pragma once
 
 #include "sample.h"
 
@@ -46,5 +45,3 @@ static inline void assert_names(struct sample *sample, size_t count, const uint8
 }
 #define NAMES(sample, ...)                                                                                   \
     assert_names(sample, sizeof((uint8_t[]){__VA_ARGS__}), (const uint8_t[]){__VA_ARGS__})
-
-#endif

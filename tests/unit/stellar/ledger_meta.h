@@ -1,6 +1,5 @@
 /* Builds small LedgerCloseMeta values with valid hashes. A key is one byte, repeated. */
-#ifndef FAIRWAY_TESTS_LEDGER_META_H
-#define FAIRWAY_TESTS_LEDGER_META_H
+#pragma once
 
 #include "base/mem.h"
 #include "stellar/ledger.h"
@@ -181,5 +180,3 @@ static inline struct buf meta_build(const struct test_meta *meta)
         buf_add_u32(&out, 0); /* unused */
     return out;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Transactions as clients may send them, built field by field so that each field can break a rule. */
-#ifndef FAIRWAY_TESTS_STELLAR_SAMPLE_H
-#define FAIRWAY_TESTS_STELLAR_SAMPLE_H
+#pragma once
 
 #include <sodium.h>
 #include <string.h>
@@ -355,5 +354,3 @@ static inline void set_v2(struct sample *sample, struct sample_v2 v2)
     if (v2.signers != NULL)
         buf_add_bytes(out, buf_bytes(v2.signers));
 }
-
-#endif

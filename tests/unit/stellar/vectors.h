@@ -2,8 +2,7 @@
  * The vectors of tests/stellar/vectors.mjs, from the file FAIRWAY_VECTORS or else from the script itself (run
  * from the root of the checkout). Without them the test fails.
  */
-#ifndef FAIRWAY_TESTS_STELLAR_VECTORS_H
-#define FAIRWAY_TESTS_STELLAR_VECTORS_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,5 +115,3 @@ static inline void assert_same_hash(struct hash actual, struct hash expected)
 {
     assert_memory_equal(actual.bytes, expected.bytes, sizeof expected.bytes);
 }
-
-#endif
