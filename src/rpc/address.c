@@ -63,8 +63,7 @@ static int64_t simulates_ms(const struct address *address)
 static void note_refusal(struct address *address, int64_t begun_ms, int64_t retry_after_s)
 {
     if (begun_ms >= address->refuses_until_ms) {
-        const unsigned gap_ms =
-            is_scarce(address) && address->gap_ms > 0 ? 2 * address->gap_ms : GAP_MIN_MS;
+        const unsigned gap_ms = is_scarce(address) && address->gap_ms > 0 ? 2 * address->gap_ms : GAP_MIN_MS;
         address->gap_ms = gap_ms < GAP_MAX_MS ? gap_ms : GAP_MAX_MS;
     }
     const int64_t said_s = retry_after_s < REFUSED_SAID_MAX_S ? retry_after_s : REFUSED_SAID_MAX_S;
@@ -91,9 +90,8 @@ void address_note(
 struct address_state address_state(struct address *address)
 {
     pthread_mutex_lock(&mutex);
-    const struct address_state state = {
-        .rank = (atomic_load(&address->avoided) ? 2u : 0u) +
-                (clock_left_ms(address->last_until_ms) > 0 ? 1u : 0u),
+    const struct address_state state = {.rank = (atomic_load(&address->avoided) ? 2u : 0u) +
+                                                (clock_left_ms(address->last_until_ms) > 0 ? 1u : 0u),
         .is_scarce = is_scarce(address),
         .refuses_ms = clock_left_ms(simulates_ms(address))};
     pthread_mutex_unlock(&mutex);

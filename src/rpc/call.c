@@ -268,8 +268,8 @@ static void choose(struct rpc_call *call)
     call->at = rpc->count;
     for (size_t i = 0; i < rpc->count; i++) {
         const struct address_state state = address_state(rpc->addresses[i]);
-        const bool may = !call->asked[i] &&
-                         (call->limits->class != RPC_SIMULATIONS || state.refuses_ms <= rpc->wait_ms);
+        const bool may =
+            !call->asked[i] && (call->limits->class != RPC_SIMULATIONS || state.refuses_ms <= rpc->wait_ms);
         if (may && state.rank < best) {
             best = state.rank;
             call->at = i;

@@ -356,7 +356,8 @@ TEST(DO2_grants_are_allowed_when_a_request_is_told_so)
     assert_lease_refused("DISTRIBUTION_ACCOUNT_UNDERFUNDED");
     service_set_spendable(&service, 100 * SERVICE_PAYMENT);
     assert_lease_refused(NULL);
-    test_db_exec(&service.db, "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'x'");
+    test_db_exec(
+        &service.db, "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'x'");
     assert_lease_refused("CHANNEL_ACCOUNT_UNAVAILABLE");
 }
 

@@ -485,10 +485,13 @@ TEST(no_text_of_a_call_hides_that_its_nonce_is_consumed)
     char text[3500];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    AUTO_FREE char *says = mem_format(FAKE_RESULT(
-        "{\"error\":\"HostError: Error(Auth, ExistingValue)\\n\\nEvent log (newest first):\\n   0: "
-        "[Diagnostic Event] data:[\\\"contract call failed\\\", [\\\"frame is already authorized%s\\\"]]\\n"
-        "   1: [Diagnostic Event] data:[\\\"nonce already exists for address\\\", GA]\",\"latestLedger\":1000}"),
+    AUTO_FREE char *says = mem_format(
+        FAKE_RESULT(
+            "{\"error\":\"HostError: Error(Auth, ExistingValue)\\n\\nEvent log (newest first):\\n   0: "
+            "[Diagnostic Event] data:[\\\"contract call failed\\\", [\\\"frame is already "
+            "authorized%s\\\"]]\\n"
+            "   1: [Diagnostic Event] data:[\\\"nonce already exists for address\\\", "
+            "GA]\",\"latestLedger\":1000}"),
         text);
     simulation_says(says);
     post_signed_call(&response, NULL);

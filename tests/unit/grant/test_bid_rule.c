@@ -69,8 +69,11 @@ TEST(DL16_the_largest_limit_of_a_day_bounds_no_bid)
 {
     const struct policy_limits limits = {
         .bump_base_fee_stroops = LEAST / 2, .max_bump_fee_stroops = CAP, .max_resource_fee_stroops = 0};
-    const struct bump_request request = {
-        .inner.operation_count = 1, .limits = &limits, .submits = true, .raises = true, .asked_stroops = 26000};
+    const struct bump_request request = {.inner.operation_count = 1,
+        .limits = &limits,
+        .submits = true,
+        .raises = true,
+        .asked_stroops = 26000};
     struct fee_bump_item item = {.limits.most[LIMIT_STROOPS_PER_DAY] = INT64_MAX,
         .spendable_stroops = FUNDS_NOT_KNOWN,
         .highest_stroops = LEAST,
