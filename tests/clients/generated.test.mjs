@@ -44,6 +44,7 @@ const LANGUAGES = {
 };
 for (const [name, call] of Object.entries(LANGUAGES))
   test(name, { timeout: 900_000 }, async () => {
-    const { func, auth } = await clients.transfer(1n);
+    const { sequence } = await clients.world.network.getLatestLedger();
+    const { func, auth } = await clients.transfer(1n, sequence + 5000); // a compiler may take minutes
     assert.equal((await call(url, func, ...auth)).trim(), 'confirmed');
   });
