@@ -201,7 +201,7 @@ struct rpc_simulation {
     struct buf data;              /* SorobanTransactionData, validated */
     struct buf returned;          /* SCVal, validated */
     char error[120];              /* why it does not: the server's words, the first line, cut to fit */
-    bool says_nonce;              /* all of its words: stellar/return_value */
+    bool nonce_used;              /* an entry's nonce is stored already, as its log says */
     char *report;      /* a JSON object of at most 4 KiB with more of them: "simulationError" and "events" */
     int retry_after_s; /* after an error: when an address may be asked again; 0: not known */
 };

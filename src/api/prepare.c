@@ -26,8 +26,6 @@
  * simulation finds. */
 #define MAX_ENTRY_TTL 3110400
 
-/* How the host's error begins when an entry's nonce is stored already (consume_nonce of its auth.rs). */
-#define NONCE_EXISTS "Error(Auth, ExistingValue)"
 /* How it begins when an entry is missing, is not signed as its account wants, or has expired. */
 #define AUTHORIZATION_FAILS "Error(Auth, "
 
@@ -243,7 +241,7 @@ static enum err refuse_failed(struct call *call, struct rpc_simulation *simulati
     enum err e = ERR_OK;
     call->members = simulation->report;
     simulation->report = NULL;
-    if (strstr(simulation->error, NONCE_EXISTS) != NULL && simulation->says_nonce)
+    if (simulation->nonce_used)
         return detail_set(detail, ERR_AUTHORIZATION_USED, /* CAP-46-11: a nonce is consumed once */
             "The network has consumed the nonce of an authorization entry: see simulationError. Look for "
             "what it executed before the user signs another one.");

@@ -12,6 +12,9 @@
 #include "stellar/return_value.h"
 #include "xdr/xdr.h"
 
+/* The host's error when an entry's nonce is stored already (consume_nonce of its auth.rs). A contract may have
+ * caught it: then it is only in the log. */
+#define NONCE_EXISTS "Error(Auth, ExistingValue)"
 #define REPORT_MAX 4096
 #define REPORT_ERROR_MAX 3000 /* of the error, as JSON; leaves room for events */
 
@@ -72,7 +75,8 @@ static enum err read_failure(const json_t *result, struct rpc_simulation *out, s
     if (e != ERR_OK)
         return e;
     copy_reason(error, out->error, sizeof out->error);
-    out->says_nonce = return_value_says_nonce((struct bytes){(const uint8_t *)error, strlen(error)});
+    out->nonce_used = strstr(error, NONCE_EXISTS) != NULL &&
+                      return_value_says_nonce((struct bytes){(const uint8_t *)error, strlen(error)});
     json_write_begin(&report, REPORT_MAX);
     report_error(error, &report);
     report_events(json_object_get(result, "events"), &report);
