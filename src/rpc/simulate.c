@@ -12,8 +12,8 @@
 #include "stellar/return_value.h"
 #include "xdr/xdr.h"
 
-/* The host's error when an entry's nonce is stored already (consume_nonce of its auth.rs). A contract may have
- * caught it: then it is only in the log. */
+/* The host's error when an entry's nonce is stored already (consume_nonce of its auth.rs). A contract may
+ * have caught it: then it is only in the log. */
 #define NONCE_EXISTS "Error(Auth, ExistingValue)"
 #define REPORT_MAX 4096
 #define REPORT_ERROR_MAX 3000 /* of the error, as JSON; leaves room for events */
