@@ -88,7 +88,8 @@ MUST_CHECK enum err engine_submit(struct engine *engine, struct engine_ticket *t
  * after it.
  */
 void engine_cancel(struct engine *engine, struct engine_ticket *ticket);
-/* What became of the last batches of a kind. Of one that fails by its items each item counts as a batch. */
+/* What became of the last batches of a kind. Of one that fails by its items each item counts as a batch. One
+ * that had none done counts for nothing. */
 struct engine_outcome {
     unsigned failures;     /* those in a row that failed */
     int64_t ended_ms;      /* the last one, by clock_ms; 0: none yet */

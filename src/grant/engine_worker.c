@@ -128,11 +128,19 @@ static enum err run_once(
     return grant_batch_run(worker->db, settings->keyd, &settings->grant, &batch->claim, detail);
 }
 
-/* Keeps the outcome of a run. Logs when batches of a kind begin to fail, fail for another reason, or work
- * again. */
-static void note_outcome(
-    struct engine *engine, const struct batch *batch, enum err e, const struct detail *detail)
+static bool is_in_state(const struct engine_ticket *ticket, enum grant_state state)
 {
+    return (ticket->kind == TICKET_BUMP ? ticket->bump.state : ticket->grant.state) == state;
+}
+
+/* Keeps the outcome of a run; one that only refused proves nothing. Logs when batches of a kind begin to
+ * fail, fail for another reason, or work again. */
+static void note_outcome(struct engine *engine, const struct batch *batch, size_t from, size_t count,
+    enum err e, const struct detail *detail)
+{
+    bool counts = e != ERR_OK;
+    for (size_t i = from; i < from + count; i++)
+        counts |= is_in_state(batch->tickets[i], GRANT_DONE);
     const enum ticket_kind kind = batch->kind;
     static const char *const failing[] = {"leases cannot be granted; requests get this error",
         "fee bumps cannot be signed; requests get this error"};
@@ -141,18 +149,19 @@ static void note_outcome(
     if (e != ERR_DATABASE_UNAVAILABLE && e != ERR_OUTCOME_UNKNOWN)
         engine->replied_ms = clock_ms();
     struct engine_outcome *outcome = &engine->outcomes[kind];
-    if (e != outcome->e) {
+    if (counts && e != outcome->e) {
         if (e == ERR_OK)
             log_info(working[kind], NULL);
         else
             log_warn(failing[kind], "error=%s detail=\"%s\"", err_code(e), detail->text);
     }
     const int64_t now_ms = clock_ms();
-    *outcome = (struct engine_outcome){.failures = e == ERR_OK ? 0 : outcome->failures + 1,
-        .ended_ms = now_ms,
-        .failed_for_ms = e == ERR_OK ? 0 : now_ms - batch->run.began_ms,
-        .e = e,
-        .detail = e == ERR_OK ? (struct detail){""} : *detail};
+    if (counts)
+        *outcome = (struct engine_outcome){.failures = e == ERR_OK ? 0 : outcome->failures + 1,
+            .ended_ms = now_ms,
+            .failed_for_ms = e == ERR_OK ? 0 : now_ms - batch->run.began_ms,
+            .e = e,
+            .detail = e == ERR_OK ? (struct detail){""} : *detail};
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -180,7 +189,7 @@ static enum err run(struct engine_worker *worker, struct batch *batch, size_t fr
         }
         return e;
     }
-    note_outcome(worker->engine, batch, e, detail);
+    note_outcome(worker->engine, batch, from, count, e, detail);
     for (size_t i = from; e != ERR_OK && i < from + count; i++)
         if (!engine_waits_on(&batch->run, e, batch->tickets[i], clock_ms()))
             engine_set_refused(batch->tickets[i], e, detail);
@@ -224,8 +233,7 @@ static void sort_by_outcome(const struct batch *batch, bool checked, struct outc
         struct engine_ticket *ticket = batch->tickets[i];
         *ticket->had -=
             batch->kind == TICKET_BUMP || ticket->grant.state != GRANT_DONE || !ticket->grant.lease.first;
-        const bool is_open =
-            (batch->kind == TICKET_BUMP ? ticket->bump.state : ticket->grant.state) == GRANT_OPEN;
+        const bool is_open = is_in_state(ticket, GRANT_OPEN);
         if (is_open && ticket->cancelled)
             engine_set_refused(ticket, ERR_CANCELLED, NULL);
         if (is_open && !ticket->cancelled)

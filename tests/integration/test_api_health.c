@@ -252,6 +252,15 @@ TEST(a_function_that_the_database_lacks_fails_the_check_of_leases)
         assert_int_equal(refused.status, 500);
     }
     assert_check_fails("leases");
+    AUTO_RESPONSE late = {0}; /* its batch is refused, and proves nothing */
+    struct sample sample = SAMPLE;
+    set_times(&sample, 0, 1);
+    add_payment(&sample, PLAIN, SIGNER);
+    assert_int_equal(sample_decode(&sample, NULL), ERR_OK);
+    service_post(&service, &late, "/v1/transactions", service_body(buf_bytes(&sample.xdr)));
+    sample_wipe(&sample);
+    assert_refused(&late, 400, "INVALID_TRANSACTION");
+    assert_check_fails("leases");
     test_db_exec(&service.db, "ALTER FUNCTION fairway.other RENAME TO record_leases");
     AUTO_RESPONSE granted = {0};
     fixture_post_payment(&granted);
