@@ -21,9 +21,10 @@ enum rpc_class {
 struct address {
     const char *url;
     struct address *next;
-    /* The loop's thread alone uses the next two. */
+    /* The loop's thread alone uses the next three. */
     struct fair_queue waiting[RPC_CLASSES];
     unsigned open[RPC_CLASSES];
+    bool resolved; /* its host's name, for the last transfer */
     /* address.c's: until when it is asked last, and asked for no simulation; when the last one began, and how
      * long after it the next one may. */
     int64_t last_until_ms, refuses_until_ms, turn_ms;

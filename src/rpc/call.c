@@ -184,9 +184,9 @@ static bool refuses(const struct loop_transfer *transfer)
 
 static bool fails_over(const struct rpc_call *call, enum err e, const struct call_error *error)
 {
-    if (call->limits->class == RPC_SIMULATIONS && refuses(&call->transfer))
+    if (call->limits->class == RPC_SIMULATIONS && (e == ERR_OVERLOADED || refuses(&call->transfer)))
         return false;
-    return e == ERR_RPC_UNAVAILABLE || (e == ERR_RPC_REFUSED && error->status != 200);
+    return e == ERR_RPC_UNAVAILABLE || e == ERR_OVERLOADED || (e == ERR_RPC_REFUSED && error->status != 200);
 }
 
 /* That an address takes simulations again, only a simulation shows; that it hangs, only another call: one

@@ -65,12 +65,12 @@ struct call_options {
 };
 
 /*
- * A call, first to the address that has not failed lately. When that fails, or refuses with an HTTP error (a
- * quota, for example), the next one is asked, each at most once. But a simulation is asked of none that
- * refuses simulations now, and of no other one because an address refuses it. Takes ownership of params
- * (NULL: none). The caller frees *result with json_decref; it is NULL on error. Errors: those of a transfer;
- * ERR_RPC_UNAVAILABLE also when the error code is about the server; ERR_RPC_REFUSED when it is about the
- * request. ERR_NOT_YET: rpc is one of rpc_asking.
+ * A call, first to the address that has not failed lately. When that fails, has no room in time, or refuses
+ * with an HTTP error (a quota, for example), the next one is asked, each at most once. But a simulation is
+ * asked of none that refuses simulations now, and of no other one because an address refuses it or has no
+ * room. Takes ownership of params (NULL: none). The caller frees *result with json_decref; it is NULL on
+ * error. Errors: those of a transfer; ERR_RPC_UNAVAILABLE also when the error code is about the server;
+ * ERR_RPC_REFUSED when it is about the request. ERR_NOT_YET: rpc is one of rpc_asking.
  */
 MUST_CHECK enum err call_with(struct rpc *rpc, const char *method, json_t *params,
     const struct call_options *options, json_t **result, struct detail *detail);

@@ -47,6 +47,16 @@ static size_t receive(char *data, size_t size, size_t count, void *context)
     return len;
 }
 
+/* Called when the name of the host is resolved, before a connection is made. */
+static int note_resolved(void *context, curl_socket_t fd, curlsocktype purpose)
+{
+    struct loop_transfer *transfer = context;
+    (void)fd;
+    (void)purpose;
+    transfer->address->resolved = true;
+    return CURL_SOCKOPT_OK;
+}
+
 /* Ends the process when this libcurl lacks the option, rather than run without its protection. */
 #define SET(option, value)                                                                                   \
     do {                                                                                                     \
@@ -81,6 +91,8 @@ static void set_options(struct loop_transfer *transfer)
     SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->max_body);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transfer);
+    SET(CURLOPT_SOCKOPTFUNCTION, note_resolved);
+    SET(CURLOPT_SOCKOPTDATA, transfer);
     SET(CURLOPT_ERRORBUFFER, transfer->message);
     SET(CURLOPT_PRIVATE, transfer);
 }
@@ -219,6 +231,8 @@ static void drop_late(struct fair_queue *queue, int64_t now_ms)
     }
 }
 
+/* Each transfer whose name server does not answer leaves a thread of libcurl's for half a minute. So one at a
+ * time begins until the name is resolved. */
 static bool has_room(const struct address *address, enum rpc_class class)
 {
     unsigned open = 0;
@@ -227,7 +241,7 @@ static bool has_room(const struct address *address, enum rpc_class class)
         open += address->open[i];
         has &= i > class || open < open_max[i];
     }
-    return has;
+    return has && (address->resolved || open == 0);
 }
 
 /* Begins what has room. Returns whether more waits. */
@@ -258,11 +272,13 @@ static bool end_done(void)
     bool any = false;
     for (const CURLMsg *message; (message = curl_multi_info_read(multi, &queued)) != NULL; any = true) {
         struct loop_transfer *transfer;
-        curl_off_t retry_after_s = 0;
+        curl_off_t retry_after_s = 0, resolved_us = 0;
         const CURLcode outcome = message->data.result;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &transfer->status);
         curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &retry_after_s);
+        curl_easy_getinfo(transfer->easy, CURLINFO_NAMELOOKUP_TIME_T, &resolved_us);
+        transfer->address->resolved = outcome == CURLE_OK || resolved_us > 0;
         transfer->retry_after_s = retry_after_s;
         transfer->timed_out = outcome == CURLE_OPERATION_TIMEDOUT;
         end(transfer, explain(transfer, outcome));
