@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Requests come this many times in the time by which intervals differ; they begin this part of it, and one
- * request, before the shortest interval is over. So ledgers of 5 s need 4 requests, or 8 when they scatter.
+ * request, before the shortest interval is over. So ledgers of 5 s need 3 requests, or 7 when they scatter.
  */
 #define SPREAD_STEPS 6
 #define EARLY_PARTS 4
@@ -97,14 +97,12 @@ unsigned pace_pause_ms(const struct pace *pace, uint32_t after, int64_t now_ms, 
     const struct expected expected = expect(pace);
     if (expected.interval_ms == 0 && !there)
         return poll_ms;
-    unsigned quiet_ms = expected.interval_ms / 2;
-    quiet_ms = quiet_ms > PACE_QUIET_MS ? quiet_ms : PACE_QUIET_MS;
     const unsigned early_ms = expected.spread_ms / EARLY_PARTS + expected.step_ms,
                    step_ms = there ? PACE_SHORT_MS : expected.step_ms;
     const int64_t passed_ms =
         now_ms - (there ? pace->found_ms : pace->had_ms + expected.interval_ms - early_ms);
     if (passed_ms < 0)
-        return within(-passed_ms, 1, poll_ms > quiet_ms ? poll_ms : quiet_ms);
+        return within(-passed_ms, 1, poll_ms > PACE_QUIET_MS ? poll_ms : PACE_QUIET_MS);
     const int64_t late_ms = there ? passed_ms : passed_ms - 2 * (int64_t)expected.spread_ms;
     return within(late_ms / LATE_PARTS, step_ms < poll_ms ? step_ms : poll_ms, poll_ms);
 }

@@ -1,6 +1,6 @@
 /*
  * When the next ledger is asked for, while all is well. The times at which the RPC had the last ledgers tell
- * when it will have the next one, and how much they differ: until shortly before, it is hardly asked, then
+ * when it will have the next one, and how much they differ: until shortly before, it is not asked, then
  * some times, and less often the later the ledger is. No clock but the caller's is read here.
  */
 #pragma once
@@ -11,8 +11,8 @@
 #define PACE_INTERVALS 8
 /* Between two requests while a ledger is due: at most 40 a second. */
 #define PACE_SHORT_MS 25
-/* While none is due: half an interval, and at least this. A ledger that comes early is not found later. */
-#define PACE_QUIET_MS 1000
+/* At most, while none is due: a ledger that comes early is not found later. */
+#define PACE_QUIET_MS 5000
 
 /* {0} knows nothing yet. */
 struct pace {

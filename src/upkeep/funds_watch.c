@@ -13,13 +13,17 @@
 #define PAUSE_FIRST_MS 500
 #define PAUSE_MAX_MS 30000
 #define LOG_AGAIN_MS 300000
+#define PROTOCOL_AGAIN_MS 30000
 
 /* An RPC's node is updated days before the validators vote. Nothing else asks for its version regularly. */
-static void note_protocol(const struct feed *feed)
+static void note_protocol(const struct feed *feed, int64_t *next_ms)
 {
     struct rpc_network network CLEANUP(rpc_network_free) = {0};
-    if (feed->network != NULL && feed->network(feed->source, &network, NULL) == ERR_OK)
+    if (feed->network == NULL || clock_left_ms(*next_ms) > 0)
+        return;
+    if (feed->network(feed->source, &network, NULL) == ERR_OK)
         protocol_note(network.node_protocol, "the node behind RPC_URL");
+    *next_ms = clock_ms() + PROTOCOL_AGAIN_MS;
 }
 
 static void log_failure(int64_t *next_ms, enum err e, const struct detail *detail)
@@ -43,7 +47,7 @@ static void *run(void *context)
 {
     struct funds_watch *watch = context;
     struct backoff backoff = {0};
-    int64_t log_again_ms = 0;
+    int64_t log_again_ms = 0, protocol_ms = 0;
     pthread_mutex_lock(&watch->mutex);
     while (!watch->stopping) {
         if (!watch->wanted) {
@@ -57,7 +61,7 @@ static void *run(void *context)
         enum err e = watch->feed.accounts(
             watch->feed.source, &account, 1, &snapshot.account, &snapshot.ledger, &detail);
         if (e == ERR_OK)
-            note_protocol(&watch->feed);
+            note_protocol(&watch->feed, &protocol_ms);
         else
             log_failure(&log_again_ms, e, &detail);
         pthread_mutex_lock(&watch->mutex);

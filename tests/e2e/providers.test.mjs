@@ -49,9 +49,9 @@ after(async () => {
 });
 
 /** Starts serve, and waits until it knows when ledgers close. */
-async function serve(addresses) {
+async function serve(addresses, env) {
   rpcs.forEach(rpc => (rpc.say = undefined));
-  const service = await world.serve({ CLIENTS_FILE: clientsFile, RPC_URL: rpcs.slice(0, addresses).map(({ url }) => url).join() });
+  const service = await world.serve({ ...env, CLIENTS_FILE: clientsFile, RPC_URL: rpcs.slice(0, addresses).map(({ url }) => url).join() });
   await sleep(4 * LEDGER_MS);
   return service;
 }
@@ -164,4 +164,31 @@ for (const [name, say] of Object.entries(sick).slice(0, LONG ? undefined : 1))
     assert.deepEqual(found.ready, [200]);
     assert.ok(found.behind <= slower(2), `${found.behind} ledgers behind`);
     assert.ok(found.p95 <= slower(1.5 * control.p95), `p95 ${found.p95} ms, of the control ${control.p95} ms`);
+  });
+
+for (const [scatterMs, most] of LONG ? [[0, 4], [800, 8]] : [])
+  test(`ledgers of 5 s whose close times scatter by ${scatterMs / 2} ms: at most ${most} requests to each address for each, and clients know them at once`, TIMEOUT, async t => {
+    await fetch(world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'localnet_upgrade', params: { ledgerMs: 5000 } }) });
+    world.localnet.faults.configure({ scatterMs });
+    const service = await serve(2, { LEDGER_SECONDS: '5' }), learned = tip() + 10, delays = [];
+    await until(() => tip() >= learned, 60_000, 'fairway knows the pace');
+    let requests = 0, closed;
+    for (const rpc of rpcs)
+      rpc.say = (call, forward) => {
+        requests += !['simulateTransaction', 'sendTransaction'].includes(call.method);
+        return forward();
+      };
+    world.localnet.chain.on('closed', () => (closed = Date.now()));
+    const first = tip();
+    while (tip() < first + 20) {
+      await confirm(service, await transfer());
+      delays.push(Date.now() - closed);
+    }
+    const each = requests / 2 / (tip() - first);
+    await service.kill();
+    delays.sort((a, b) => a - b);
+    t.diagnostic(JSON.stringify({ each, delays }));
+    assert.ok(each <= slower(most), `${each} requests`);
+    assert.ok(delays[10] <= slower(100), `p50 ${delays[10]} ms`);
   });

@@ -1,14 +1,17 @@
-// The clock that closes ledgers: one every `ledgerMs`, until paused. With 0, ledgers are closed by hand only.
+// The clock that closes ledgers: one every `ledgerMs`, or up to the fault `scatterMs` later, until paused. With `ledgerMs` 0,
+// ledgers are closed by hand only.
 
 export class Closing {
   #chain;
+  #faults;
   #onError;
   #timer = null;
   #due = 0;
   #running = false;
 
-  constructor(chain, ledgerMs, onError) {
+  constructor(chain, ledgerMs, faults, onError) {
     this.#chain = chain;
+    this.#faults = faults;
     this.ledgerMs = ledgerMs;
     this.#onError = onError;
   }
@@ -32,7 +35,8 @@ export class Closing {
 
   /** Keeps a steady interval. Late ledgers do not follow each other faster than they close. */
   #schedule() {
-    this.#due = Math.max(this.#due + this.ledgerMs, Date.now());
+    this.#due = Math.max(this.#due + this.ledgerMs, Date.now() - this.#faults.settings.scatterMs);
+    const closes = this.#due + this.#faults.upTo('scatterMs');
     this.#timer = setTimeout(async () => {
       try {
         await this.#chain.closeLedger();
@@ -41,6 +45,6 @@ export class Closing {
         this.#running = false;
         this.#onError(error);
       }
-    }, this.#due - Date.now());
+    }, closes - Date.now());
   }
 }

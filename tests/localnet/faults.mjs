@@ -31,6 +31,7 @@ const SETTINGS = Object.freeze({
   dropLedger: PROBABILITY, // agrees on a set and drops it (CAP-83)
   jump: PROBABILITY, // closes ahead of the clock
   jumpSeconds: count(60), // by up to this much
+  scatterMs: count(10_000), // closes up to this much later than is due; the next ones are due as without it
 });
 
 const hashToUnit = (...parts) => sha256(Buffer.from(parts.join(' '))).readUInt32BE(0) / 2 ** 32;

@@ -41,7 +41,7 @@ export const startLocalnet = async (options = {}) => {
   }
   chain.on('closed', ({ header, items }) => logLedger(log, header, items));
   const friendbot = new Friendbot(chain, network);
-  const closing = new Closing(chain, ledgerMs, onFatal);
+  const closing = new Closing(chain, ledgerMs, faults, onFatal);
   const server = new RpcServer({ friendbot, faults, log, onFatal });
   const friendbotUrl = () => (hideFriendbot ? null : `${server.url}/friendbot`);
   const context = { network, verifier, chain, closing, faults, log, retention, friendbotUrl };

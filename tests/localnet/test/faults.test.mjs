@@ -268,6 +268,14 @@ test('a close time that jumps is ahead of the clock, and never goes back', async
   assert.equal(Number((await client.close(0)).scpValue.closeTime), client.now);
 });
 
+test('ledgers that scatter close up to so much later than is due', async (t) => {
+  const { net } = await Client.start(t, { ledgerMs: 100, clock: Date.now, faults: { scatterMs: 80 } });
+  const begun = Date.now(), times = [];
+  await new Promise((over) => net.chain.on('closed', () => times.push(Date.now()) === 10 && over()));
+  const late = times.map((time, i) => time - begun - (i + 1) * 100);
+  assert.ok(Math.max(...late) - Math.min(...late) > 20 && Math.min(...late) > -20, String(late));
+});
+
 test('an unknown fault setting is refused at start', async (t) => {
   await assert.rejects(Client.start(t, { faults: { lte: 1 } }), RangeError);
 });

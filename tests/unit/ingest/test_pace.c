@@ -56,7 +56,7 @@ TEST(until_intervals_are_known_the_rpc_is_polled)
     pace_note(&pace, 101, 10000);
     assert_int_equal(pace_pause_ms(&pace, 101, 10000, POLL_MS), POLL_MS); /* one may be an exception */
     pace_note(&pace, 102, 15000);
-    assert_int_equal(pace_pause_ms(&pace, 102, 15000, POLL_MS), 2500);
+    assert_in_range(pace_pause_ms(&pace, 102, 15000, POLL_MS), 4900, 5000);
 }
 
 TEST(regular_ledgers_are_found_at_once_with_few_requests)
@@ -70,7 +70,7 @@ TEST(regular_ledgers_are_found_at_once_with_few_requests)
             assert_in_range(network.found_after_ms, 0, 40);
             requests += network.requests;
         }
-        assert_in_range(requests, 50, 4 * 50);
+        assert_in_range(requests, 50, 3 * 50);
     }
 }
 
@@ -107,7 +107,7 @@ TEST(irregular_ledgers_are_found_soon_with_few_requests)
         qsort(found_ms, LEDGERS, sizeof found_ms[0], compare);
         assert_in_range(found_ms[LEDGERS / 2], 0, 60);
         assert_in_range(found_ms[LEDGERS * 95 / 100], 0, 250);
-        assert_in_range(requests, LEDGERS, 8 * LEDGERS);
+        assert_in_range(requests, LEDGERS, 71 * LEDGERS / 10);
     }
 }
 
@@ -136,11 +136,11 @@ TEST(after_one_that_was_asked_for_late_the_next_ones_are_found_soon)
     assert_in_range(network.found_after_ms, 0, 40);
 }
 
-TEST(an_early_ledger_is_found_within_the_quiet_time)
+TEST(an_early_ledger_is_found_when_it_would_have_been_due)
 {
     struct simulation network = start(5000);
     follow(&network, 1300);
-    assert_in_range(network.found_after_ms, 0, 2500 + CALL_MS);
+    assert_in_range(network.found_after_ms, 0, 5000 - 1300);
     follow(&network, 5000); /* one exception changes nothing */
     assert_in_range(network.requests, 1, 25);
 }
@@ -171,7 +171,7 @@ TEST(ledgers_that_come_together_are_no_interval)
         network.closed += 7;
         pace_note(&network.pace, network.closed, network.now_ms += 10);
     }
-    assert_int_equal(pace_pause_ms(&network.pace, network.closed, network.now_ms, POLL_MS), 2500);
+    assert_in_range(pace_pause_ms(&network.pace, network.closed, network.now_ms, POLL_MS), 3700, 5000);
 }
 
 /* Only a commit is followed by the next request at once: what cannot be committed would be asked for without
@@ -185,7 +185,7 @@ TEST(after_a_commit_the_next_ledger_that_is_there_follows_at_once)
     assert_in_range(ingester_pause_ms(&ingester, ERR_LEDGER_AHEAD, POLL_MS), PACE_SHORT_MS, POLL_MS);
     ingester.lead.cursor.sequence = network.closed;
     ingester.pace.had_ms = clock_ms();
-    assert_int_equal(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), 2500);
+    assert_in_range(ingester_pause_ms(&ingester, ERR_OK, POLL_MS), 4900, 5000);
 }
 
 TEST(a_shorter_poll_is_kept)
