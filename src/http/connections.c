@@ -26,7 +26,7 @@ struct connections {
     atomic_uint open;   /* accepted and not yet closed */
     atomic_uint ending; /* of these, ended and not yet closed */
     pthread_mutex_t lock;
-    struct connection *newest, *oldest; /* under lock, as is what follows */
+    TAILQ_HEAD(, connection) list; /* the oldest first; under lock, as is what follows */
     struct linger_list lingering;
     unsigned made_room; /* connections ended to make room since that was logged; the listener's */
 };
@@ -93,11 +93,11 @@ struct connections *connections_new(unsigned label, unsigned max, const struct c
     metric_set(METRIC_CONNECTIONS_MAX, label, max);
     connections->limits = *limits;
     pthread_mutex_init(&connections->lock, NULL);
+    TAILQ_INIT(&connections->list);
     return connections;
 }
 
-/* Returns how many were open before. */
-static unsigned count_open(struct connections *connections, int by)
+unsigned connections_count(struct connections *connections, int by)
 {
     metric_add(METRIC_CONNECTIONS, connections->label, 0, by);
     return atomic_fetch_add(&connections->open, (unsigned)by);
@@ -105,12 +105,7 @@ static unsigned count_open(struct connections *connections, int by)
 
 void connections_free(struct connections *connections)
 {
-    (void)count_open(connections, -(int)atomic_load(&connections->open));
-    /* Connections that the library closed before it started them. */
-    for (struct connection *c = connections->newest, *next; c != NULL; c = next) {
-        next = c->next;
-        free(c);
-    }
+    (void)connections_count(connections, -(int)atomic_load(&connections->open));
     (void)linger_read(&connections->lingering, INT64_MAX);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
@@ -121,38 +116,13 @@ bool connections_full(const struct connections *connections)
     return atomic_load(&connections->open) >= connections->max;
 }
 
-/* Under lock. */
-static void remove_record(struct connections *connections, struct connection *connection)
-{
-    INVARIANT_LOCKED(&connections->lock);
-    INVARIANT((connection->previous == NULL) == (connections->newest == connection));
-    INVARIANT((connection->next == NULL) == (connections->oldest == connection));
-    *(connection->previous == NULL ? &connections->newest : &connection->previous->next) = connection->next;
-    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection->previous;
-}
-
 struct connection *connections_add(struct connections *connections, int fd)
 {
     struct connection *connection = NEW(struct connection);
     connection->fd = fd;
     atomic_store(&connection->state, state_of(CONNECTION_HEAD, clock_ms()));
     pthread_mutex_lock(&connections->lock);
-    connection->next = connections->newest;
-    *(connection->next == NULL ? &connections->oldest : &connection->next->previous) = connection;
-    connections->newest = connection;
-    (void)count_open(connections, 1);
-    pthread_mutex_unlock(&connections->lock);
-    return connection;
-}
-
-struct connection *connections_start(struct connections *connections, int fd)
-{
-    pthread_mutex_lock(&connections->lock);
-    struct connection *connection = connections->newest; /* the one that is searched for was just accepted */
-    while (connection != NULL && connection->fd != fd)
-        connection = connection->next;
-    INVARIANT(connection != NULL && !connection->started);
-    connection->started = true;
+    TAILQ_INSERT_TAIL(&connections->list, connection, entry);
     pthread_mutex_unlock(&connections->lock);
     return connection;
 }
@@ -161,13 +131,13 @@ bool connections_remove(struct connections *connections, struct connection *conn
 {
     bool lingers = connection->linger;
     pthread_mutex_lock(&connections->lock);
-    remove_record(connections, connection);
+    TAILQ_REMOVE(&connections->list, connection, entry);
     if (lingers)
         linger_add(&connections->lingering, connection->fd);
     pthread_mutex_unlock(&connections->lock);
     if (phase_of(atomic_load(&connection->state)) == CONNECTION_ENDED)
         INVARIANT(atomic_fetch_sub(&connections->ending, 1) > 0);
-    const unsigned open = count_open(connections, -1);
+    const unsigned open = connections_count(connections, -1);
     INVARIANT(open > 0);
     free(connection);
     return open >= connections->max || lingers;
@@ -192,10 +162,11 @@ static struct connection *most_dispensable(struct connections *connections, uint
     struct connection *longest = NULL;
     int64_t now = clock_ms();
     INVARIANT_LOCKED(&connections->lock);
-    for (struct connection *c = connections->oldest; c != NULL; c = c->previous) {
+    struct connection *c;
+    TAILQ_FOREACH(c, &connections->list, entry)
+    {
         uint64_t seen = atomic_load(&c->state);
-        if (c->started && is_dispensable(seen, now) &&
-            (longest == NULL || since_ms_of(seen) < since_ms_of(*state))) {
+        if (is_dispensable(seen, now) && (longest == NULL || since_ms_of(seen) < since_ms_of(*state))) {
             longest = c;
             *state = seen;
         }
@@ -238,9 +209,9 @@ void connections_check(struct connections *connections)
 {
     int64_t now = clock_ms();
     pthread_mutex_lock(&connections->lock);
-    for (struct connection *c = connections->newest; c != NULL; c = c->next) {
-        if (!c->started)
-            continue;
+    struct connection *c;
+    TAILQ_FOREACH(c, &connections->list, entry)
+    {
         uint64_t state = atomic_load(&c->state);
         enum connection_phase phase = phase_of(state);
         /* The connection's thread sees the end of the stream and closes the descriptor. */

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include "linger.h"
@@ -23,10 +24,9 @@ enum connection_phase {
 };
 
 struct connection {
-    struct connection *next, *previous; /* the listener's list, under its lock */
+    TAILQ_ENTRY(connection) entry; /* of the listener's list, under its lock */
     int fd;
-    bool started; /* else the library may have closed fd, which may be another's now; under lock */
-    bool linger;  /* the reply comes before the whole request has been read: see linger.h */
+    bool linger; /* the reply comes before the whole request has been read: see linger.h */
     /* Phase and when it began, in one word: it is not ended when that has changed meanwhile. */
     _Atomic uint64_t state;
 };
@@ -51,11 +51,13 @@ void connections_free(struct connections *connections);
 /* Whether the maximum is reached. */
 bool connections_full(const struct connections *connections);
 
-/* A record for an accepted socket. */
+/* Counts an accepted socket (1), or one that the library did not take (-1). Returns how many were open
+ * before.
+ */
+unsigned connections_count(struct connections *connections, int by);
+/* A record for a counted socket whose connection the library has started. Before that the library may have
+ * closed it, and its number may be another's: nothing is done to it. */
 struct connection *connections_add(struct connections *connections, int fd);
-/* The record of an open socket that connections_add was called for; the library has started the connection.
- * Until then nothing is done to the socket. */
-struct connection *connections_start(struct connections *connections, int fd);
 /* Frees the record; the socket is about to be closed. Returns true when the listener must be woken: the
  * maximum was reached until now, or the socket lingers. */
 bool connections_remove(struct connections *connections, struct connection *connection);

@@ -18,29 +18,18 @@ void hangups_destroy(struct hangups *hangups)
     pthread_mutex_destroy(&hangups->mutex);
 }
 
-static void insert(struct hangup **list, struct hangup *hangup)
-{
-    hangup->next = *list;
-    hangup->link = list;
-    if (hangup->next != NULL)
-        hangup->next->link = &hangup->next;
-    *list = hangup;
-}
-
+/* From the list that it is in; from none when it has been called back. */
 static void withdraw(struct hangup *hangup)
 {
-    if (hangup->link == NULL)
-        return;
-    *hangup->link = hangup->next;
-    if (hangup->next != NULL)
-        hangup->next->link = hangup->link;
-    hangup->link = NULL;
+    if (hangup->entry.le_prev != NULL)
+        LIST_REMOVE(hangup, entry);
+    hangup->entry.le_prev = NULL;
 }
 
 void hangups_watch(struct hangups *hangups, struct hangup *hangup)
 {
     pthread_mutex_lock(&hangups->mutex);
-    insert(&hangups->watched, hangup);
+    LIST_INSERT_HEAD(&hangups->watched, hangup, entry);
     pthread_mutex_unlock(&hangups->mutex);
 }
 
@@ -63,14 +52,14 @@ void hangups_check(struct hangups *hangups)
 {
     pthread_mutex_lock(&hangups->mutex);
     hangups->caller = pthread_self();
-    for (struct hangup *hangup = hangups->watched, *next; hangup != NULL; hangup = next) {
-        next = hangup->next;
+    for (struct hangup *hangup = LIST_FIRST(&hangups->watched), *next; hangup != NULL; hangup = next) {
+        next = LIST_NEXT(hangup, entry);
         if (is_closed_by_peer(hangup->fd)) {
             withdraw(hangup);
-            insert(&hangups->gone, hangup);
+            LIST_INSERT_HEAD(&hangups->gone, hangup, entry);
         }
     }
-    for (struct hangup *hangup; (hangup = hangups->gone) != NULL;) {
+    for (struct hangup *hangup; (hangup = LIST_FIRST(&hangups->gone)) != NULL;) {
         withdraw(hangup);
         hangups->running = hangup;
         pthread_mutex_unlock(&hangups->mutex);

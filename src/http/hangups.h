@@ -6,21 +6,22 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 /* One request that waits. The caller's memory, unchanged from hangups_watch to the end of hangups_unwatch. */
 struct hangup {
     int fd;
     void (*callback)(void *context);
     void *context;
-    struct hangup *next, **link; /* the list's: link points to this one; NULL: it is in no list */
+    LIST_ENTRY(hangup) entry; /* the list's */
 };
 
 struct hangups {
-    pthread_mutex_t mutex;         /* guards what follows, and the lists */
-    pthread_cond_t returned;       /* a callback has returned */
-    struct hangup *watched, *gone; /* gone: to be called back */
-    const struct hangup *running;  /* its callback is running; only compared, it may have been freed */
-    pthread_t caller;              /* the thread of that callback */
+    pthread_mutex_t mutex;                        /* guards what follows, and the lists */
+    pthread_cond_t returned;                      /* a callback has returned */
+    LIST_HEAD(hangup_list, hangup) watched, gone; /* gone: to be called back */
+    const struct hangup *running; /* its callback is running; only compared, it may have been freed */
+    pthread_t caller;             /* the thread of that callback */
 };
 
 void hangups_init(struct hangups *hangups);

@@ -57,9 +57,9 @@ static bool accept_all(struct listener *listener, int socket)
             return false;
         }
         listener->accept_failed = false;
-        struct connection *connection = connections_add(listener->connections, fd);
+        (void)connections_count(listener->connections, 1);
         if (!listener->settings.accepted(listener->settings.context, fd, (struct sockaddr *)&address, len))
-            connections_remove(listener->connections, connection);
+            (void)connections_count(listener->connections, -1);
     }
     return true;
 }
@@ -166,7 +166,7 @@ void listener_free(struct listener *listener)
 
 struct connection *listener_opened(struct listener *listener, int fd)
 {
-    return connections_start(listener->connections, fd);
+    return connections_add(listener->connections, fd);
 }
 
 bool listener_phase(struct listener *listener, struct connection *connection, enum connection_phase phase)
