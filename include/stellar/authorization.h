@@ -10,10 +10,10 @@
 
 /* One with credentials by address. */
 struct authorization_entry {
+    struct hash content; /* SHA-256 of key and root invocation; first: see hash_compare */
     struct bytes key; /* SCAddress and nonce. The network consumes a key once, until the entry has expired */
     uint32_t expires_ledger;
-    struct hash content; /* SHA-256 of key and root invocation */
-    bool consumed;       /* by what was simulated */
+    bool consumed; /* by what was simulated */
 };
 
 struct authorization {

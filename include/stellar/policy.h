@@ -33,7 +33,7 @@
  * The accounts whose authority a transaction uses or extends: operation sources, addresses with Soroban
  * credentials (kinds 1, 2 and 3 with all nested delegates), deployers of contracts, the keys of extra
  * signers, and keys that SetOptions adds as signers. A muxed account counts as its account. None of them may
- * be a channel account or the distribution account. Sorted, each once.
+ * be a channel account or the distribution account. Each once.
  */
 struct named_accounts {
     size_t count;

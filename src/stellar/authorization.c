@@ -87,12 +87,6 @@ static enum err read_entries(const struct operation *operation, void *context)
     return xdr_search(&in, XDR_Operation, searches, ARRAY_LEN(searches));
 }
 
-static int compare(const void *a, const void *b)
-{
-    const struct authorization_entry *x = a, *y = b;
-    return memcmp(x->content.bytes, y->content.bytes, sizeof x->content.bytes);
-}
-
 static void set_expiry(struct authorization *out)
 {
     out->expires_ledger = UINT32_MAX;
@@ -106,10 +100,10 @@ static void sort_entries(struct authorization *out)
 {
     size_t kept = 0;
     if (out->count > 1)
-        qsort(out->entries, out->count, sizeof out->entries[0], compare);
+        qsort(out->entries, out->count, sizeof out->entries[0], hash_compare);
     for (size_t i = 0; i < out->count; i++) {
         struct authorization_entry *last = kept > 0 ? &out->entries[kept - 1] : NULL;
-        if (last == NULL || compare(last, &out->entries[i]) != 0)
+        if (last == NULL || !hash_equal(&last->content, &out->entries[i].content))
             out->entries[kept++] = out->entries[i];
         else if (out->entries[i].expires_ledger > last->expires_ledger)
             last->expires_ledger = out->entries[i].expires_ledger;

@@ -94,7 +94,7 @@ static void signatures_add(
 {
     buf_add_u32(out, (uint32_t)count);
     for (size_t i = 0; i < count; i++) {
-        buf_add(out, signers[i].bytes + sizeof signers[i].bytes - 4, 4);
+        buf_add(out, public_key_hint(&signers[i]), 4);
         buf_add_u32(out, sizeof signatures[i].bytes);
         buf_add(out, signatures[i].bytes, sizeof signatures[i].bytes);
     }
@@ -109,12 +109,17 @@ void envelope_build(struct bytes transaction, const struct public_key signers[],
     signatures_add(out, signers, signatures, count);
 }
 
+/* Of a TransactionSignaturePayload. */
+static struct hash payload_hash(const struct network_id *network, struct bytes type, struct bytes transaction)
+{
+    const struct bytes payload[] = {BYTES_OF(network->bytes), type, transaction};
+    return sha256_parts(payload, ARRAY_LEN(payload));
+}
+
 struct hash transaction_hash(const struct network_id *network, struct bytes transaction)
 {
-    uint8_t type[4];
-    be32_put(type, ENVELOPE_TYPE_TX);
-    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(type), transaction};
-    return sha256_parts(payload, 3);
+    static const uint8_t type[] = {0, 0, 0, ENVELOPE_TYPE_TX};
+    return payload_hash(network, BYTES_OF(type), transaction);
 }
 
 /*
@@ -123,13 +128,9 @@ struct hash transaction_hash(const struct network_id *network, struct bytes tran
  */
 struct hash envelope_hash(const struct network_id *network, const struct envelope *envelope)
 {
-    if (envelope->form != ENVELOPE_V0)
-        return transaction_hash(network, envelope->body);
-    uint8_t types[8];
-    be32_put(types, ENVELOPE_TYPE_TX);
-    be32_put(types + 4, KEY_TYPE_ED25519);
-    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(types), envelope->body};
-    return sha256_parts(payload, 3);
+    static const uint8_t v0[] = {0, 0, 0, ENVELOPE_TYPE_TX, 0, 0, 0, KEY_TYPE_ED25519};
+    return envelope->form == ENVELOPE_V0 ? payload_hash(network, BYTES_OF(v0), envelope->body)
+                                         : transaction_hash(network, envelope->body);
 }
 
 void fee_bump_build(
@@ -147,10 +148,8 @@ void fee_bump_build(
 
 struct hash fee_bump_hash(const struct network_id *network, struct bytes fee_bump)
 {
-    uint8_t type[4];
-    be32_put(type, ENVELOPE_TYPE_TX_FEE_BUMP);
-    const struct bytes payload[] = {BYTES_OF(network->bytes), BYTES_OF(type), fee_bump};
-    return sha256_parts(payload, 3);
+    static const uint8_t type[] = {0, 0, 0, ENVELOPE_TYPE_TX_FEE_BUMP};
+    return payload_hash(network, BYTES_OF(type), fee_bump);
 }
 
 void fee_bump_envelope_build(struct bytes fee_bump, const struct public_key *signer,

@@ -1,6 +1,7 @@
 /* Assertions about the result of policy_check on a sample. */
 #pragma once
 
+#include "policy_parts.h"
 #include "sample.h"
 
 enum {
@@ -32,7 +33,7 @@ static inline void assert_refused(struct sample *sample, enum err expected, cons
         fail_msg("\"%s\" lacks \"%s\"", judgement.detail.text, words);
 }
 
-/* The sample is accepted; exactly sample_key(names[...]) are named, in that order. */
+/* The sample is accepted; exactly sample_key(names[...]) are named. */
 static inline void assert_names(struct sample *sample, size_t count, const uint8_t names[])
 {
     struct judgement judgement;
@@ -40,7 +41,7 @@ static inline void assert_names(struct sample *sample, size_t count, const uint8
     assert_int_equal(judgement.named.count, count);
     for (size_t i = 0; i < count; i++) {
         struct public_key key = sample_key(names[i]);
-        assert_true(public_key_equal(&judgement.named.keys[i], &key));
+        assert_true(named_has(&judgement.named, &key));
     }
 }
 #define NAMES(sample, ...)                                                                                   \
