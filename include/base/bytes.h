@@ -1,7 +1,4 @@
-/*
- * Views of bytes that others own (bytes_*), big-endian integers (be32_*, be64_*), and a growing buffer
- * (buf_*).
- */
+/* Views of bytes that others own, big-endian integers, and a growing buffer. */
 #pragma once
 
 #include <stdbool.h>

@@ -20,45 +20,27 @@ static const struct {
     [DB_BYTEAS_] = {PG_BYTEAS, PG_BYTEA},
 };
 
-static void add_item(struct buf *out, const void *data, size_t len)
+static void add_number(struct buf *out, int64_t number)
 {
-    buf_add_u32(out, (uint32_t)len);
-    buf_add(out, data, len);
+    buf_add_u32(out, sizeof number);
+    buf_add_u64(out, (uint64_t)number);
 }
 
-static void add_null_item(struct buf *out)
+/* The bytes of a text or a bytea; NULL data: it is NULL. */
+static struct bytes item_of(const struct db_param *param, size_t i)
 {
-    buf_add_u32(out, UINT32_MAX);
+    if (param->kind == DB_BYTEAS_)
+        return ((const struct bytes *)param->as.array.items)[i];
+    const char *text = ((const char *const *)param->as.array.items)[i];
+    return (struct bytes){(const uint8_t *)text, text == NULL ? 0 : strlen(text)};
 }
 
 /* Returns whether the item is NULL. */
-static bool add_array_item(struct buf *out, const struct db_param *param, size_t i)
+static bool add_item(struct buf *out, struct bytes item)
 {
-    const void *items = param->as.array.items;
-    switch (param->kind) {
-    case DB_I64S_:
-        buf_add_u32(out, 8);
-        buf_add_u64(out, (uint64_t)((const int64_t *)items)[i]);
-        return false;
-    case DB_TEXTS_: {
-        const char *text = ((const char *const *)items)[i];
-        if (text == NULL)
-            break;
-        add_item(out, text, strlen(text));
-        return false;
-    }
-    case DB_BYTEAS_: {
-        struct bytes bytea = ((const struct bytes *)items)[i];
-        if (bytea.data == NULL)
-            break;
-        add_item(out, bytea.data, bytea.len);
-        return false;
-    }
-    default:
-        break;
-    }
-    add_null_item(out);
-    return true;
+    buf_add_u32(out, item.data == NULL ? UINT32_MAX : (uint32_t)item.len);
+    buf_add_bytes(out, item);
+    return item.data == NULL;
 }
 
 /* The format of array_recv: number of dimensions, has-null flag, item type; length and lower bound of the one
@@ -75,7 +57,10 @@ static void add_array(struct buf *out, const struct db_param *param)
     buf_add_u32(out, (uint32_t)count);
     buf_add_u32(out, 1);
     for (size_t i = 0; i < count; i++)
-        any_null |= add_array_item(out, param, i);
+        if (param->kind == DB_I64S_)
+            add_number(out, ((const int64_t *)param->as.array.items)[i]);
+        else
+            any_null |= add_item(out, item_of(param, i));
     be32_put(out->data + flag_at, any_null);
 }
 

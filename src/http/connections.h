@@ -62,13 +62,9 @@ struct connection *connections_add(struct connections *connections, int fd);
  * maximum was reached until now, or the socket lingers. */
 bool connections_remove(struct connections *connections, struct connection *connection);
 
-/*
- * The rest is for the listener's thread.
- *
- * While more than seven eighths of the maximum are open, ends those that have been without a complete request
- * for longest. So idle or slow clients cannot keep others out, and new connections rarely have to wait; only
- * connections whose request a handler has got are kept.
- */
+/* ---- the rest is for the listener's thread */
+
+/* Ends connections to make room for new ones, as http/server.h says. */
 void connections_thin_out(struct connections *connections);
 /* Ends those that take too long; called several times a second. */
 void connections_check(struct connections *connections);

@@ -17,13 +17,8 @@ struct head_line {
     const char *version;
 };
 
-/*
- * ERR_INVALID_REQUEST when two readers could disagree on where the body ends; some versions of the library
- * accept such heads: no Host in HTTP/1.1; Content-Length malformed or beside Transfer-Encoding; a field name
- * that is not a token, control characters in a value, a NUL or a folded line (RFC 9112
- * sections 3.2, 5.1, 5.2, 6.1 to 6.3). The same for two of a field that must be unambiguous, such as
- * Idempotency-Key: see the list in http/server.h. ERR_LENGTH_REQUIRED for any Transfer-Encoding. The
- * connection must be closed in all these cases.
- */
+/* ERR_INVALID_REQUEST when two readers could disagree on what the head says or where the body ends (RFC 9112
+ * sections 3.2, 5.1, 5.2, 6.1 to 6.3); some versions of the library accept such heads. ERR_LENGTH_REQUIRED
+ * for any Transfer-Encoding. The connection must be closed in both cases. */
 MUST_CHECK enum err head_read(struct MHD_Connection *connection, const struct head_line *line,
     struct head *head, struct detail *detail);

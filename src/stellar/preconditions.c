@@ -1,8 +1,6 @@
 /* Judges the preconditions of a client's transaction. Its time bounds are in policy_time.c. */
 #include "policy_parts.h"
 
-#include <inttypes.h>
-
 #include "signer_key.h"
 #include "xdr/xdr.h"
 
@@ -24,14 +22,6 @@ static enum err check_sequence_conditions(const struct preconditions *given, str
         field);
 }
 
-static enum err check_bounds(const struct preconditions *given, struct detail *detail)
-{
-    if (given->max_ledger != 0 && given->min_ledger >= given->max_ledger)
-        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21 */
-            "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
-    return ERR_OK;
-}
-
 /* Adds the key of an extra signer that requires an Ed25519 signature. */
 static enum err check_extra_signer(struct bytes xdr, struct named_accounts *named, struct detail *detail)
 {
@@ -40,22 +30,13 @@ static enum err check_extra_signer(struct bytes xdr, struct named_accounts *name
     enum err e = signer_key_read(xdr, &signer);
     if (e != ERR_OK)
         return e;
-    switch (signer.kind) {
-    case SIGNER_ED25519_SIGNED_PAYLOAD:
-        if (signer.payload.len == 0)
-            return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-40: txMALFORMED */
-                "The payload of an extra signer is empty.");
-        break;
-    case SIGNER_PRE_AUTH_TX:
+    if (signer.kind == SIGNER_ED25519_SIGNED_PAYLOAD && signer.payload.len == 0)
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-40: txMALFORMED */
+            "The payload of an extra signer is empty.");
+    if (signer.kind == SIGNER_PRE_AUTH_TX)
         return detail_set(detail, ERR_INVALID_TRANSACTION, /* ours: CAP-21 takes it, nobody can sign */
             "An extra signer is a pre-authorized transaction, but no transaction contains its own hash. "
             "Remove it.");
-    case SIGNER_ED25519:
-    case SIGNER_HASH_X:
-        break;
-    default: /* no other decodes */
-        break;
-    }
     return signer_key_account(&signer, &key) ? named_add(named, &key, detail) : ERR_OK;
 }
 
@@ -80,9 +61,11 @@ static enum err check_extra_signers(
 enum err preconditions_check(
     const struct preconditions *preconditions, struct named_accounts *named, struct detail *detail)
 {
-    enum err e;
-    if ((e = check_sequence_conditions(preconditions, detail)) != ERR_OK ||
-        (e = check_bounds(preconditions, detail)) != ERR_OK)
+    enum err e = check_sequence_conditions(preconditions, detail);
+    if (e != ERR_OK)
         return e;
+    if (preconditions->max_ledger != 0 && preconditions->min_ledger >= preconditions->max_ledger)
+        return detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21 */
+            "The transaction's ledger bounds admit no ledger (maxLedger is exclusive).");
     return check_extra_signers(preconditions, named, detail);
 }
