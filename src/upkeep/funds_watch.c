@@ -7,11 +7,8 @@
 #include "base/deadlines.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "base/backoff.h"
 #include "stellar/protocol.h"
 
-#define PAUSE_FIRST_MS 500
-#define PAUSE_MAX_MS 30000
 #define LOG_AGAIN_MS 300000
 #define PROTOCOL_AGAIN_MS 30000
 
@@ -35,18 +32,9 @@ static void log_failure(int64_t *next_ms, enum err e, const struct detail *detai
     *next_ms = clock_ms() + LOG_AGAIN_MS;
 }
 
-/* With the mutex. */
-static void pause_for(struct funds_watch *watch, unsigned ms)
-{
-    const struct timespec until = clock_timespec(clock_ms() + ms);
-    while (!watch->stopping && pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) == 0)
-        ;
-}
-
 static void *run(void *context)
 {
     struct funds_watch *watch = context;
-    struct backoff backoff = {0};
     int64_t log_again_ms = 0, protocol_ms = 0;
     pthread_mutex_lock(&watch->mutex);
     while (!watch->stopping) {
@@ -65,14 +53,11 @@ static void *run(void *context)
         else
             log_failure(&log_again_ms, e, &detail);
         pthread_mutex_lock(&watch->mutex);
-        if (e != ERR_OK) {
-            pause_for(watch, backoff_next(&backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS));
+        watch->wanted = false; /* after an error a later ledger asks again */
+        if (e != ERR_OK)
             continue;
-        }
         watch->snapshot = snapshot;
         watch->ready = true;
-        watch->wanted = false;
-        backoff_reset(&backoff);
         log_again_ms = 0;
     }
     pthread_mutex_unlock(&watch->mutex);
@@ -83,7 +68,7 @@ void funds_watch_start(struct funds_watch *watch, const struct feed *feed, const
 {
     *watch = (struct funds_watch){.limits = *limits, .feed = *feed, .level = FUNDS_OK};
     pthread_mutex_init(&watch->mutex, NULL);
-    thread_cond_init(&watch->changed);
+    pthread_cond_init(&watch->changed, NULL);
     thread_start(&watch->thread, "funds", run, watch);
 }
 

@@ -79,6 +79,21 @@ TEST(the_account_is_read_once_when_its_balance_is_not_known)
     funds_watch_stop(&world.watch);
 }
 
+TEST(after_an_error_the_next_ledger_asks_again)
+{
+    struct world world = {.said = {.e = ERR_RPC_UNAVAILABLE}};
+    begin(&world);
+    for (const int64_t end_ms = clock_ms() + PATIENCE_MS; requests == 0; clock_sleep_ms(2))
+        assert_true(clock_left_ms(end_ms) > 0);
+    clock_sleep_ms(50);
+    assert_int_equal(requests, 1);
+    world.said = honest();
+    funds_watch_ledger(&world.watch, &(struct funds){.bound = true, .account = ours});
+    const struct account_snapshot read = await_read(&world);
+    assert_honest(&read);
+    funds_watch_stop(&world.watch);
+}
+
 TEST(the_balance_is_read_again_after_a_while)
 {
     struct world world = {0};
