@@ -71,13 +71,13 @@ test('fairway reports the balance that the network has', { timeout: 600_000 }, a
 
 test('one warning when the balance runs low, and one log line when it is sufficient again', { timeout: 600_000 }, async () => {
   await leave(49);
-  await until(() => times('balance is low') === 1, 10_000, 'the low balance is logged');
+  await until(() => times('msg="the distribution account\'s balance is low') === 1, 10_000, 'the low balance is logged');
   const { warning, ...rest } = await funds();
   assert.deepEqual(rest, { status: 200, name: 'funds', ok: true });
   assert.match(warning, /low/);
   await payThrough(world, service, user, bank);
   await isLeft(48);
-  assert.equal(times('balance is low'), 1);
+  assert.equal(times('msg="the distribution account\'s balance is low'), 1);
   await fund(100_000_000n);
   await until(() => times('balance is sufficient again') === 1, 10_000, 'the sufficient balance is logged');
   assert.deepEqual(await funds(), { status: 200, name: 'funds', ok: true });
@@ -87,7 +87,7 @@ test('below the minimum no lease is granted, earlier leases are still paid, and 
   const leased = await service.post('/v1/transactions', { transactionXdr: payment(world, user, bank).toXDR(), timeoutSeconds: 300 });
   assert.equal(leased.status, 201);
   await leave(9);
-  await until(() => times('cannot pay for more leases') === 1, 10_000, 'the insufficient balance is logged');
+  await until(() => times('msg="the distribution account cannot pay for more leases') === 1, 10_000, 'the insufficient balance is logged');
   const failed = await funds();
   assert.equal(failed.status, 503);
   assert.equal(failed.ok, false);
