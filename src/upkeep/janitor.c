@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/log.h"
@@ -71,9 +70,7 @@ static enum err snapshot_watch_step(struct snapshot_watch *watch, struct db *db,
 /* ---- housekeeping */
 
 #define LEAD_EVERY_MS 1000   /* between checks whether this replica leads */
-#define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do */
-#define RETRY_MIN_MS 1000
-#define RETRY_MAX_MS 60000
+#define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do or failed */
 
 #define STEP_ROWS_FIRST 200
 #define STEP_ROWS_MIN 20
@@ -91,8 +88,7 @@ struct job {
 struct janitor {
     struct db *db;
     struct job jobs[JOBS];
-    size_t next; /* job. An error ends a round, and the next round begins with the job after it */
-    struct backoff retry;
+    size_t next;           /* job. An error ends a round, and the next round begins with the job after it */
     struct detail problem; /* the error of the last round; empty: it succeeded */
     struct snapshot_watch snapshots;
     const atomic_bool *leads;
@@ -165,11 +161,8 @@ static unsigned work(struct janitor *janitor)
     if (e == ERR_OK)
         e = watched;
     log_change(janitor, e, &detail);
-    if (e != ERR_OK)
-        return backoff_next(&janitor->retry, RETRY_MIN_MS, RETRY_MAX_MS);
-    backoff_reset(&janitor->retry);
     /* The janitor works half of the time at most: grants and ledgers need the disk too. */
-    return more ? (unsigned)(clock_ms() - start_ms) + 1 : ROUND_EVERY_MS;
+    return e == ERR_OK && more ? (unsigned)(clock_ms() - start_ms) + 1 : ROUND_EVERY_MS;
 }
 
 static void *run(void *context)
