@@ -111,7 +111,8 @@ static enum err show(struct db *db, int *code, struct detail *detail)
     enum err e = locks_read(db, names, name_locks(db, names), &report, detail);
     if (e != ERR_OK)
         return e;
-    *code = (int)(print_waits(report.waits) | print_holders(report.holders)); /* both print */
+    const bool waits = print_waits(report.waits);
+    *code = print_holders(report.holders) || waits;
     print_pins(report.pins);
     if (db_i64(report.hidden, 0, 0) > 0)
         printf("Hidden: the statements of %" PRId64

@@ -1,8 +1,8 @@
 /*
  * Watches the distribution account while this replica leads: logs when its balance crosses a limit, and reads
  * the account from the RPC in a thread of its own, every FUNDS_REREAD_MS. The RPC may hang, so no ledger
- * waits for the thread: what it has read is used by the next ledger transaction. A read that fails is repeated
- * after a later ledger.
+ * waits for the thread: what it has read is used by the next ledger transaction. A read that fails is
+ * repeated after a later ledger.
  */
 #pragma once
 

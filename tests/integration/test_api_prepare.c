@@ -501,11 +501,11 @@ TEST(no_text_of_a_call_hides_that_its_nonce_is_consumed)
 TEST(a_nonce_that_is_consumed_is_found_below_the_failure_of_a_contract_that_caught_it)
 {
     AUTO_RESPONSE response = {0};
-    simulation_says(FAKE_RESULT(
-        "{\"error\":\"HostError: Error(WasmVm, InvalidAction)\\n\\nEvent log (newest first):\\n"
-        "   0: [Diagnostic Event] topics:[error, Error(WasmVm, InvalidAction)]\\n"
-        "   1: [Diagnostic Event] topics:[error, Error(Auth, ExistingValue)], "
-        "data:[\\\"nonce already exists for address\\\", GA]\",\"latestLedger\":1000}"));
+    simulation_says(
+        FAKE_RESULT("{\"error\":\"HostError: Error(WasmVm, InvalidAction)\\n\\nEvent log (newest first):\\n"
+                    "   0: [Diagnostic Event] topics:[error, Error(WasmVm, InvalidAction)]\\n"
+                    "   1: [Diagnostic Event] topics:[error, Error(Auth, ExistingValue)], "
+                    "data:[\\\"nonce already exists for address\\\", GA]\",\"latestLedger\":1000}"));
     post_signed_call(&response, NULL);
     assert_refused(&response, 409, "AUTHORIZATION_USED");
 }
