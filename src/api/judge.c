@@ -19,7 +19,7 @@
 #define CLOCK_APART_S 2 /* clocks that differ by more are wrong */
 
 const char *const check_names[CHECK_COUNT] = {
-#define X(id, name) [CHECK_##id] = name,
+#define X(id, name) [CHECK_##id] = (name),
     CHECKS(X)
 #undef X
 };

@@ -54,7 +54,7 @@ struct engine_ticket *ticket_queue_take(struct ticket_queue *queue)
 size_t ticket_queue_take_in_turn(
     struct ticket_queue *queue, struct engine_ticket *out[GRANT_BATCH_MAX], uint64_t *least)
 {
-    uint64_t ranks[GRANT_BATCH_MAX];
+    uint64_t ranks[GRANT_BATCH_MAX] = {0};
     size_t count = 0;
     for (struct engine_ticket *ticket = queue->first; ticket != NULL; ticket = ticket->next) {
         const uint64_t rank = (*ticket->had)++;

@@ -26,7 +26,7 @@ struct connections {
     atomic_uint open;   /* accepted and not yet closed */
     atomic_uint ending; /* of these, ended and not yet closed */
     pthread_mutex_t lock;
-    TAILQ_HEAD(, connection) list; /* the oldest first; under lock, as is what follows */
+    TAILQ_HEAD(connection_list, connection) list; /* the oldest first; under lock, as is what follows */
     struct linger_list lingering;
     unsigned made_room; /* connections ended to make room since that was logged; the listener's */
 };

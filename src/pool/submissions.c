@@ -26,8 +26,8 @@ enum err submissions_claim(struct db *db, int64_t since, int64_t until, struct s
     size_t *count, struct db_rows **rows, struct detail *detail)
 {
     enum err e = db_query(db,
-        DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM), DB_I64(LEASE_SECONDS_MAX * LEDGERS_PER_SECOND_MAX),
-            DB_I64(since), DB_I64(until)),
+        DB_SQL(sql_claim, DB_I64(SUBMISSIONS_CLAIM),
+            DB_I64((int64_t)LEASE_SECONDS_MAX * LEDGERS_PER_SECOND_MAX), DB_I64(since), DB_I64(until)),
         rows, detail);
     *count = e == ERR_OK ? db_count_at_most(*rows, SUBMISSIONS_CLAIM) : 0;
     for (size_t row = 0; row < *count; row++)

@@ -112,9 +112,7 @@ static void log_level(struct funds_watch *watch, const struct funds *funds)
         [FUNDS_LOW] = "the distribution account's balance is low: fund it",
         [FUNDS_TOO_LOW] =
             "the distribution account cannot pay for more leases; none is granted until it is funded",
-        [FUNDS_CANNOT_SIGN] =
-            "the distribution account's signers were changed: its own key can pay for nothing any more, and "
-            "no lease is granted",
+        [FUNDS_CANNOT_SIGN] = "the distribution account's signers were changed; its own key cannot sign",
     };
     const enum funds_level level = funds_level(funds, &watch->limits);
     if (level == FUNDS_UNKNOWN || level == watch->level)
