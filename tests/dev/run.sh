@@ -321,6 +321,7 @@ admin=$(reached_at "$(sed -n 's/^admin listening on \(http:[^ ]*\).*/\1/p' "$dir
 [ -n "$ready" ] || fail_serve 69 "fairway is not ready, $api/readyz: $(curl -sS --max-time 5 "$api/readyz" 2>&1)"
 printf '%s\n%s\n' $serve "$api" >"$dir/serve.pid"
 printf '{"api":"%s","rpc":"%s","passphrase":"%s","clientSeedFile":"%s"}\n' "$api" "$RPC_URL" "$NETWORK_PASSPHRASE" "${client:+$(realpath "$client")}" >"$dir/demo.json"
+(umask 077; export -p | grep -E ' (DATABASE_URL|RPC_URL|NETWORK_PASSPHRASE|MASTER_KEY_FILE|DISTRIBUTION_[A-Z_]*|CLIENT[A-Z_]*|TRUSTED_VALIDATORS)=' >"$dir/env")
 cat <<END
 
 fairway is ready on $api
@@ -329,7 +330,7 @@ To see a payment from lease to confirmation, run this in a second terminal:
     $([ "$dir" = run ] || echo "RUN_DIR=$dir ")make demo
 
 How the service is: ${admin:+the page $admin/status, or }$bin/fairway status
-What the settings lead to: $bin/fairway check
+What the settings lead to: . $dir/env; $bin/fairway check
 Ctrl-C stops everything.
 END
 while :; do
