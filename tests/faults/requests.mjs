@@ -21,10 +21,11 @@ function resultCode(base64) {
 /** Caps of the one call, whose resource fee alone is above those. */
 const CALL_CAPS = [undefined, '1000000'];
 
-/** Of what every answer to a key must have: what the lease is, and not how it is now. */
+/** Of what every answer to a key must have: what the lease is, and not how it is now. A status has the transaction while it is pending. */
 const digestOf = ({ hash, transactionXdr, channelAccount, sequence, sequenceLedger, maxTime, maxTimeSetBy, networkPassphrase, reference }) =>
   crypto.createHash('sha256').update(JSON.stringify(
-    [hash, transactionXdr, channelAccount, sequence, sequenceLedger, maxTime, maxTimeSetBy, networkPassphrase, reference])).digest('hex');
+    [hash, networkPassphrase && transactionXdr, channelAccount, sequence, sequenceLedger, maxTime, maxTimeSetBy, networkPassphrase, reference]))
+    .digest('hex');
 
 export class Requests {
   /** False: undecided requests are given up after the response that they wait for. */
