@@ -64,7 +64,7 @@
     /* faults of the environment */                                                                          \
     X(CHANNEL_ACCOUNT_UNAVAILABLE, "CHANNEL_ACCOUNT_UNAVAILABLE", 503, "Every channel account is leased.")   \
     X(GRANTS_SUSPENDED, "GRANTS_SUSPENDED", 503,                                                             \
-        "No lease is granted until the state of the ledger is verified.")                                    \
+        "No lease is granted until ledgers are verified, or an operator resumes.")                           \
     X(DISTRIBUTION_ACCOUNT_UNDERFUNDED, "DISTRIBUTION_ACCOUNT_UNDERFUNDED", 503,                             \
         "The distribution account cannot pay for more transactions: its operator has to fund it.")           \
     X(OVERLOADED, "OVERLOADED", 503, "Too many requests are waiting.")                                       \

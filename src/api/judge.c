@@ -250,8 +250,8 @@ static void check_rpcs(const struct api_settings *settings, struct judge_report 
     for (unsigned i = 0; i < count; i++) {
         const int64_t ledger = metric_read(METRIC_RPC_LEDGER, i, 0);
         if (speed->failed[i] * 2 > speed->calls[i])
-            add_rpc(
-                &detail, i + 1, "%" PRId64 " of %" PRId64 " calls failed", speed->failed[i], speed->calls[i]);
+            add_rpc(&detail, i + 1, "%" PRId64 " of %" PRId64 " calls of a minute failed", speed->failed[i],
+                speed->calls[i]);
         if (speed->refuted[i] > 0)
             add_rpc(&detail, i + 1, "%" PRId64 " of its ledgers are not the network's: it changes them",
                 speed->refuted[i]);

@@ -91,6 +91,8 @@ static void answer_leases(struct screen *screen)
         answer(screen, LEVEL_BAD, LEASES, "no: the database does not answer");
     else if (now->pool.grants.held_until_s > 0)
         answer(screen, LEVEL_BAD, LEASES, "no, %s", now->checks[CHECK_GRANTS].detail.text);
+    else if (now->checks[CHECK_STANDBY].level == CHECK_FAILS) /* so no ledger is committed either */
+        answer(screen, LEVEL_BAD, LEASES, "no: %s", judge_shown(&now->checks[CHECK_STANDBY]));
     else if (no_ledgers_come(screen))
         answer(screen, LEVEL_BAD, LEASES,
             "no: the last ledger closed %" PRId64
