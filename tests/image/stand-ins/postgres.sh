@@ -6,7 +6,7 @@ as_postgres() { setpriv --reuid postgres --regid postgres --init-groups "$@"; }
 if [ ! -e PG_VERSION ]; then
     POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
     export POSTGRES_PASSWORD
-    as_postgres initdb -D . --auth-local=trust --auth-host=scram-sha-256 >/dev/null
+    as_postgres initdb -D . -E UTF8 --auth-local=trust --auth-host=scram-sha-256 >/dev/null
     echo 'host all all all scram-sha-256' >>pg_hba.conf
     as_postgres pg_ctl -D . -o "-c listen_addresses=''" -w start
     as_postgres createdb "$POSTGRES_DB"
