@@ -6,8 +6,7 @@
 #include <stdlib.h>
 
 /* Requests come this many times in the time by which intervals differ; they begin this part of it, and one
- * request, before the shortest interval is over. So ledgers of 5 s need 3 requests, or 7 when they scatter.
- */
+ * request, before the shortest interval is over. */
 #define SPREAD_STEPS 6
 #define EARLY_PARTS 4
 /* Pauses are this part of the time for which a ledger is late. */
