@@ -30,7 +30,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Without the shortest and the longest one: a late ledger makes one interval long and the next one short. */
+/* Without the shortest and the longest one: a late ledger makes one interval long and the next one short. Of
+ * two, the longer one may be a time in which nobody asked. */
 static struct expected expect(const struct pace *pace)
 {
     unsigned known[PACE_INTERVALS];
@@ -42,8 +43,8 @@ static struct expected expect(const struct pace *pace)
     if (count < 2)
         return expected;
     qsort(known, count, sizeof known[0], compare);
-    expected.interval_ms = known[1];
-    expected.spread_ms = known[count - (count > 3 ? 2 : 1)] - known[1];
+    expected.interval_ms = known[count > 2];
+    expected.spread_ms = known[count - (count > 3 ? 2 : 1)] - expected.interval_ms;
     if (expected.spread_ms / SPREAD_STEPS > PACE_SHORT_MS)
         expected.step_ms = expected.spread_ms / SPREAD_STEPS;
     return expected;

@@ -59,6 +59,15 @@ TEST(until_intervals_are_known_the_rpc_is_polled)
     assert_in_range(pace_pause_ms(&pace, 102, 15000, POLL_MS), 4900, 5000);
 }
 
+TEST(of_two_intervals_a_long_one_is_no_reason_to_ask_late)
+{
+    struct pace pace = {0};
+    pace_note(&pace, 100, 5000);
+    pace_note(&pace, 101, 20000); /* nobody asked for 15 s */
+    pace_note(&pace, 102, 21000);
+    assert_in_range(pace_pause_ms(&pace, 102, 21000, POLL_MS), 1, 1000);
+}
+
 TEST(regular_ledgers_are_found_at_once_with_few_requests)
 {
     static const int64_t intervals_ms[] = {600, 1000, 2000, 5000};
