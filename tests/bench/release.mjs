@@ -2,7 +2,7 @@
 // the ledger ends. A network (release_network) closes ledgers of a given size with all open leases in them; clients (release_clients) lease, wait,
 // and lease again. And how fast ledgers are caught up with that the RPC already has.
 //   BENCH_RELEASE           cases to run (default: all)
-//   BENCH_RELEASE_SECONDS   duration of each;  BENCH_RELEASE_CLIENTS: leases in a ledger;  BENCH_RELEASE_BEHIND: ledgers to catch up with
+//   BENCH_RELEASE_SECONDS   duration of each, at least eight ledgers;  BENCH_RELEASE_CLIENTS: leases in a ledger;  BENCH_RELEASE_BEHIND: ledgers to catch up with
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,13 +36,14 @@ export async function start(cluster, url, everyMs, transactions, ahead, env = {}
 export const rssMb = pid => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
 async function measure(cluster, name, { what, everyMs, transactions, pauseMs }) {
+  const lasts = Math.max(seconds, 8 * everyMs / 1000);
   let network;
   const service = await Service.start(cluster, `release_${name}`, 3 * clients, {
     network: async url => (network = await start(cluster, url, everyMs, transactions, 0)).url,
     env: { MAX_CONNECTIONS: String(4 * clients + 100), LEDGER_SECONDS: String(Math.max(1, everyMs / 1000)) } });
   const pid = service.process.pid, before = processTime(pid).us, rss = [];
   const out = path.join(cluster.folder, 'arrivals');
-  const load = cluster.start(`${build}/tests/bench/release_clients`, [service.api, String(clients), String(seconds), String(pauseMs)], { BENCH_BODY: body() }, out);
+  const load = cluster.start(`${build}/tests/bench/release_clients`, [service.api, String(clients), String(lasts), String(pauseMs)], { BENCH_BODY: body() }, out);
   for (let ended = false; !ended; ended = await Promise.race([load.ended.then(() => true), sleep(250)]))
     rss.push(rssMb(pid));
   const ledgers = network.lines().map(words => words.map(Number)), cpu = processTime(pid).us - before;
@@ -85,7 +86,7 @@ async function catchUp(cluster) {
 
 export async function release(cluster) {
   const chosen = process.env.BENCH_RELEASE?.split(',') ?? [...Object.keys(cases), 'catch_up'], results = {};
-  console.log(`\nFrom the RPC's ledger to the client's answer, ${fmt(clients)} clients, ${seconds} s each. Times in ms; CPU of fairway without its key process.\n`);
+  console.log(`\nFrom the RPC's ledger to the client's answer, ${fmt(clients)} clients, ${seconds} s each or eight ledgers. Times in ms; CPU of fairway without its key process.\n`);
   row(['ledgers', 'p50', 'p99', 'max', 'answers', 'ledgers', 'leases a ledger', 'MB a ledger', 'behind', 'RSS, MB: first third, last', 'CPU, ms a ledger']);
   row(['---', ...Array(10).fill('---:')]);
   for (const name of Object.keys(cases).filter(name => chosen.includes(name)))
