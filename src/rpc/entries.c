@@ -55,8 +55,8 @@ static enum err decode_account(
 }
 
 /* No rule says that entries come in the order of the request, so they are matched by key. */
-static enum err find_account(const json_t *item, char *const texts[], const struct buf entries[],
-    size_t count, size_t *out, struct detail *detail)
+static enum err find_entry(const json_t *item, char *const texts[], const struct buf entries[], size_t count,
+    size_t *out, struct detail *detail)
 {
     const char *key;
     enum err e = field_text(item, "key", &key, detail);
@@ -82,7 +82,7 @@ enum err rpc_account_entries(struct rpc *rpc, const struct public_key keys[], si
     for (size_t i = 0, at = 0; e == ERR_OK && i < json_array_size(items); i++) {
         struct account_entry account;
         const json_t *item = json_array_get(items, i);
-        if ((e = find_account(item, texts, entries, count, &at, detail)) == ERR_OK &&
+        if ((e = find_entry(item, texts, entries, count, &at, detail)) == ERR_OK &&
             (e = field_xdr(item, "xdr", &entries[at], detail)) == ERR_OK)
             e = decode_account(buf_bytes(&entries[at]), &keys[at], &account, detail);
     }
@@ -106,29 +106,10 @@ enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t co
     return e;
 }
 
-static enum err read_frozen_entry(
-    const json_t *item, const char *key, struct frozen_accounts *out, struct detail *detail)
-{
-    struct buf entry CLEANUP(buf_free) = {0};
-    const char *theirs;
-    enum err e = field_text(item, "key", &theirs, detail);
-    if (e == ERR_OK && strcmp(theirs, key) != 0)
-        return detail_set(
-            detail, ERR_RPC_REFUSED, "getLedgerEntries returned an entry that was not requested");
-    if (e == ERR_OK)
-        e = field_xdr(item, "xdr", &entry, detail);
-    if (e == ERR_OK) {
-        e = frozen_entry_decode(buf_bytes(&entry), out);
-        if (e != ERR_OK)
-            e = detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
-                "getLedgerEntries: the list of frozen keys does not decode: %s", err_code(e));
-    }
-    return e;
-}
-
 enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
-    struct buf bytes CLEANUP(buf_free) = {0};
+    struct buf bytes CLEANUP(buf_free) = {0}, entry CLEANUP(buf_free) = {0};
+    size_t at;
     *out = (struct frozen_accounts){0};
     frozen_ledger_key(&bytes);
     AUTO_FREE char *key = base64_encode(buf_bytes(&bytes));
@@ -137,7 +118,14 @@ enum err rpc_frozen(struct rpc *rpc, struct frozen_accounts *out, uint32_t *ledg
     enum err e = read_entries(rpc, json_pack("[s]", key), false, &result, ledger, &entries, detail);
     if (e != ERR_OK || json_array_size(entries) == 0)
         return e;
-    return read_frozen_entry(json_array_get(entries, 0), key, out, detail);
+    const json_t *item = json_array_get(entries, 0);
+    if ((e = find_entry(item, &key, &entry, 1, &at, detail)) != ERR_OK ||
+        (e = field_xdr(item, "xdr", &entry, detail)) != ERR_OK)
+        return e;
+    if ((e = frozen_entry_decode(buf_bytes(&entry), out)) == ERR_OK)
+        return e;
+    return detail_set(detail, e == ERR_XDR_UNKNOWN_ARM ? e : ERR_RPC_REFUSED,
+        "getLedgerEntries: the list of frozen keys does not decode: %s", err_code(e));
 }
 
 /* Of a valid LedgerEntryData: the kind of entry, the setting, and its members, which have a fixed size. */

@@ -169,16 +169,12 @@ enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *deta
     enum err e = call(rpc, "getHealth", NULL, &result, &error, detail);
     if (e == ERR_RPC_UNAVAILABLE && error.code != 0)
         return ERR_OK; /* the server reports that it is unhealthy */
-    if (e == ERR_OK)
-        e = field_text(result, "status", &status, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
-    out->healthy = e == ERR_OK && strcmp(status, "healthy") == 0;
-    if (e == ERR_OK && !out->healthy)
-        detail_set(detail, ERR_OK, "getHealth: the status is \"%.60s\"", status);
-    return e;
+    if (e != ERR_OK || (e = field_text(result, "status", &status, detail)) != ERR_OK ||
+        (e = field_u32(result, "latestLedger", &out->latest_ledger, detail)) != ERR_OK ||
+        (e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail)) != ERR_OK)
+        return e;
+    out->healthy = strcmp(status, "healthy") == 0;
+    return out->healthy ? e : detail_set(detail, e, "getHealth: the status is \"%.60s\"", status);
 }
 
 enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail)
@@ -187,12 +183,10 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
     *out = (struct rpc_network){0};
     AUTO_JSON json_t *result = NULL;
     enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_text(result, "passphrase", &passphrase, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "protocolVersion", &out->protocol, detail);
-    if (e == ERR_OK)
-        out->passphrase = mem_copy_text(passphrase);
+    if (e != ERR_OK || (e = field_text(result, "passphrase", &passphrase, detail)) != ERR_OK ||
+        (e = field_u32(result, "protocolVersion", &out->protocol, detail)) != ERR_OK)
+        return e;
+    out->passphrase = mem_copy_text(passphrase);
     return e;
 }
 

@@ -7,13 +7,16 @@
 #include "field.h"
 #include "stellar/result.h"
 
-/* Finds text in names. */
-static bool find_name(const char *text, const char *const names[], size_t count, size_t *out)
+/* Reads the status, which is one of these names. */
+static enum err read_status(const json_t *result, const char *method, const char *const names[], size_t count,
+    size_t *out, struct detail *detail)
 {
-    for (*out = 0; *out < count; (*out)++)
+    const char *text;
+    enum err e = field_text(result, "status", &text, detail);
+    for (*out = 0; e == ERR_OK && *out < count; (*out)++)
         if (strcmp(text, names[*out]) == 0)
-            return true;
-    return false;
+            return ERR_OK;
+    return e != ERR_OK ? e : detail_set(detail, ERR_RPC_UNAVAILABLE, "%s: unknown status", method);
 }
 
 /* Reads the TransactionResult in a member. */
@@ -40,19 +43,15 @@ enum err rpc_send(struct rpc *rpc, struct bytes envelope, struct rpc_sent *out, 
         [RPC_SEND_TRY_AGAIN_LATER] = "TRY_AGAIN_LATER",
         [RPC_SEND_ERROR] = "ERROR",
     };
-    const char *text;
     size_t status;
     AUTO_JSON json_t *result = NULL;
     *out = (struct rpc_sent){0};
     AUTO_FREE char *base64 = base64_encode(envelope);
     enum err e = call(rpc, "sendTransaction",
         json_pack("{s:s, s:s}", "transaction", base64, "xdrFormat", "base64"), &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_text(result, "status", &text, detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK || (e = read_status(result, "sendTransaction", statuses, ARRAY_LEN(statuses), &status,
+                            detail)) != ERR_OK)
         return e;
-    if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
-        return detail_set(detail, ERR_RPC_UNAVAILABLE, "sendTransaction: unknown status");
     out->status = (enum rpc_send_status)status;
     out->name = statuses[status];
     (void)!field_u32(result, "latestLedger", &out->latest_ledger, NULL);
@@ -80,7 +79,6 @@ enum err rpc_transaction(
         [RPC_TRANSACTION_SUCCESS] = "SUCCESS",
         [RPC_TRANSACTION_FAILED] = "FAILED",
     };
-    const char *text;
     size_t status;
     char hex[HASH_HEX_SIZE];
     AUTO_JSON json_t *result = NULL;
@@ -88,14 +86,9 @@ enum err rpc_transaction(
     hash_encode(hash, hex);
     enum err e = call(rpc, "getTransaction", json_pack("{s:s, s:s}", "hash", hex, "xdrFormat", "base64"),
         &result, NULL, detail);
-    if (e == ERR_OK)
-        e = field_text(result, "status", &text, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
-    if (e != ERR_OK)
+    if (e != ERR_OK || (e = field_u32(result, "latestLedger", &out->latest_ledger, detail)) != ERR_OK ||
+        (e = read_status(result, "getTransaction", statuses, ARRAY_LEN(statuses), &status, detail)) != ERR_OK)
         return e;
-    if (!find_name(text, statuses, ARRAY_LEN(statuses), &status))
-        return detail_set(detail, ERR_RPC_UNAVAILABLE, "getTransaction: unknown status");
     out->status = (enum rpc_transaction_status)status;
     return out->status == RPC_TRANSACTION_NOT_FOUND ? ERR_OK : read_found(result, out, detail);
 }
