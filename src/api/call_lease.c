@@ -93,26 +93,26 @@ static enum err enqueue(struct call *call, enum err e, const struct detail *deta
     return engine_submit(call->api->settings.engine, &call->ticket);
 }
 
-/* Each costs the RPC, which others need too. */
-static void note_refused(const struct call *call, enum err e)
+static enum err begin_simulation(struct call *call, struct detail *detail)
 {
     const struct api_sender *sender = call->http->kept;
-    if (sender != NULL && err_status(e) < 500)
-        client_loads_failed(&call->api->loads, sender->load, api_limits(call->http),
-            rpc_is_scarce(call->api->rpc), clock_us());
-}
-
-static enum err check_load(struct call *call, struct detail *detail)
-{
-    const struct api_sender *sender = call->http->kept;
-    if (sender == NULL || !sender->client.others)
+    if (sender == NULL)
         return ERR_OK;
-    call->refused_by =
-        client_loads_may_simulate(&call->api->loads, sender->load, api_limits(call->http), clock_us());
+    call->refused_by = client_loads_begin_simulation(&call->api->loads, sender->load, api_limits(call->http),
+        sender->client.others, rpc_is_scarce(call->api->rpc), clock_us());
     return call->refused_by == LIMIT_NONE
                ? ERR_OK
                : detail_set(detail, ERR_LIMIT_EXCEEDED,
                      "requestsPerSecond: too many simulations of this client fail.");
+}
+
+/* One that fails costs the RPC, which others need too. */
+static void end_simulation(const struct call *call, enum err e)
+{
+    const struct api_sender *sender = call->http->kept;
+    if (sender != NULL)
+        client_loads_end_simulation(&call->api->loads, sender->load, api_limits(call->http),
+            e != ERR_OK && err_status(e) < 500, rpc_is_scarce(call->api->rpc), clock_us());
 }
 
 static void simulated(struct worker_job *job, enum err e, struct db *unused)
@@ -125,8 +125,7 @@ static void simulated(struct worker_job *job, enum err e, struct db *unused)
     if (e == ERR_NOT_YET) /* another thread may have it */
         return;
     rpc_free(call->asked);
-    if (e != ERR_OK)
-        note_refused(call, e);
+    end_simulation(call, e);
     e = enqueue(call, e, &detail);
     if (e != ERR_OK)
         call_refuse(call, e, &detail);
@@ -139,7 +138,7 @@ static enum err submit(struct call *call, struct detail *detail)
     if (e == ERR_OK)
         e = judge_network(settings, detail);
     if (e == ERR_OK && call->lease->envelope.soroban)
-        e = check_load(call, detail);
+        e = begin_simulation(call, detail);
     if (e == ERR_OK && call->lease->envelope.soroban) {
         (void)call_ask(call, simulated);
         prepare_simulate(call);

@@ -13,7 +13,7 @@
 
 struct client_load {
     char name[AUTH_NAME_SIZE];
-    uint32_t in_flight, waits;
+    uint32_t in_flight, waits, simulations;
     int64_t busy_until_us;   /* when, at its rate, all its requests so far would be over */
     int64_t failed_until_us; /* the same of failed simulations, at CLIENT_LOAD_FAILED_MAX a second */
     uint64_t had;            /* leases: the engine's */
@@ -103,29 +103,36 @@ uint64_t *client_load_had(struct client_load *load)
     return &load->had;
 }
 
-void client_loads_failed(struct client_loads *loads, struct client_load *load, const struct limits *limits,
-    bool scarce, int64_t now_us)
+/* While simulations are scarce, those in progress of a client that has failed may fail too. */
+enum limit client_loads_begin_simulation(struct client_loads *loads, struct client_load *load,
+    const struct limits *limits, bool others, bool scarce, int64_t now_us)
+{
+    const bool limited = others && limits->most[LIMIT_REQUESTS_PER_SECOND] == 0; /* else begin let it in */
+    pthread_mutex_lock(&loads->mutex);
+    const int64_t failed_us = load->failed_until_us - now_us;
+    const bool may =
+        !limited || failed_us <= 0 ||
+        (failed_us <= SECOND_US - SECOND_US / CLIENT_LOAD_FAILED_MAX && (!scarce || load->simulations == 0));
+    load->simulations += may;
+    pthread_mutex_unlock(&loads->mutex);
+    return may ? LIMIT_NONE : LIMIT_REQUESTS_PER_SECOND;
+}
+
+void client_loads_end_simulation(struct client_loads *loads, struct client_load *load,
+    const struct limits *limits, bool failed, bool scarce, int64_t now_us)
 {
     const int64_t rate = limits->most[LIMIT_REQUESTS_PER_SECOND];
     int64_t *until_us = rate > 0 ? &load->busy_until_us : &load->failed_until_us;
+    const int64_t cost_us = rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate
+                                     : SECOND_US / (scarce ? 1 : CLIENT_LOAD_FAILED_MAX);
     pthread_mutex_lock(&loads->mutex);
-    *until_us = *until_us > now_us ? *until_us : now_us;
-    *until_us += rate > 0 ? (CLIENT_LOAD_FAILED - 1) * SECOND_US / rate
-                          : SECOND_US / (scarce ? 1 : CLIENT_LOAD_FAILED_MAX);
-    if (*until_us > now_us + CLIENT_LOAD_FAILED_S * SECOND_US) /* many that failed at once */
-        *until_us = now_us + CLIENT_LOAD_FAILED_S * SECOND_US;
+    load->simulations--;
+    if (failed) {
+        *until_us = (*until_us > now_us ? *until_us : now_us) + cost_us;
+        if (*until_us > now_us + CLIENT_LOAD_FAILED_S * SECOND_US) /* many that failed at once */
+            *until_us = now_us + CLIENT_LOAD_FAILED_S * SECOND_US;
+    }
     pthread_mutex_unlock(&loads->mutex);
-}
-
-enum limit client_loads_may_simulate(
-    struct client_loads *loads, const struct client_load *load, const struct limits *limits, int64_t now_us)
-{
-    if (limits->most[LIMIT_REQUESTS_PER_SECOND] > 0) /* which has let the request in */
-        return LIMIT_NONE;
-    pthread_mutex_lock(&loads->mutex);
-    const bool may = load->failed_until_us - now_us <= SECOND_US - SECOND_US / CLIENT_LOAD_FAILED_MAX;
-    pthread_mutex_unlock(&loads->mutex);
-    return may ? LIMIT_NONE : LIMIT_REQUESTS_PER_SECOND;
 }
 
 enum limit client_loads_begin_wait(

@@ -38,18 +38,18 @@ void client_loads_end(struct client_loads *loads, struct client_load *load);
 uint64_t *client_load_had(struct client_load *load);
 
 /*
- * A simulation of the client's has had a request refused: for requestsPerSecond, that request counts
- * CLIENT_LOAD_FAILED times. Without that limit a client that has others beside it may have
- * CLIENT_LOAD_FAILED_MAX of them a second, or one while RPCs refuse some (scarce): the next function then
- * returns LIMIT_REQUESTS_PER_SECOND for some time, at most CLIENT_LOAD_FAILED_S seconds, else LIMIT_NONE.
+ * A simulation of the client's begins. One that has a request refused counts CLIENT_LOAD_FAILED times for
+ * requestsPerSecond. Without that limit a client that has others beside it may have CLIENT_LOAD_FAILED_MAX of
+ * these a second, or one while RPCs refuse some (scarce), with no other one in progress: above that
+ * LIMIT_REQUESTS_PER_SECOND is returned for at most CLIENT_LOAD_FAILED_S seconds, else LIMIT_NONE.
  */
 #define CLIENT_LOAD_FAILED 10
 #define CLIENT_LOAD_FAILED_MAX 5
 #define CLIENT_LOAD_FAILED_S 10
-void client_loads_failed(struct client_loads *loads, struct client_load *load, const struct limits *limits,
-    bool scarce, int64_t now_us);
-MUST_CHECK enum limit client_loads_may_simulate(
-    struct client_loads *loads, const struct client_load *load, const struct limits *limits, int64_t now_us);
+MUST_CHECK enum limit client_loads_begin_simulation(struct client_loads *loads, struct client_load *load,
+    const struct limits *limits, bool others, bool scarce, int64_t now_us);
+void client_loads_end_simulation(struct client_loads *loads, struct client_load *load,
+    const struct limits *limits, bool failed, bool scarce, int64_t now_us);
 
 /* A request that has begun waits for a ledger: LIMIT_NONE, or LIMIT_WAITS when it may not. */
 MUST_CHECK enum limit client_loads_begin_wait(

@@ -149,34 +149,59 @@ TEST_WITH(a_record_in_use_is_kept_and_any_other_is_used_again, set_up, tear_down
     assert_false(begins("client-99", limits, 0, 99 * SECOND_US));
 }
 
+/* One begins, of a client without requestsPerSecond; and ends, unless it goes on. */
+static bool simulates(bool scarce, int64_t now_us)
+{
+    return client_loads_begin_simulation(&loads, load, &PER_SECOND(0), true, scarce, now_us) == LIMIT_NONE;
+}
+
+static bool fails(bool scarce, int64_t now_us)
+{
+    const bool begun = simulates(scarce, now_us);
+    if (begun)
+        client_loads_end_simulation(&loads, load, &PER_SECOND(0), true, scarce, now_us);
+    return begun;
+}
+
 /* Else one client's failing simulations use up the RPC for all. */
 TEST_WITH(a_failed_simulation_counts_ten_times_or_five_are_free_each_second, set_up, tear_down)
 {
     const struct limits none = PER_SECOND(0), twenty = PER_SECOND(20);
     assert_true(begins("a", twenty, 0, 0));
-    client_loads_failed(&loads, load, &twenty, false, 0);
-    assert_int_equal(client_loads_may_simulate(&loads, load, &twenty, 0), LIMIT_NONE);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(client_loads_begin_simulation(&loads, load, &twenty, true, false, 0), LIMIT_NONE);
+        client_loads_end_simulation(&loads, load, &twenty, i == 0, false, 0);
+    }
     client_loads_end(&loads, load);
     assert_int_equal(count("a", 20, 0, 0), 10);
     assert_true(begins("b", none, 0, 0));
-    for (unsigned i = 0; i < CLIENT_LOAD_FAILED_MAX; i++) {
-        assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_NONE);
-        client_loads_failed(&loads, load, &none, false, 0);
-    }
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_REQUESTS_PER_SECOND);
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, SECOND_US / 5), LIMIT_NONE);
+    for (unsigned i = 0; i < CLIENT_LOAD_FAILED_MAX; i++)
+        assert_true(fails(false, 0));
+    assert_false(fails(false, 0));
     for (unsigned i = 0; i < 500; i++)
-        client_loads_failed(&loads, load, &none, false, 0);
-    assert_int_equal(
-        client_loads_may_simulate(&loads, load, &none, 9 * SECOND_US), LIMIT_REQUESTS_PER_SECOND);
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 10 * SECOND_US), LIMIT_NONE);
+        assert_true(simulates(false, SECOND_US));
+    for (unsigned i = 0; i < 500; i++)
+        client_loads_end_simulation(&loads, load, &none, true, false, SECOND_US);
+    assert_false(fails(false, 10 * SECOND_US));
+    assert_true(fails(false, 11 * SECOND_US));
     client_loads_end(&loads, load);
-    assert_true(begins("scarce", none, 0, 0));
-    for (unsigned i = 0; i < 2; i++)
-        client_loads_failed(&loads, load, &none, true, 0);
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, SECOND_US), LIMIT_REQUESTS_PER_SECOND);
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 2 * SECOND_US), LIMIT_NONE);
-    client_loads_end(&loads, load);
-    assert_true(begins("c", none, 0, 0)); /* it does not get b's record */
-    assert_int_equal(client_loads_may_simulate(&loads, load, &none, 0), LIMIT_NONE);
+    assert_true(begins("c", none, 0, 11 * SECOND_US)); /* it does not get b's record */
+    assert_true(simulates(false, 11 * SECOND_US));
+}
+
+TEST_WITH(
+    while_rpcs_refuse_a_client_that_fails_has_one_simulation_at_a_time_and_others_all, set_up, tear_down)
+{
+    assert_true(begins("a", PER_SECOND(0), 0, 0));
+    assert_true(fails(true, 0));
+    assert_false(simulates(true, SECOND_US / 10));
+    assert_true(simulates(true, SECOND_US / 2));
+    assert_false(simulates(true, SECOND_US / 2));
+    assert_true(fails(false, SECOND_US / 2));
+    client_loads_end_simulation(&loads, load, &PER_SECOND(0), true, true, SECOND_US / 2);
+    assert_false(simulates(true, SECOND_US));
+    assert_true(fails(true, 3 * SECOND_US));
+    assert_true(begins("b", PER_SECOND(0), 0, 0));
+    for (unsigned i = 0; i < 64; i++)
+        assert_true(simulates(true, 0));
 }
