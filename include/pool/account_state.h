@@ -15,6 +15,9 @@ enum account_state {
     ACCOUNT_QUARANTINED,
 };
 
+/* The reason of a quarantine that ends by itself (account_change.h). */
+#define ACCOUNT_MOVED "its sequence number was consumed by a transaction that fairway did not sign"
+
 /* The names in the database. */
 const char *account_state_name(enum account_state state);
 MUST_CHECK enum err account_state_parse(const char *name, enum account_state *out);

@@ -64,11 +64,13 @@ MUST_CHECK enum err accounts_retire(struct db *db, int64_t count, struct detail 
 MUST_CHECK enum err accounts_quarantine(struct db *db, const struct public_key accounts[], size_t count,
     const char *reason, struct detail *detail);
 
-/* ---- for an operator's change of one account */
+/* ---- for a change of one account that no ledger makes */
 
 struct account_locked {
     enum account_state state;
     bool leased;
+    bool moved;       /* it is quarantined as ACCOUNT_MOVED */
+    int64_t sequence; /* 0: unknown */
     uint32_t sequence_ledger; /* 0: the sequence number is unknown */
     uint32_t cursor;          /* the last committed ledger; 0: none */
     bool grants_on_hold;      /* leases may have been forgotten */

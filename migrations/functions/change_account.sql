@@ -1,4 +1,4 @@
--- An operator's change of an account that lock_accounts() has locked. A NULL sequence or ledger stays as it is.
+-- A change, by an operator or the audit, of an account that lock_accounts() has locked. A NULL sequence or ledger stays as it is.
 CREATE OR REPLACE FUNCTION fairway.change_account(key text, new_state text, new_sequence bigint, new_ledger bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairway.channel_accounts a SET state = new_state, quarantine_reason = NULL,

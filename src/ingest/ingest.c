@@ -94,6 +94,7 @@ static void start_threads(struct ingest *ingest, const struct ingest_settings *s
         audit_start(&(struct audit_settings){.database_url = settings->database_url,
             .feed = rpcs_feed(ingest->audit_rpcs != NULL ? ingest->audit_rpcs : ingest->rpcs),
             .every_ms = trust_is_on(&ingest->ingester.follow.trust) ? 0 : AUDIT_EVERY_MS,
+            .return_ms = AUDIT_RETURN_MS,
             .leads = &ingest->leads,
             .stop = &ingest->stop});
     funds_watch_start(&ingest->funds, &funds, &settings->funds);

@@ -38,9 +38,6 @@ static void quarantine(struct account_row *row, const char *reason)
     row->reason = reason;
 }
 
-static const char reason_foreign[] =
-    "its sequence number was consumed by a transaction that fairway did not sign";
-
 /* While its lease is open, an account cannot be retired. */
 static void remove_account(struct account_row *row, bool on_hold, const char *reason)
 {
@@ -71,7 +68,7 @@ static void take(struct account_row *row, const struct account_entry *read, uint
     else if (recreated)
         quarantine(row, "its sequence number went back: it is another account under the same key");
     else if (foreign && !on_hold && row->state != ACCOUNT_RETIRING)
-        quarantine(row, reason_foreign);
+        quarantine(row, ACCOUNT_MOVED);
 }
 
 /*
@@ -89,7 +86,7 @@ static void follow_transaction(struct account_row *row, const struct account_new
 {
     take_sequence(row, news->consumed, news->ledger);
     if (!news->ours && !news->on_hold && row->state != ACCOUNT_RETIRING)
-        quarantine(row, reason_foreign);
+        quarantine(row, ACCOUNT_MOVED);
 }
 
 /* Anybody can create an account under a key that is not secret. */

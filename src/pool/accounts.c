@@ -143,12 +143,14 @@ enum err accounts_quarantine(struct db *db, const struct public_key accounts[], 
         db, DB_SQL(sql_quarantine, DB_TEXTS(addresses.texts, count), DB_TEXT(reason)), NULL, detail);
 }
 
-/* ---- for an operator's change of one account */
+/* ---- for a change of one account that no ledger makes */
 
 static const char sql_lock_cursor[] =
     "SELECT c.sequence, c.held_until <> 0 OR NOT c.same_database FROM fairway.lock_cursor() c";
-static const char sql_lock[] = "SELECT l.state, l.lease_hash IS NOT NULL, coalesce(l.sequence_ledger, 0)"
-                               " FROM fairway.lock_accounts(ARRAY[$1]) l";
+static const char sql_lock[] =
+    "SELECT l.state, l.lease_hash IS NOT NULL, coalesce(l.sequence_ledger, 0), coalesce(l.sequence, 0),"
+    " (SELECT a.quarantine_reason = '" ACCOUNT_MOVED "' FROM fairway.newest_account($1) a) IS TRUE"
+    " FROM fairway.lock_accounts(ARRAY[$1]) l";
 
 enum err account_lock(
     struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail)
@@ -167,6 +169,8 @@ enum err account_lock(
         return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(rows[1], 0, 0));
     out->leased = db_bool(rows[1], 0, 1);
     out->sequence_ledger = (uint32_t)db_i64(rows[1], 0, 2);
+    out->sequence = db_i64(rows[1], 0, 3);
+    out->moved = db_bool(rows[1], 0, 4);
     if (db_count(rows[0]) == 0)
         return ERR_OK;
     out->cursor = (uint32_t)db_i64(rows[0], 0, 0);

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "pool/account_change.h"
 #include "pool/account_read.h"
 #include "stellar/envelope_build.h"
-#include "account_change.h"
 
 /* ---- the probe */
 

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "pool/account_change.h"
 #include "pool/account_read.h"
-#include "pool/accounts.h"
-#include "account_change.h"
 #include "session.h"
 
 _Static_assert(KEYD_IMPORT_BATCH <= RPC_ENTRIES_MAX, "one call of the RPC reads a batch");

@@ -6,9 +6,9 @@
 
 #include "base/deadlines.h"
 #include "base/mem.h"
+#include "pool/account_change.h"
 #include "pool/grants_allowed.h"
 #include "pool/provisioning.h"
-#include "account_change.h"
 
 #define IDLE_WAIT_LEDGERS 4 /* nodes drop what is queued for so long: later, the leases are not submitted */
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "db/db.h"
-#include "pool/accounts.h"
+#include "pool/account_change.h"
 
 #define PAUSE_MS 15000
 #define TICK_MS 1000
@@ -46,6 +46,7 @@ struct audit {
     struct db *db;
     _Atomic uint32_t upgraded; /* as audit_upgraded has set it */
     int64_t log_again_ms;
+    char returned[ADDRESS_SIZE]; /* the last account that was looked at to be put back; "": all were */
     pthread_t thread;
 };
 
@@ -134,15 +135,17 @@ static enum err check_frozen(struct audit *audit, uint32_t since, struct detail 
 }
 
 /* In the column's own collation, as in pool/account_read.c. */
-static const char sql_page[] = "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.public_key > $1"
-                               " AND a.state IN ('active', 'retiring') ORDER BY a.public_key LIMIT $2";
+#define PAGE_SQL(condition)                                                                                  \
+    "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.public_key > $1 AND " condition             \
+    " ORDER BY a.public_key LIMIT $2"
+static const char sql_page[] = PAGE_SQL("a.state IN ('active', 'retiring')");
+static const char sql_moved[] = PAGE_SQL("a.quarantine_reason = '" ACCOUNT_MOVED "' AND a.lease_hash IS NULL");
 
-static enum err read_page(
-    struct audit *audit, const char *after, struct public_key keys[], size_t *count, struct detail *detail)
+static enum err read_page(struct audit *audit, const char *sql, const char *after, struct public_key keys[],
+    size_t *count, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
-    enum err e =
-        db_query(audit->db, DB_SQL(sql_page, DB_TEXT(after), DB_I64(RPC_ENTRIES_MAX)), &rows, detail);
+    enum err e = db_query(audit->db, DB_SQL(sql, DB_TEXT(after), DB_I64(RPC_ENTRIES_MAX)), &rows, detail);
     for (*count = 0; e == ERR_OK && *count < db_count_at_most(rows, RPC_ENTRIES_MAX); (*count)++)
         if (address_decode(db_text(rows, *count, 0), &keys[*count]) != ERR_OK)
             return detail_set(detail, ERR_INTERNAL, "malformed row of account %s", db_text(rows, *count, 0));
@@ -159,7 +162,7 @@ static enum err check_page(
     size_t count;
     uint32_t ledger = 0;
     const struct feed *feed = &audit->settings.feed;
-    enum err e = read_page(audit, after, keys, &count, detail);
+    enum err e = read_page(audit, sql_page, after, keys, &count, detail);
     if (e == ERR_OK && count > 0)
         e = feed->accounts(feed->source, keys, count, answers, &ledger, detail);
     if (e != ERR_OK)
@@ -179,7 +182,8 @@ static enum err check_page(
 
 static void log_failure(struct audit *audit, enum err e, const struct detail *detail)
 {
-    if (e == ERR_OK || e == ERR_CANCELLED || clock_left_ms(audit->log_again_ms) > 0)
+    if (e == ERR_OK || e == ERR_CANCELLED || e == ERR_LEDGER_AHEAD ||
+        clock_left_ms(audit->log_again_ms) > 0)
         return;
     log_warn("cannot compare the channel accounts with the network; retrying", "error=%s detail=\"%s\"",
         err_code(e), detail->text);
@@ -203,21 +207,67 @@ static bool pass(struct audit *audit, uint32_t since)
     return complete;
 }
 
+/* ---- accounts that come back */
+
+static enum err put_back(struct audit *audit, const struct public_key *key, const struct account_probe *probe,
+    struct detail *detail)
+{
+    enum err e = account_change_apply(audit->db, key, CHANGE_RETURN, probe, detail);
+    if (e != ERR_OK && e != ERR_REFUSED && e != ERR_NOT_YET)
+        return e;
+    address_encode(key, audit->returned);
+    if (e == ERR_OK)
+        log_warn("channel account put back: the network has it as before", "account=%s", audit->returned);
+    return ERR_OK;
+}
+
+/* Looks at the accounts that follow the last one. When it fails, with the ones after those that it did. */
+static enum err put_back_page(struct audit *audit, struct detail *detail)
+{
+    struct public_key keys[RPC_ENTRIES_MAX];
+    struct account_entry answers[RPC_ENTRIES_MAX];
+    struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
+    struct account_probe probe = {0};
+    size_t count;
+    const struct feed *feed = &audit->settings.feed;
+    enum err e = read_page(audit, sql_moved, audit->returned, keys, &count, detail);
+    if (e == ERR_OK && count > 0)
+        e = feed->frozen(feed->source, &frozen, &probe.oldest, detail);
+    if (e == ERR_OK && count > 0)
+        e = feed->accounts(feed->source, keys, count, answers, &probe.ledger, detail);
+    if (probe.ledger < probe.oldest)
+        probe.oldest = probe.ledger;
+    for (size_t i = 0; e == ERR_OK && i < count; i++) {
+        probe.account = answers[i];
+        probe.frozen = frozen_has(&frozen, &keys[i]);
+        e = put_back(audit, &keys[i], &probe, detail);
+    }
+    if (e == ERR_OK && count < RPC_ENTRIES_MAX)
+        audit->returned[0] = '\0';
+    return e;
+}
+
 /* A new leader begins a pass too: the one before may have ended before it had used an upgrade. */
 static void *run(void *context)
 {
     struct audit *audit = context;
-    int64_t due_ms = 0;
+    int64_t due_ms = 0, return_ms = 0;
     while (stop_wait(
         audit->settings.stop, audit->settings.pause_ms < TICK_MS ? audit->settings.pause_ms : TICK_MS)) {
         const uint32_t upgraded = atomic_exchange(&audit->upgraded, 0);
         if (!atomic_load(audit->settings.leads)) {
             db_disconnect(audit->db);
             due_ms = clock_ms() + audit->settings.pause_ms;
+            return_ms = clock_ms() + audit->settings.return_ms;
         } else if (upgraded != 0 || clock_left_ms(due_ms) == 0) {
             const unsigned again_ms = pass(audit, upgraded != 0 ? upgraded : 1) ? audit->settings.every_ms
                                                                                 : audit->settings.pause_ms;
             due_ms = again_ms != 0 ? clock_ms() + again_ms : INT64_MAX;
+        } else if (clock_left_ms(return_ms) == 0) {
+            struct detail detail = {0};
+            const enum err e = put_back_page(audit, &detail);
+            log_failure(audit, e, &detail);
+            return_ms = clock_ms() + (e == ERR_OK ? audit->settings.return_ms : audit->settings.pause_ms);
         }
     }
     return NULL;

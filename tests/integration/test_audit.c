@@ -1,8 +1,10 @@
-/* The audit, on a real PostgreSQL: what the network shows and no ledger does quarantines an account. */
+/* The audit, on a real PostgreSQL: what the network shows and no ledger does quarantines an account, or puts
+ * it back. */
 #include "support/ingest_world.h"
 
 #include "upkeep/audit.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "support/pool_rows.h"
 
@@ -18,6 +20,7 @@ enum {
     LEASED, /* and its transaction is in a ledger */
     CHANGED,
     QUARANTINED_BEFORE,
+    OTHER, /* for another reason */
     LAST = ACCOUNTS
 };
 
@@ -44,6 +47,7 @@ static void put_accounts(struct ingest_world *world)
 static int set_up(void **state)
 {
     ingest_world_set_up(state);
+    assert_int_equal(log_set_level("error"), ERR_OK);
     assert_int_equal(stop_open(&stop, NULL), ERR_OK);
     return 0;
 }
@@ -63,6 +67,7 @@ static void start(struct ingest_world *world, unsigned every_ms)
         .feed = world->source,
         .every_ms = every_ms,
         .pause_ms = 1,
+        .return_ms = 1,
         .leads = &leads,
         .stop = &stop});
 }
@@ -138,6 +143,41 @@ TEST(without_passes_only_frozen_accounts_are_quarantined)
     await_number(world, QUARANTINED, 2);
     clock_sleep_ms(1000);
     assert_int_equal(test_db_number(&world->db, QUARANTINED), 2);
+}
+
+TEST(an_account_that_was_moved_comes_back_once_the_network_shows_it_as_its_row_does)
+{
+    struct ingest_world *world = *state;
+    ledger_row(&world->db, 1);
+    put_accounts(world);
+    test_db_execf(&world->db,
+        "UPDATE fairway.channel_accounts SET state = 'quarantined',"
+        " quarantine_reason = CASE slot WHEN %d THEN 'test' ELSE '" ACCOUNT_MOVED "' END"
+        " WHERE state = 'active'",
+        OTHER);
+    close_ledgers(world, LATEST - FIRST - 1);
+    const struct public_key frozen[] = {built_key(FROZEN)};
+    ledger_feed_close(world->feed, &(struct built_ledger){.frozen = frozen, .frozen_count = 1});
+    commit_up_to(world, LATEST + 1); /* which the RPC has not yet */
+    start(world, 0);
+    clock_sleep_ms(1000);
+    assert_int_equal(test_db_number(&world->db, QUARANTINED), ACCOUNTS);
+    close_ledgers(world, 1);
+    await_number(world, QUARANTINED, 9);
+    clock_sleep_ms(500);
+    assert_int_equal(test_db_number(&world->db,
+                         "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'quarantined' AND"
+                         " slot NOT IN (2, 3, 4, 5, 6, 7, 8, 9, 206)"),
+        0);
+    assert_int_equal(test_db_number(&world->db, /* what a ledger proved */
+                         "SELECT count(*) FROM fairway.channel_accounts WHERE state = 'active' AND"
+                         " (sequence, sequence_ledger) <> (50, 100)"),
+        0);
+    test_db_execf(&world->db, /* who is before it does not bar it for ever */
+        "UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = '" ACCOUNT_MOVED
+        "', sequence = CASE WHEN public_key = (SELECT max(public_key) FROM fairway.channel_accounts"
+        " WHERE state = 'active') THEN 50 ELSE 49 END WHERE state = 'active'");
+    await_number(world, QUARANTINED, ACCOUNTS - 1);
 }
 
 /* Long before the first pass of a new leader, which begins after 15 s. */

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "../../include/pool/accounts.h"
-#include "../../src/provision/account_change.h"
-#include "pool/accounts.h"
+#include "pool/account_change.h"
 #include "pool/provisioning.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -113,8 +112,9 @@ TEST(a_quarantined_account_shows_its_reason_is_not_leased_and_can_be_released)
 
 TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
 {
-    static const enum account_change changes[] = {CHANGE_RELEASE, CHANGE_RETIRE_IF_FOUND, CHANGE_RETIRE};
-    assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
+    static const enum account_change changes[] = {
+        CHANGE_RELEASE, CHANGE_RETIRE_IF_FOUND, CHANGE_RETIRE, CHANGE_RETURN};
+    assert_int_equal(quarantine(pool.db, 0, ACCOUNT_MOVED), ERR_OK);
     struct account_probe older = fresh_probe(), half = fresh_probe(), gone = fresh_probe();
     test_pool_close_ledger(pool.db, NULL);
     half.ledger++; /* the account was read later than the list of frozen keys */
@@ -128,6 +128,7 @@ TEST(a_probe_older_than_the_cursor_or_the_accounts_row_changes_nothing)
     struct account_probe newer = fresh_probe();
     newer.oldest = newer.ledger = 1002; /* older than what an earlier probe wrote to the row */
     assert_int_equal(change(0, CHANGE_RELEASE, &newer), ERR_LEDGER_AHEAD);
+    assert_int_equal(change(0, CHANGE_RETURN, &newer), ERR_LEDGER_AHEAD);
     assert_true(in_state(0, "quarantined"));
     assert_true(number_of("sequence", 0) == POOL_SEED_SEQUENCE);
     newer.oldest = newer.ledger = 1003;

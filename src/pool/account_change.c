@@ -1,5 +1,5 @@
-/* Judges a probe of an account and writes the operator's change in one transaction. Asks no RPC. */
-#include "account_change.h"
+/* Judges a probe of an account and writes the change in one transaction. Asks no RPC. */
+#include "pool/account_change.h"
 
 #include <inttypes.h>
 
@@ -50,6 +50,17 @@ static enum err judge_release(const struct account_locked *row, const struct acc
         probe->account.sequence, probe->ledger, row->leased ? "; its open lease stays open" : "");
 }
 
+/* A ledger has proved the row's sequence number, so that a lying RPC decides about the signers only. */
+static enum err judge_return(const struct account_locked *row, const struct account_probe *probe,
+    enum account_state *state, struct detail *detail)
+{
+    if (!row->moved || row->leased || row->grants_on_hold || row->sequence != probe->account.sequence ||
+        account_refusal(&probe->account, probe->frozen, probe->ledger) != NULL)
+        return detail_set(detail, ERR_REFUSED, "refused: an operator has to look at it");
+    *state = ACCOUNT_ACTIVE;
+    return ERR_OK;
+}
+
 static enum err judge_missing(enum account_change change, const struct account_locked *row,
     enum account_state *state, struct detail *detail)
 {
@@ -89,8 +100,9 @@ enum err account_change_judge(enum account_change change, const struct account_l
     const struct account_probe *probe, enum account_state *state, struct detail *detail)
 {
     *state = row->state;
-    return change == CHANGE_RELEASE ? judge_release(row, probe, state, detail)
-                                    : judge_retire(change, row, probe, state, detail);
+    return change == CHANGE_RELEASE  ? judge_release(row, probe, state, detail)
+           : change == CHANGE_RETURN ? judge_return(row, probe, state, detail)
+                                     : judge_retire(change, row, probe, state, detail);
 }
 
 struct work {
@@ -129,7 +141,7 @@ static enum err write_state(struct db *db, const struct work *work, enum account
         return detail_set(
             work->detail, ERR_NOT_YET, "not yet: a pending transaction of ensure-accounts includes it");
     return account_change_state(db, work->account, state, probe->account.sequence,
-        probe->account.removed ? 0 : probe->ledger, work->detail);
+        probe->account.removed || work->change == CHANGE_RETURN ? 0 : probe->ledger, work->detail);
 }
 
 static enum err apply(struct db *db, void *context)

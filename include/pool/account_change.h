@@ -1,7 +1,7 @@
-/* An operator's change to one account: judged by a probe of the network, written in one transaction. */
+/* A change to one account that no ledger makes: judged by a probe of the network, and written in one
+ * transaction. */
 #pragma once
 
-#include "provision/account_admin.h"
 #include "pool/accounts.h"
 
 /* What the network and the key process report about one account. */
@@ -17,6 +17,7 @@ enum account_change {
     CHANGE_RELEASE,
     CHANGE_RETIRE_IF_FOUND, /* as CHANGE_RETIRE, but if the network lacks the account, ERR_NOT_FOUND */
     CHANGE_RETIRE,
+    CHANGE_RETURN, /* as CHANGE_RELEASE, but nobody has looked: only if all is as before the quarantine */
 };
 
 /* Why an account cannot be of use in a pool: it could not be leased, or not be merged later. NULL: it can. As

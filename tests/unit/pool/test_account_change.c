@@ -1,10 +1,10 @@
-/* Which changes an operator may make, for every state of an account and every result of a probe. */
+/* Which changes may be made, for every state of an account and every result of a probe. */
 #include "check.h"
 
 #include <string.h>
 
 #include "base/mem.h"
-#include "account_change.h"
+#include "pool/account_change.h"
 
 struct combination {
     struct account_locked row;
@@ -99,6 +99,28 @@ TEST(Z6_a_missing_account_is_retired_only_without_a_lease_and_after_two_probes)
         assert_true(gone || (first.e == retire.e && first.state == retire.state));
         if (waits || (creating && !given.probe.account.removed))
             assert_int_equal(retire.e, ERR_NOT_YET);
+    }
+}
+
+TEST(an_account_comes_back_only_if_all_but_its_sequence_number_is_as_before)
+{
+    const struct account_locked moved = {.state = ACCOUNT_QUARANTINED, .moved = true, .sequence = 7};
+    const struct account_probe same = {.account = {.sequence = 7, .own_authority = true, .bare = true}};
+    struct combination not[] = {{moved, same}, {moved, same}, {moved, same}, {moved, same}, {moved, same},
+        {moved, same}, {moved, same}, {moved, same}};
+    not[0].row.moved = false; /* another reason */
+    not[1].row.leased = true;
+    not[2].row.grants_on_hold = true;
+    not[3].row.sequence = 6;
+    not[4].probe.account.own_authority = false;
+    not[5].probe.account.bare = false;
+    not[6].probe.account.removed = true;
+    not[7].probe.frozen = true;
+    assert_int_equal(judge(CHANGE_RETURN, &moved, &same).state, ACCOUNT_ACTIVE);
+    for (size_t i = 0; i < ARRAY_LEN(not); i++) {
+        const struct verdict verdict = judge(CHANGE_RETURN, &not[i].row, &not[i].probe);
+        assert_false(verdict.changes);
+        assert_int_equal(verdict.e, ERR_REFUSED);
     }
 }
 
