@@ -100,7 +100,7 @@ struct grant_settings {
     size_t key_id_count;
 };
 
-#define GRANT_BATCH_MAX 64
+#define GRANT_BATCH_MAX SIGN_BATCH_MAX
 
 enum grant_mode {
     GRANT_CLAIM, /* takes idle accounts: as many as it needs, or the replica's share of them while requests

@@ -16,9 +16,10 @@
 #define SEAL_SIZE 72   /* nonce 24, ciphertext 32, tag 16 */
 #define KEY_ID_SIZE 17 /* 16 hexadecimal digits and the terminator */
 #define KDF_SALT_SIZE 16
-#define SIGN_BATCH_MAX 256 /* items of one message; keyd_sign_... take several for longer arrays */
+#define SIGN_BATCH_MAX 64  /* transactions of one call */
+#define KEYS_BATCH_MAX 256 /* keys of one call */
 #define MASTER_KEY_ROWS_MAX 6
-#define KEYD_TRANSACTION_MAX (1u << 20) /* bytes; the limit of the network is an eighth of that */
+#define KEYD_TRANSACTION_MAX (1u << 18) /* bytes; twice the limit of the network, and what a request has */
 
 /* A secret seed, encrypted under a master key (src/keys/seal.h). */
 struct sealed_seed {
@@ -100,7 +101,7 @@ struct generated_key {
     struct public_key public_key;
     struct sealed_seed sealed;
 };
-/* Generates count keys, at most SIGN_BATCH_MAX. */
+/* Generates count keys, at most KEYS_BATCH_MAX. */
 MUST_CHECK enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[]);
 
 #define KEYD_SEEDS_MAX 10000  /* that one key process takes */
@@ -115,16 +116,16 @@ struct imported_key {
 MUST_CHECK enum err keyd_import(
     struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count);
 
-/* Seals the seeds of these accounts, at most SIGN_BATCH_MAX, again, under the current key, in place. Each new
+/* Seals the seeds of these accounts, at most KEYS_BATCH_MAX, again, under the current key, in place. Each new
  * sealed seed has opened and signed. results[i]: ERR_SEAL_BROKEN: it does not open, and is unchanged. */
 MUST_CHECK enum err keyd_reseal(
     struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count);
 
-/* One lease to sign, and with a bid its fee bump: both are signed or none. An item that keyd refuses, or that
- * is larger than KEYD_TRANSACTION_MAX, fails alone. */
+/* One lease to sign, and with a bid its fee bump: both are signed or none. An item that keyd refuses fails
+ * alone. */
 struct lease_signing {
     /* in */
-    struct bytes transaction; /* XDR Transaction */
+    struct bytes transaction; /* XDR Transaction, at most KEYD_TRANSACTION_MAX bytes */
     struct public_key signer;
     struct sealed_seed sealed;
     int64_t bid_fee_stroops;  /* of a fee bump; 0: none is signed */
@@ -143,11 +144,11 @@ struct lease_signing {
 MUST_CHECK enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count);
 
-/* One fee bump to sign. An item that keyd refuses, or that is larger than KEYD_TRANSACTION_MAX, fails alone.
- */
+/* One fee bump to sign. An item that keyd refuses fails alone. */
 struct bump_signing {
     /* in */
-    struct bytes inner; /* XDR TransactionEnvelope whose source is the channel account of sealed */
+    struct bytes inner; /* XDR TransactionEnvelope whose source is the channel account of sealed; at most
+                           KEYD_TRANSACTION_MAX bytes */
     struct sealed_seed sealed;
     int64_t fee_stroops;
     struct buf *envelope; /* the signed envelope of the fee bump is appended when result is ERR_OK */
@@ -157,7 +158,7 @@ struct bump_signing {
     struct hash hash; /* when result is ERR_OK */
 };
 /*
- * Results: ERR_INVALID_TRANSACTION_XDR: inner is too large or does not decode. ERR_FEE_BUMP_TX_NOT_ALLOWED:
+ * Results: ERR_INVALID_TRANSACTION_XDR: inner does not decode. ERR_FEE_BUMP_TX_NOT_ALLOWED:
  * inner is a fee bump. ERR_FEE_EXCEEDS_MAXIMUM: the fee is not between 1 and max_bump_fee_stroops plus
  * inner's resource fee. ERR_SEAL_BROKEN: sealed does not open. ERR_CHANNEL_SIGNATURE_MISSING: the channel
  * account has not signed inner. ERR_KEYD_BUDGET. Other errors of policy_check_lease: inner may not be signed;

@@ -37,10 +37,10 @@ struct account_entry {
 };
 
 /* Reads the key of an AccountID. */
-MUST_CHECK enum err account_id_read(struct xdr_reader *reader, struct public_key *out);
+struct public_key account_id_read(struct xdr_reader *reader);
 
 /* Reads the account of a MuxedAccount; *muxed says whether it has an id. */
-MUST_CHECK enum err account_muxed_read(struct xdr_reader *reader, struct public_key *account, bool *muxed);
+struct public_key account_muxed_read(struct xdr_reader *reader, bool *muxed);
 
 /* Appends an AccountID, which is also a MuxedAccount without an id: the bytes are the same. */
 void account_id_add(struct buf *out, const struct public_key *account);

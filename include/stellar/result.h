@@ -27,6 +27,5 @@ int32_t result_code(struct bytes result);
  */
 int64_t result_fee_charged(struct bytes result);
 
-/* Reads and validates one TransactionResultPair; *span is its bytes, which txSetResultHash covers. */
-MUST_CHECK enum err result_pair_read(
-    struct xdr_reader *reader, struct ledger_transaction *out, struct bytes *span);
+/* Reads and validates one TransactionResultPair, and returns its bytes, which txSetResultHash covers. */
+struct bytes result_pair_read(struct xdr_reader *reader, struct ledger_transaction *out);

@@ -4,7 +4,9 @@
  * and padding byte is checked. It allocates and copies nothing; depth and C stack are bounded.
  *
  * A decoder is a sequence of reads: primitives with xdr_u32 and the like, any other type with xdr_take, which
- * validates one whole value and returns its bytes.
+ * validates one whole value and returns its bytes. The reader keeps its first error: each read after it
+ * advances nothing and returns zeros, so a decoder may look at the error once, at its end. What loops or
+ * decides in between looks first.
  */
 #pragma once
 
@@ -23,36 +25,40 @@
 /* The bytes left to read. Each read advances at; after an error it is the position of the fault. */
 struct xdr_reader {
     const uint8_t *at, *end;
-    enum xdr_type
-        unknown; /* the type of the value at `at`, when a walk returns ERR_XDR_UNKNOWN_ARM; else 0 */
+    enum err e;            /* the first error */
+    enum xdr_type unknown; /* the type of the value at `at`, when a walk found ERR_XDR_UNKNOWN_ARM; else 0 */
 };
 
 struct xdr_reader xdr_reader(struct bytes bytes);
+
+/* For a decoder that does not accept what it has read. An earlier error stays, and
+ * ERR_OK changes nothing. */
+void xdr_fail(struct xdr_reader *reader, enum err e);
 
 /*
  * Errors of all reads: ERR_XDR_TRUNCATED, ERR_XDR_INVALID (boolean, padding, length over its maximum),
  * ERR_XDR_UNKNOWN_ARM (an enum value or union discriminant that the schema lacks: the network may run a newer
  * protocol), ERR_XDR_TOO_DEEP.
  */
-MUST_CHECK enum err xdr_u32(struct xdr_reader *reader, uint32_t *out);
-MUST_CHECK enum err xdr_i32(struct xdr_reader *reader, int32_t *out);
-MUST_CHECK enum err xdr_u64(struct xdr_reader *reader, uint64_t *out);
-MUST_CHECK enum err xdr_i64(struct xdr_reader *reader, int64_t *out);
-MUST_CHECK enum err xdr_bool(struct xdr_reader *reader, bool *out);
+uint32_t xdr_u32(struct xdr_reader *reader);
+int32_t xdr_i32(struct xdr_reader *reader);
+uint64_t xdr_u64(struct xdr_reader *reader);
+int64_t xdr_i64(struct xdr_reader *reader);
+bool xdr_bool(struct xdr_reader *reader);
 /* The count of an array, or the flag of an option (max is then 1). ERR_XDR_INVALID when it is above max.
- * Check a count against the bytes that are left before you allocate memory for it. */
-MUST_CHECK enum err xdr_count(struct xdr_reader *reader, uint32_t max, uint32_t *out);
+ * Check a count against the bytes that are left before you allocate memory for it, and the reader's error in
+ * each round of a loop. */
+uint32_t xdr_count(struct xdr_reader *reader, uint32_t max);
 /* Fixed opaque of len bytes (a multiple of 4 in all uses here). */
-MUST_CHECK enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len);
+void xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len);
 
-/* Validates one value of type and advances past it. *span (may be NULL) is its bytes. */
-MUST_CHECK enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *span);
+/* Validates one value of type, advances past it, and returns its bytes; after an error {0}. */
+struct bytes xdr_take(struct xdr_reader *reader, enum xdr_type type);
 
-/* The same for an array of at most max values of type. *span (may be NULL) includes the count. */
-MUST_CHECK enum err xdr_take_array(
-    struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count, struct bytes *span);
+/* The same for an array of at most max values of type. The bytes include its count, which is also *count. */
+struct bytes xdr_take_array(struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count);
 
-/* ERR_XDR_TRAILING when bytes are left. */
+/* The reader's error; ERR_XDR_TRAILING when bytes are left. */
 MUST_CHECK enum err xdr_end(const struct xdr_reader *reader);
 
 /* Validates that bytes are exactly one value of type. */

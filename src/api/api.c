@@ -11,6 +11,8 @@
 #include "context.h"
 #include "http/server.h"
 
+_Static_assert(API_BODY_MAX <= KEYD_TRANSACTION_MAX, "no body has a transaction that keyd does not take");
+
 #define WORKERS_DEFAULT 3
 #define ADMIN_WORKERS 1
 

@@ -53,7 +53,7 @@ static void write_failure(struct json_write *out, struct bytes events)
     struct bytes event;
     json_write_bool(out, "authorizationUsed", return_value_nonce_used(events));
     json_write_open(out, "failure", '[');
-    while (in.at < in.end && xdr_take(&in, XDR_DiagnosticEvent, &event) == ERR_OK)
+    while (in.at < in.end && (event = xdr_take(&in, XDR_DiagnosticEvent)).len > 0)
         json_write_base64(out, NULL, event);
     json_write_close(out, ']');
 }

@@ -102,7 +102,8 @@ static enum err sign_all(
             .sealed = batch->items[i]->sealed,
             .fee_stroops = batch->items[i]->fee_stroops,
             .envelope = &batch->bumps[i]->envelope};
-    enum err e = keyd_sign_fee_bumps(keyd, deadline_ms, batch->signings, batch->count);
+    enum err e =
+        batch->count > 0 ? keyd_sign_fee_bumps(keyd, deadline_ms, batch->signings, batch->count) : ERR_OK;
     if (e != ERR_OK)
         return detail_set(detail, e, "the key process does not answer");
     for (size_t i = 0; i < batch->count; i++) {

@@ -116,7 +116,7 @@ enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **reque
     return ERR_OK;
 }
 
-enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer)
+struct xdr_reader client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms)
 {
     be32_put(keyd->request.data, (uint32_t)wire_payload(&keyd->request).len);
     be32_put(keyd->request.data + 4, type);
@@ -126,8 +126,9 @@ enum err client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms,
     keyd->answer_by_ms = clock_ms() + timeout_ms;
     keyd->open = !keyd->lost;
     enum err e = keyd->open ? proceed(keyd, keyd->deadline_ms) : ERR_KEYD_UNAVAILABLE;
-    *answer = xdr_reader(e == ERR_OK ? wire_payload(&keyd->answer) : (struct bytes){0});
-    return e;
+    struct xdr_reader answer = xdr_reader(e == ERR_OK ? wire_payload(&keyd->answer) : (struct bytes){0});
+    xdr_fail(&answer, e);
+    return answer;
 }
 
 void client_note_budget(struct keyd *keyd, int64_t left_stroops)
@@ -137,14 +138,13 @@ void client_note_budget(struct keyd *keyd, int64_t left_stroops)
     metric_set(METRIC_KEYD_BUDGET_LEFT, 0, left_stroops);
 }
 
-enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer)
+enum err client_end(struct keyd *keyd, const struct xdr_reader *answer)
 {
-    if (!keyd->open && (e != ERR_OK || xdr_end(answer) != ERR_OK))
+    const enum err e = xdr_end(answer);
+    if (!keyd->open && e != ERR_OK)
         set_lost(keyd);
-    if (keyd->lost)
-        e = ERR_KEYD_UNAVAILABLE;
     release(keyd);
-    return e;
+    return e == ERR_OK ? ERR_OK : ERR_KEYD_UNAVAILABLE;
 }
 
 void keyd_check(struct keyd *keyd)
@@ -161,12 +161,11 @@ void keyd_check(struct keyd *keyd)
 
 enum err client_wait_ready(struct keyd *keyd, int timeout_ms, struct detail *detail)
 {
-    enum err result;
     keyd->type = WIRE_READY;
     if (receive(keyd, clock_ms() + timeout_ms) == WIRE_DONE) {
         struct xdr_reader answer = xdr_reader(wire_payload(&keyd->answer));
-        enum err e = wire_get_result(&answer, &result, detail);
-        return e == ERR_OK && xdr_end(&answer) == ERR_OK
+        const enum err result = wire_get_result(&answer, detail);
+        return xdr_end(&answer) == ERR_OK
                    ? result
                    : detail_set(detail, ERR_CONFIG, "fairway-keyd is of another version");
     }

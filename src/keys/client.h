@@ -43,17 +43,15 @@ void client_free(struct keyd *keyd);
  * deadline has passed, or keyd is lost; client_end must not be called. */
 MUST_CHECK enum err client_begin(struct keyd *keyd, int64_t deadline_ms, struct buf **request);
 
-/* Sends the request and waits for its answer. When that takes longer than timeout_ms, keyd is lost.
- * ERR_KEYD_UNAVAILABLE. */
-MUST_CHECK enum err client_exchange(
-    struct keyd *keyd, enum wire_type type, int timeout_ms, struct xdr_reader *answer);
+/* Sends the request, waits for its answer, and returns the reader of it. When that takes longer than
+ * timeout_ms, keyd is lost. The reader's error: ERR_KEYD_UNAVAILABLE. */
+struct xdr_reader client_exchange(struct keyd *keyd, enum wire_type type, int timeout_ms);
 
 /* Between client_exchange and client_end: what keyd says is left of its budget of fees. */
 void client_note_budget(struct keyd *keyd, int64_t left_stroops);
 
-/* The next call may begin. e is the error of client_exchange or of reading the answer. ERR_KEYD_UNAVAILABLE
- * when it is not ERR_OK, or when the answer has bytes left. */
-MUST_CHECK enum err client_end(struct keyd *keyd, enum err e, const struct xdr_reader *answer);
+/* The next call may begin. ERR_KEYD_UNAVAILABLE when the answer's reader has an error, or bytes left. */
+MUST_CHECK enum err client_end(struct keyd *keyd, const struct xdr_reader *answer);
 
 /* Waits for WIRE_READY. ERR_CONFIG: keyd could not start, or is of another version. ERR_KEYD_UNAVAILABLE: not
  * within timeout_ms. */

@@ -20,17 +20,17 @@ struct handle_state {
 struct handle_state handle_state_of(struct ring *ring, const struct keyd_settings *settings);
 void handle_state_wipe(struct handle_state *state);
 
-/* ERR_OK: the answer is complete; it may say that the request is refused. Any other error: the request is
- * malformed, which ends the process. */
-typedef enum err (*handle_fn)(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+/* The answer is complete; it may say that the request is refused. The request is malformed, which ends the
+ * process, when its reader has an error or bytes left. Nothing is signed before all of an item is read. */
+typedef void (*handle_fn)(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 
-enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
-enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
+void handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer);
 
 /* Appends what the answers to fee bump and provisioning have in common: result, detail, hash, envelope (empty
  * unless ERR_OK). */

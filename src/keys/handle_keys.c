@@ -21,17 +21,16 @@ void handle_state_wipe(struct handle_state *state)
     *state = (struct handle_state){0};
 }
 
-enum err handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_load(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct master_key_row rows[MASTER_KEY_ROWS_MAX], none = {0};
     struct detail detail = {0};
     bool is_new = false;
-    uint32_t count;
-    enum err e = xdr_count(request, MASTER_KEY_ROWS_MAX, &count);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
-        e = wire_get_row(request, &rows[i]);
-    if (e != ERR_OK)
-        return e;
+    const uint32_t count = xdr_count(request, MASTER_KEY_ROWS_MAX);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = wire_get_row(request);
+    if (request->e != ERR_OK)
+        return;
     const enum err result = ring_load(state->ring, rows, count, &is_new, &detail);
     state->loaded = result == ERR_OK; /* else the process ends after this answer */
     wire_put_result(answer, result, &detail);
@@ -39,25 +38,22 @@ enum err handle_load(struct handle_state *state, struct xdr_reader *request, str
     buf_add_u32(answer, is_new);
     wire_put_row(answer, result == ERR_OK && state->ring->old != NULL ? &state->ring->old->row : &none);
     buf_add(answer, state->ring->distribution.bytes, sizeof state->ring->distribution.bytes);
-    return ERR_OK;
 }
 
-enum err handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_generate(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
-    uint32_t count;
-    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
-    if (e == ERR_OK && count == 0)
-        return ERR_XDR_INVALID;
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
+    const uint32_t count = xdr_count(request, KEYS_BATCH_MAX);
+    if (count == 0)
+        xdr_fail(request, ERR_XDR_INVALID);
+    for (uint32_t i = 0; i < count; i++) {
         struct generated_key key;
         ring_generate(state->ring, &key);
         buf_add(answer, key.public_key.bytes, sizeof key.public_key.bytes);
         wire_put_sealed(answer, &key.sealed);
     }
-    return e;
 }
 
-enum err handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_import(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     const size_t left = ring_seeds_left(state->ring),
                  count = left < KEYD_IMPORT_BATCH ? left : KEYD_IMPORT_BATCH;
@@ -70,20 +66,18 @@ enum err handle_import(struct handle_state *state, struct xdr_reader *request, s
         buf_add(answer, item.key.public_key.bytes, sizeof item.key.public_key.bytes);
         wire_put_sealed(answer, &item.key.sealed);
     }
-    return ERR_OK;
 }
 
-enum err handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_reseal(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     struct generated_key account;
-    uint32_t count;
-    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
-        if ((e = xdr_opaque(request, account.public_key.bytes, sizeof account.public_key.bytes)) != ERR_OK ||
-            (e = wire_get_sealed(request, &account.sealed)) != ERR_OK)
-            return e;
+    const uint32_t count = xdr_count(request, KEYS_BATCH_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        xdr_opaque(request, account.public_key.bytes, sizeof account.public_key.bytes);
+        account.sealed = wire_get_sealed(request);
+        if (request->e != ERR_OK)
+            return;
         buf_add_u32(answer, ring_reseal(state->ring, &account.public_key, &account.sealed));
         wire_put_sealed(answer, &account.sealed);
     }
-    return e;
 }

@@ -6,34 +6,27 @@
 #include "stellar/envelope_build.h"
 #include "wire.h"
 
-static enum err read_provisioning(struct xdr_reader *request, uint64_t *now_s,
+static void read_provisioning(struct xdr_reader *request, uint64_t *now_s,
     struct provisioning_tx *provisioning, struct sealed_seed sealed[])
 {
-    uint32_t kind, count, bumped;
-    enum err e;
-    if ((e = xdr_u64(request, now_s)) != ERR_OK || (e = xdr_u32(request, &kind)) != ERR_OK ||
-        (e = xdr_opaque(
-             request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes)) != ERR_OK ||
-        (e = xdr_u32(request, &bumped)) != ERR_OK ||
-        (e = xdr_i64(request, &provisioning->sequence)) != ERR_OK ||
-        (e = xdr_u32(request, &provisioning->fee_stroops)) != ERR_OK ||
-        (e = xdr_u64(request, &provisioning->max_time_s)) != ERR_OK ||
-        (e = xdr_u32(request, &count)) != ERR_OK)
-        return e;
-    if (kind > PROVISIONING_MERGE || bumped > 1 || count == 0 || count > PROVISIONING_ACCOUNTS_MAX)
-        return ERR_XDR_INVALID;
-    provisioning->kind = (enum provisioning_kind)kind;
-    provisioning->bumped = bumped == 1;
-    provisioning->account_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        if ((e = xdr_opaque(request, provisioning->accounts[i].bytes,
-                 sizeof provisioning->accounts[i].bytes)) != ERR_OK ||
-            (e = wire_get_sealed(request, &sealed[i])) != ERR_OK)
-            return e;
-    if (provisioning->bumped &&
-        (e = xdr_opaque(request, provisioning->source.bytes, sizeof provisioning->source.bytes)) == ERR_OK)
-        e = wire_get_sealed(request, &sealed[count]);
-    return e;
+    *now_s = xdr_u64(request);
+    provisioning->kind = (enum provisioning_kind)xdr_count(request, PROVISIONING_MERGE);
+    xdr_opaque(request, provisioning->distribution.bytes, sizeof provisioning->distribution.bytes);
+    provisioning->bumped = xdr_bool(request);
+    provisioning->sequence = xdr_i64(request);
+    provisioning->fee_stroops = xdr_u32(request);
+    provisioning->max_time_s = xdr_u64(request);
+    provisioning->account_count = xdr_count(request, PROVISIONING_ACCOUNTS_MAX);
+    if (provisioning->account_count == 0)
+        xdr_fail(request, ERR_XDR_INVALID);
+    for (size_t i = 0; i < provisioning->account_count; i++) {
+        xdr_opaque(request, provisioning->accounts[i].bytes, sizeof provisioning->accounts[i].bytes);
+        sealed[i] = wire_get_sealed(request);
+    }
+    if (provisioning->bumped) {
+        xdr_opaque(request, provisioning->source.bytes, sizeof provisioning->source.bytes);
+        sealed[provisioning->account_count] = wire_get_sealed(request);
+    }
 }
 
 /* keyd builds the transaction itself from these fields, so nothing else needs a check. */
@@ -109,7 +102,7 @@ static enum err sign_provisioning(struct handle_state *state, const struct provi
     return e;
 }
 
-enum err handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_provisioning(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
     uint64_t now_s;
     uint32_t broken = 0;
@@ -118,13 +111,12 @@ enum err handle_provisioning(struct handle_state *state, struct xdr_reader *requ
     struct buf envelope CLEANUP(buf_free) = {0};
     struct hash hash = {0};
     struct detail detail = {0};
-    enum err e = read_provisioning(request, &now_s, &provisioning, sealed);
-    if (e != ERR_OK)
-        return e;
+    read_provisioning(request, &now_s, &provisioning, sealed);
+    if (request->e != ERR_OK)
+        return;
     enum err result = check_provisioning(state, &provisioning, now_s, &detail);
     if (result == ERR_OK)
         result = sign_provisioning(state, &provisioning, sealed, &hash, &envelope, &broken, &detail);
     handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     buf_add_u32(answer, broken);
-    return ERR_OK;
 }

@@ -94,14 +94,12 @@ static void sign_lease(struct handle_state *state, uint64_t now_s, struct lease_
     }
 }
 
-static enum err read_lease(struct xdr_reader *request, struct lease_signing *item)
+static void read_lease(struct xdr_reader *request, struct lease_signing *item)
 {
-    enum err e;
-    if ((e = xdr_opaque(request, item->signer.bytes, sizeof item->signer.bytes)) != ERR_OK ||
-        (e = wire_get_sealed(request, &item->sealed)) != ERR_OK ||
-        (e = xdr_i64(request, &item->bid_fee_stroops)) != ERR_OK)
-        return e;
-    return wire_get_bytes(request, &item->transaction);
+    xdr_opaque(request, item->signer.bytes, sizeof item->signer.bytes);
+    item->sealed = wire_get_sealed(request);
+    item->bid_fee_stroops = xdr_i64(request);
+    item->transaction = wire_get_bytes(request);
 }
 
 /* A refused item has neither hash nor signature: they are zero, and the bid is empty. */
@@ -122,24 +120,20 @@ static void put_budget(struct handle_state *state, struct buf *answer)
     buf_add_u64(answer, (uint64_t)budget_fees_left(&state->budget, clock_us()));
 }
 
-enum err handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_leases(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
-    uint64_t now_s;
-    uint32_t count;
-    enum err e;
-    if ((e = xdr_u64(request, &now_s)) != ERR_OK ||
-        (e = xdr_count(request, SIGN_BATCH_MAX, &count)) != ERR_OK)
-        return e;
+    const uint64_t now_s = xdr_u64(request);
+    const uint32_t count = xdr_count(request, SIGN_BATCH_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct buf bid CLEANUP(buf_free) = {0};
         struct lease_signing item = {.bid_envelope = &bid};
-        if ((e = read_lease(request, &item)) != ERR_OK)
-            return e;
+        read_lease(request, &item);
+        if (request->e != ERR_OK)
+            return;
         sign_lease(state, now_s, &item);
         put_lease(answer, &item);
     }
     put_budget(state, answer);
-    return ERR_OK;
 }
 
 void handle_put_signed(struct buf *answer, enum err result, const struct detail *detail,
@@ -201,26 +195,20 @@ static enum err sign_fee_bump(struct handle_state *state, struct bytes xdr, cons
     return handle_build_fee_bump(state, &inner, fee_stroops, hash, envelope);
 }
 
-enum err handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
+void handle_fee_bumps(struct handle_state *state, struct xdr_reader *request, struct buf *answer)
 {
-    uint32_t count;
-    enum err e = xdr_count(request, SIGN_BATCH_MAX, &count);
-    if (e != ERR_OK)
-        return e;
+    const uint32_t count = xdr_count(request, SIGN_BATCH_MAX);
     for (uint32_t i = 0; i < count; i++) {
-        struct sealed_seed sealed;
-        struct bytes xdr;
         struct buf envelope CLEANUP(buf_free) = {0};
         struct hash hash = {0};
         struct detail detail = {0};
-        int64_t fee_stroops;
-        if ((e = xdr_i64(request, &fee_stroops)) != ERR_OK ||
-            (e = wire_get_sealed(request, &sealed)) != ERR_OK ||
-            (e = wire_get_bytes(request, &xdr)) != ERR_OK)
-            return e;
+        const int64_t fee_stroops = xdr_i64(request);
+        const struct sealed_seed sealed = wire_get_sealed(request);
+        const struct bytes xdr = wire_get_bytes(request);
+        if (request->e != ERR_OK)
+            return;
         enum err result = sign_fee_bump(state, xdr, &sealed, fee_stroops, &hash, &envelope, &detail);
         handle_put_signed(answer, result, &detail, &hash, buf_bytes(&envelope));
     }
     put_budget(state, answer);
-    return ERR_OK;
 }

@@ -16,10 +16,11 @@
 #include "base/metric.h"
 #include "client.h"
 
-#define MESSAGE_HEAD 12 /* time and count */
 /* More than a request or an answer has for one item besides its transaction. The answer to a lease with a bid
  * has most, less than 360 bytes. */
 #define ITEM_AROUND 512
+_Static_assert(
+    SIGN_BATCH_MAX *(KEYD_TRANSACTION_MAX + ITEM_AROUND) < WIRE_PAYLOAD_MAX, "a batch and its answer fit");
 
 /* False when the process has no descriptors left. */
 static bool open_lost_fd(struct keyd *keyd)
@@ -104,22 +105,21 @@ static enum err unavailable(struct detail *detail)
 enum err keyd_load(struct keyd *keyd, const struct master_key_row rows[], size_t row_count,
     struct master_key_row *current, bool *is_new, struct public_key *distribution, struct detail *detail)
 {
-    enum err e, result = ERR_OK;
-    struct xdr_reader answer;
+    struct buf *request;
     if (row_count > MASTER_KEY_ROWS_MAX)
         return detail_set(detail, ERR_CONFIG, "more than %d master keys", MASTER_KEY_ROWS_MAX);
-    struct buf *request;
     if (client_begin(keyd, 0, &request) != ERR_OK)
         return unavailable(detail);
     buf_add_u32(request, (uint32_t)row_count);
     for (size_t i = 0; i < row_count; i++)
         wire_put_row(request, &rows[i]);
-    if ((e = client_exchange(keyd, WIRE_LOAD, KEYD_LOAD_MS, &answer)) == ERR_OK &&
-        (e = wire_get_result(&answer, &result, detail)) == ERR_OK &&
-        (e = wire_get_row(&answer, current)) == ERR_OK && (e = xdr_bool(&answer, is_new)) == ERR_OK &&
-        (e = wire_get_row(&answer, &keyd->old_key)) == ERR_OK)
-        e = xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
-    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+    struct xdr_reader answer = client_exchange(keyd, WIRE_LOAD, KEYD_LOAD_MS);
+    const enum err result = wire_get_result(&answer, detail);
+    *current = wire_get_row(&answer);
+    *is_new = xdr_bool(&answer);
+    keyd->old_key = wire_get_row(&answer);
+    xdr_opaque(&answer, distribution->bytes, sizeof distribution->bytes);
+    return client_end(keyd, &answer) == ERR_OK ? result : unavailable(detail);
 }
 
 const struct master_key_row *keyd_old_key(const struct keyd *keyd)
@@ -127,50 +127,56 @@ const struct master_key_row *keyd_old_key(const struct keyd *keyd)
     return keyd->old_key.key_id[0] == '\0' ? NULL : &keyd->old_key;
 }
 
-static enum err read_key(struct xdr_reader *answer, struct generated_key *out)
+static struct generated_key read_key(struct xdr_reader *answer)
 {
-    enum err e = xdr_opaque(answer, out->public_key.bytes, sizeof out->public_key.bytes);
-    return e != ERR_OK ? e : wire_get_sealed(answer, &out->sealed);
+    struct generated_key key;
+    xdr_opaque(answer, key.public_key.bytes, sizeof key.public_key.bytes);
+    key.sealed = wire_get_sealed(answer);
+    return key;
+}
+
+/* ERR_INTERNAL: keyd computed it wrong, and has logged it. */
+static enum err read_sealing_result(struct xdr_reader *answer)
+{
+    const enum err result = wire_get_err(answer);
+    if (result == ERR_INTERNAL)
+        xdr_fail(answer, ERR_INTERNAL);
+    return result;
 }
 
 enum err keyd_generate(struct keyd *keyd, size_t count, struct generated_key out[])
 {
-    INVARIANT(count <= SIGN_BATCH_MAX);
-    struct xdr_reader answer;
+    INVARIANT(count <= KEYS_BATCH_MAX);
     struct buf *request;
     enum err e = client_begin(keyd, 0, &request);
     if (e != ERR_OK)
         return e;
     buf_add_u32(request, (uint32_t)count);
-    e = client_exchange(keyd, WIRE_GENERATE, KEYD_CALL_MS, &answer);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        e = read_key(&answer, &out[i]);
-    return client_end(keyd, e, &answer);
+    struct xdr_reader answer = client_exchange(keyd, WIRE_GENERATE, KEYD_CALL_MS);
+    for (size_t i = 0; i < count; i++)
+        out[i] = read_key(&answer);
+    return client_end(keyd, &answer);
 }
 
 enum err keyd_import(struct keyd *keyd, struct imported_key out[static KEYD_IMPORT_BATCH], size_t *count)
 {
-    struct xdr_reader answer;
     struct buf *request;
-    uint32_t n = 0;
     enum err e = client_begin(keyd, 0, &request);
     if (e != ERR_OK)
         return e;
-    if ((e = client_exchange(keyd, WIRE_IMPORT, KEYD_CALL_MS, &answer)) == ERR_OK)
-        e = xdr_count(&answer, KEYD_IMPORT_BATCH, &n);
-    for (uint32_t i = 0; e == ERR_OK && i < n; i++)
-        if ((e = xdr_u32(&answer, &out[i].line)) == ERR_OK &&
-            (e = wire_get_err(&answer, &out[i].result)) == ERR_OK &&
-            (e = read_key(&answer, &out[i].key)) == ERR_OK && out[i].result == ERR_INTERNAL)
-            e = ERR_INTERNAL; /* keyd computed it wrong, and has logged it */
-    *count = n;
-    return client_end(keyd, e, &answer);
+    struct xdr_reader answer = client_exchange(keyd, WIRE_IMPORT, KEYD_CALL_MS);
+    *count = xdr_count(&answer, KEYD_IMPORT_BATCH);
+    for (size_t i = 0; i < *count; i++) {
+        out[i].line = xdr_u32(&answer);
+        out[i].result = read_sealing_result(&answer);
+        out[i].key = read_key(&answer);
+    }
+    return client_end(keyd, &answer);
 }
 
 enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum err results[], size_t count)
 {
-    INVARIANT(count <= SIGN_BATCH_MAX);
-    struct xdr_reader answer;
+    INVARIANT(count <= KEYS_BATCH_MAX);
     struct buf *request;
     enum err e = client_begin(keyd, 0, &request);
     if (e != ERR_OK)
@@ -180,55 +186,55 @@ enum err keyd_reseal(struct keyd *keyd, struct generated_key accounts[], enum er
         buf_add(request, accounts[i].public_key.bytes, sizeof accounts[i].public_key.bytes);
         wire_put_sealed(request, &accounts[i].sealed);
     }
-    e = client_exchange(keyd, WIRE_RESEAL, KEYD_CALL_MS, &answer);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        if ((e = wire_get_err(&answer, &results[i])) == ERR_OK &&
-            (e = wire_get_sealed(&answer, &accounts[i].sealed)) == ERR_OK && results[i] == ERR_INTERNAL)
-            e = ERR_INTERNAL; /* keyd computed it wrong, and has logged it */
-    return client_end(keyd, e, &answer);
+    struct xdr_reader answer = client_exchange(keyd, WIRE_RESEAL, KEYD_CALL_MS);
+    for (size_t i = 0; i < count; i++) {
+        results[i] = read_sealing_result(&answer);
+        accounts[i].sealed = wire_get_sealed(&answer);
+    }
+    return client_end(keyd, &answer);
 }
 
 /* Of a message that signs; kind: of METRIC_KIND. */
-static enum err exchange(struct keyd *keyd, enum wire_type type, unsigned kind, struct xdr_reader *answer)
+static struct xdr_reader exchange(struct keyd *keyd, enum wire_type type, unsigned kind)
 {
     const int64_t began_us = clock_us();
-    enum err e = client_exchange(keyd, type, KEYD_CALL_MS, answer);
-    if (e == ERR_OK)
+    struct xdr_reader answer = client_exchange(keyd, type, KEYD_CALL_MS);
+    if (answer.e == ERR_OK)
         metric_observe(METRIC_KEYD_SECONDS, kind, 0, clock_us() - began_us);
-    return e;
+    return answer;
 }
 
-static enum err read_budget(struct keyd *keyd, struct xdr_reader *answer)
+static void read_budget(struct keyd *keyd, struct xdr_reader *answer)
 {
-    int64_t left_stroops;
-    enum err e = xdr_i64(answer, &left_stroops);
-    if (e == ERR_OK)
+    const int64_t left_stroops = xdr_i64(answer);
+    if (answer->e == ERR_OK)
         client_note_budget(keyd, left_stroops);
-    return e;
 }
 
-static enum err read_lease(struct xdr_reader *answer, struct lease_signing *item)
+static void put_transaction(struct buf *request, struct bytes transaction)
 {
-    enum err e;
-    struct bytes bid;
-    if ((e = wire_get_err(answer, &item->result)) != ERR_OK ||
-        (e = xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes)) != ERR_OK ||
-        (e = xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes)) != ERR_OK ||
-        (e = xdr_opaque(answer, item->bid_hash.bytes, sizeof item->bid_hash.bytes)) != ERR_OK ||
-        (e = wire_get_bytes(answer, &bid)) != ERR_OK)
-        return e;
+    INVARIANT(transaction.len <= KEYD_TRANSACTION_MAX);
+    wire_put_bytes(request, transaction);
+}
+
+static void read_lease(struct xdr_reader *answer, struct lease_signing *item)
+{
+    item->result = wire_get_err(answer);
+    xdr_opaque(answer, item->hash.bytes, sizeof item->hash.bytes);
+    xdr_opaque(answer, item->signature.bytes, sizeof item->signature.bytes);
+    xdr_opaque(answer, item->bid_hash.bytes, sizeof item->bid_hash.bytes);
+    const struct bytes bid = wire_get_bytes(answer);
     const bool bids = item->result == ERR_OK && item->bid_fee_stroops != 0;
     if ((bid.len > 0) != bids)
-        return ERR_XDR_INVALID;
-    if (bids)
+        xdr_fail(answer, ERR_XDR_INVALID);
+    else if (bids)
         buf_add_bytes(item->bid_envelope, bid);
-    return ERR_OK;
 }
 
-static enum err sign_batch(
+enum err keyd_sign_leases(
     struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count)
 {
-    struct xdr_reader answer;
+    INVARIANT(count <= SIGN_BATCH_MAX);
     struct buf *request;
     enum err e = client_begin(keyd, deadline_ms, &request);
     if (e != ERR_OK)
@@ -239,56 +245,29 @@ static enum err sign_batch(
         buf_add(request, items[i].signer.bytes, sizeof items[i].signer.bytes);
         wire_put_sealed(request, &items[i].sealed);
         buf_add_u64(request, (uint64_t)items[i].bid_fee_stroops);
-        wire_put_bytes(request, items[i].transaction);
+        put_transaction(request, items[i].transaction);
     }
-    e = exchange(keyd, WIRE_LEASES, METRIC_LEASE, &answer);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        e = read_lease(&answer, &items[i]);
-    if (e == ERR_OK)
-        e = read_budget(keyd, &answer);
-    return client_end(keyd, e, &answer);
-}
-
-/* Whether one more item fits into a message, and into its answer. Counts its bytes. */
-static bool fits(struct bytes transaction, size_t count, size_t *bytes)
-{
-    *bytes += transaction.len + ITEM_AROUND;
-    return count < SIGN_BATCH_MAX && transaction.len <= KEYD_TRANSACTION_MAX && *bytes <= WIRE_PAYLOAD_MAX;
-}
-
-enum err keyd_sign_leases(
-    struct keyd *keyd, uint64_t now_s, int64_t deadline_ms, struct lease_signing items[], size_t count)
-{
-    enum err e = ERR_OK;
-    for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
-        size_t bytes = MESSAGE_HEAD;
-        for (n = 0; n < count && fits(items[n].transaction, n, &bytes); n++)
-            ;
-        if (n > 0)
-            e = sign_batch(keyd, now_s, deadline_ms, items, n);
-        else /* too large for any message */
-            items[n++].result = ERR_INVALID_TRANSACTION_XDR;
-    }
-    return e;
+    struct xdr_reader answer = exchange(keyd, WIRE_LEASES, METRIC_LEASE);
+    for (size_t i = 0; answer.e == ERR_OK && i < count; i++)
+        read_lease(&answer, &items[i]);
+    read_budget(keyd, &answer);
+    return client_end(keyd, &answer);
 }
 
 /* Reads what the answers to fee bump and provisioning have in common: result, detail, hash, envelope. */
-static enum err read_signed(struct xdr_reader *answer, enum err *result, struct buf *envelope,
-    struct hash *hash, struct detail *detail)
+static enum err read_signed(
+    struct xdr_reader *answer, struct buf *envelope, struct hash *hash, struct detail *detail)
 {
-    enum err e;
-    struct bytes signed_envelope;
-    if ((e = wire_get_result(answer, result, detail)) == ERR_OK &&
-        (e = xdr_opaque(answer, hash->bytes, sizeof hash->bytes)) == ERR_OK &&
-        (e = wire_get_bytes(answer, &signed_envelope)) == ERR_OK)
-        buf_add_bytes(envelope, signed_envelope);
-    return e;
+    const enum err result = wire_get_result(answer, detail);
+    xdr_opaque(answer, hash->bytes, sizeof hash->bytes);
+    buf_add_bytes(envelope, wire_get_bytes(answer));
+    return result;
 }
 
-static enum err sign_bump_batch(
+enum err keyd_sign_fee_bumps(
     struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count)
 {
-    struct xdr_reader answer;
+    INVARIANT(count <= SIGN_BATCH_MAX);
     struct buf *request;
     enum err e = client_begin(keyd, deadline_ms, &request);
     if (e != ERR_OK)
@@ -297,39 +276,19 @@ static enum err sign_bump_batch(
     for (size_t i = 0; i < count; i++) {
         buf_add_u64(request, (uint64_t)items[i].fee_stroops);
         wire_put_sealed(request, &items[i].sealed);
-        wire_put_bytes(request, items[i].inner);
+        put_transaction(request, items[i].inner);
     }
-    e = exchange(keyd, WIRE_FEE_BUMPS, METRIC_FEE_BUMP, &answer);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        e = read_signed(&answer, &items[i].result, items[i].envelope, &items[i].hash, &items[i].detail);
-    if (e == ERR_OK)
-        e = read_budget(keyd, &answer);
-    return client_end(keyd, e, &answer);
-}
-
-enum err keyd_sign_fee_bumps(
-    struct keyd *keyd, int64_t deadline_ms, struct bump_signing items[], size_t count)
-{
-    enum err e = ERR_OK;
-    for (size_t n; e == ERR_OK && count > 0; count -= n, items += n) {
-        size_t bytes = MESSAGE_HEAD;
-        for (n = 0; n < count && fits(items[n].inner, n, &bytes); n++)
-            ;
-        if (n > 0)
-            e = sign_bump_batch(keyd, deadline_ms, items, n);
-        else
-            items[n++].result =
-                detail_set(&items->detail, ERR_INVALID_TRANSACTION_XDR, "The transaction is too large.");
-    }
-    return e;
+    struct xdr_reader answer = exchange(keyd, WIRE_FEE_BUMPS, METRIC_FEE_BUMP);
+    for (size_t i = 0; answer.e == ERR_OK && i < count; i++)
+        items[i].result = read_signed(&answer, items[i].envelope, &items[i].hash, &items[i].detail);
+    read_budget(keyd, &answer);
+    return client_end(keyd, &answer);
 }
 
 enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct provisioning_tx *provisioning,
     const struct sealed_seed sealed[], struct buf *envelope, struct hash *hash, uint32_t *broken,
     struct detail *detail)
 {
-    enum err e, result = ERR_OK;
-    struct xdr_reader answer;
     struct buf *request;
     if (client_begin(keyd, 0, &request) != ERR_OK)
         return unavailable(detail);
@@ -349,10 +308,8 @@ enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s, const struct 
         buf_add(request, provisioning->source.bytes, sizeof provisioning->source.bytes);
         wire_put_sealed(request, &sealed[provisioning->account_count]);
     }
-    if ((e = client_exchange(keyd, WIRE_PROVISIONING, KEYD_CALL_MS, &answer)) == ERR_OK &&
-        (e = read_signed(&answer, &result, envelope, hash, detail)) == ERR_OK &&
-        (e = xdr_u32(&answer, broken)) == ERR_OK &&
-        *broken >= provisioning->account_count + provisioning->bumped)
-        e = ERR_XDR_INVALID;
-    return client_end(keyd, e, &answer) == ERR_OK ? result : unavailable(detail);
+    struct xdr_reader answer = client_exchange(keyd, WIRE_PROVISIONING, KEYD_CALL_MS);
+    const enum err result = read_signed(&answer, envelope, hash, detail);
+    *broken = xdr_count(&answer, (uint32_t)provisioning->account_count + provisioning->bumped - 1);
+    return client_end(keyd, &answer) == ERR_OK ? result : unavailable(detail);
 }

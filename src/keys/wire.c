@@ -95,18 +95,16 @@ void wire_put_bytes(struct buf *out, struct bytes bytes)
     buf_add(out, padding, (4 - bytes.len % 4) % 4);
 }
 
-enum err wire_get_bytes(struct xdr_reader *reader, struct bytes *out)
+struct bytes wire_get_bytes(struct xdr_reader *reader)
 {
-    uint32_t len;
-    enum err e = xdr_u32(reader, &len);
-    if (e != ERR_OK)
-        return e;
-    size_t padded = ((size_t)len + 3) / 4 * 4;
+    const size_t len = xdr_u32(reader), padded = (len + 3) / 4 * 4;
+    const uint8_t *data = reader->at;
     if (padded > (size_t)(reader->end - reader->at))
-        return ERR_XDR_TRUNCATED;
-    *out = (struct bytes){reader->at, len};
+        xdr_fail(reader, ERR_XDR_TRUNCATED);
+    if (reader->e != ERR_OK)
+        return (struct bytes){0};
     reader->at += padded;
-    return ERR_OK;
+    return (struct bytes){data, len};
 }
 
 void wire_put_result(struct buf *out, enum err result, const struct detail *detail)
@@ -115,28 +113,20 @@ void wire_put_result(struct buf *out, enum err result, const struct detail *deta
     wire_put_bytes(out, (struct bytes){(const uint8_t *)detail->text, strlen(detail->text)});
 }
 
-enum err wire_get_err(struct xdr_reader *reader, enum err *result)
+enum err wire_get_err(struct xdr_reader *reader)
 {
-    uint32_t value;
-    enum err e = xdr_u32(reader, &value);
-    if (e == ERR_OK && value > ERR_INTERNAL)
-        e = ERR_XDR_INVALID;
-    if (e == ERR_OK)
-        *result = (enum err)value;
-    return e;
+    return (enum err)xdr_count(reader, ERR_INTERNAL);
 }
 
-enum err wire_get_result(struct xdr_reader *reader, enum err *result, struct detail *detail)
+enum err wire_get_result(struct xdr_reader *reader, struct detail *detail)
 {
-    struct bytes text;
-    enum err e;
-    if ((e = wire_get_err(reader, result)) != ERR_OK || (e = wire_get_bytes(reader, &text)) != ERR_OK)
-        return e;
-    if (detail != NULL && text.len < sizeof detail->text) {
+    const enum err result = wire_get_err(reader);
+    const struct bytes text = wire_get_bytes(reader);
+    if (detail != NULL && reader->e == ERR_OK && text.len < sizeof detail->text) {
         memcpy(detail->text, text.data, text.len);
         detail->text[text.len] = '\0';
     }
-    return ERR_OK;
+    return result;
 }
 
 void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed)
@@ -145,11 +135,12 @@ void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed)
     buf_add(out, sealed->box, SEAL_SIZE);
 }
 
-enum err wire_get_sealed(struct xdr_reader *reader, struct sealed_seed *sealed)
+struct sealed_seed wire_get_sealed(struct xdr_reader *reader)
 {
-    enum err e = xdr_opaque(reader, (uint8_t *)sealed->key_id, KEY_ID_SIZE - 1);
-    sealed->key_id[KEY_ID_SIZE - 1] = '\0';
-    return e != ERR_OK ? e : xdr_opaque(reader, sealed->box, SEAL_SIZE);
+    struct sealed_seed sealed = {0};
+    xdr_opaque(reader, (uint8_t *)sealed.key_id, KEY_ID_SIZE - 1);
+    xdr_opaque(reader, sealed.box, SEAL_SIZE);
+    return sealed;
 }
 
 void wire_put_row(struct buf *out, const struct master_key_row *row)
@@ -159,11 +150,11 @@ void wire_put_row(struct buf *out, const struct master_key_row *row)
     buf_add(out, row->salt, KDF_SALT_SIZE);
 }
 
-enum err wire_get_row(struct xdr_reader *reader, struct master_key_row *row)
+struct master_key_row wire_get_row(struct xdr_reader *reader)
 {
-    enum err e = xdr_opaque(reader, (uint8_t *)row->key_id, KEY_ID_SIZE - 1);
-    row->key_id[KEY_ID_SIZE - 1] = '\0';
-    if (e == ERR_OK)
-        e = xdr_bool(reader, &row->derived);
-    return e != ERR_OK ? e : xdr_opaque(reader, row->salt, KDF_SALT_SIZE);
+    struct master_key_row row = {0};
+    xdr_opaque(reader, (uint8_t *)row.key_id, KEY_ID_SIZE - 1);
+    row.derived = xdr_bool(reader);
+    xdr_opaque(reader, row.salt, KDF_SALT_SIZE);
+    return row;
 }

@@ -23,8 +23,8 @@ enum wire_type {
 };
 
 #define WIRE_HEADER_SIZE 8
-/* The most bytes of any payload. A larger batch takes several messages. */
-#define WIRE_PAYLOAD_MAX (8u << 20)
+/* The most bytes of any payload. */
+#define WIRE_PAYLOAD_MAX (17u << 20)
 
 struct wire_header {
     uint32_t len; /* of the payload */
@@ -54,17 +54,19 @@ bool wire_write(int fd, uint32_t type, struct bytes payload, int64_t deadline_ms
 struct wire_header wire_get_header(const struct buf *frame);
 struct bytes wire_payload(const struct buf *frame);
 
-/* Variable-length opaque, padded to 4 bytes as in XDR. *out is a view. */
+/* What is read is zeros after an error of the reader (xdr/xdr.h). */
+
+/* Variable-length opaque, padded to 4 bytes as in XDR. What is read is a view. */
 void wire_put_bytes(struct buf *out, struct bytes bytes);
-MUST_CHECK enum err wire_get_bytes(struct xdr_reader *reader, struct bytes *out);
+struct bytes wire_get_bytes(struct xdr_reader *reader);
 
 /* An enum err and its detail (may be NULL when read). A detail that does not fit is not read. */
 void wire_put_result(struct buf *out, enum err result, const struct detail *detail);
-MUST_CHECK enum err wire_get_result(struct xdr_reader *reader, enum err *result, struct detail *detail);
+enum err wire_get_result(struct xdr_reader *reader, struct detail *detail);
 /* The result without a detail. */
-MUST_CHECK enum err wire_get_err(struct xdr_reader *reader, enum err *result);
+enum err wire_get_err(struct xdr_reader *reader);
 
 void wire_put_sealed(struct buf *out, const struct sealed_seed *sealed);
-MUST_CHECK enum err wire_get_sealed(struct xdr_reader *reader, struct sealed_seed *sealed);
+struct sealed_seed wire_get_sealed(struct xdr_reader *reader);
 void wire_put_row(struct buf *out, const struct master_key_row *row);
-MUST_CHECK enum err wire_get_row(struct xdr_reader *reader, struct master_key_row *row);
+struct master_key_row wire_get_row(struct xdr_reader *reader);

@@ -23,16 +23,16 @@ struct rotate {
 /* What is replaced of a batch; old points into the rows that were read. */
 struct batch {
     size_t count, broken;
-    const char *texts[SIGN_BATCH_MAX];
-    struct bytes old[SIGN_BATCH_MAX], fresh[SIGN_BATCH_MAX];
-    struct generated_key accounts[SIGN_BATCH_MAX];
-    enum err results[SIGN_BATCH_MAX];
+    const char *texts[KEYS_BATCH_MAX];
+    struct bytes old[KEYS_BATCH_MAX], fresh[KEYS_BATCH_MAX];
+    struct generated_key accounts[KEYS_BATCH_MAX];
+    enum err results[KEYS_BATCH_MAX];
 };
 
 static enum err reseal(
     const struct rotate *rotate, const struct db_rows *rows, struct batch *batch, struct detail *detail)
 {
-    const size_t count = db_count_at_most(rows, SIGN_BATCH_MAX);
+    const size_t count = db_count_at_most(rows, KEYS_BATCH_MAX);
     struct generated_key *accounts = batch->accounts;
     enum err e = ERR_OK;
     *batch = (struct batch){0};
@@ -150,7 +150,7 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
     enum err e = take_lock(rotate, detail);
     if (e == ERR_OK)
         e = db_query(rotate->session.db,
-            DB_SQL(sql_next, key_id, DB_TEXT(rotate->after), DB_I64(SIGN_BATCH_MAX)), &rows, detail);
+            DB_SQL(sql_next, key_id, DB_TEXT(rotate->after), DB_I64(KEYS_BATCH_MAX)), &rows, detail);
     if (e != ERR_OK)
         return e;
     if (db_count(rows) == 0) {
@@ -169,7 +169,7 @@ static enum err step(struct rotate *rotate, struct batch *batch, struct detail *
              detail)) != ERR_OK)
         return e;
     rotate->result.broken += batch->broken;
-    address_encode(&batch->accounts[db_count_at_most(rows, SIGN_BATCH_MAX) - 1].public_key, rotate->after);
+    address_encode(&batch->accounts[db_count_at_most(rows, KEYS_BATCH_MAX) - 1].public_key, rotate->after);
     return log_progress(rotate, detail);
 }
 

@@ -95,13 +95,11 @@ static bool signed_by_extra_signer(struct search *search)
 {
     const struct preconditions *preconditions = &search->envelope->preconditions;
     struct xdr_reader in = xdr_reader(preconditions->extra_signers);
-    uint32_t count;
     if (preconditions->extra_signer_count == 0)
         return false;
-    enum err e = xdr_u32(&in, &count);
-    for (struct bytes signer; e == ERR_OK && count > 0; count--)
-        if ((e = xdr_take(&in, XDR_SignerKey, &signer)) == ERR_OK)
-            e = try_signer(signer, search);
+    enum err e = ERR_OK;
+    for (uint32_t count = xdr_u32(&in); e == ERR_OK && count > 0; count--)
+        e = try_signer(xdr_take(&in, XDR_SignerKey), search);
     return e == ERR_OK && search->found;
 }
 

@@ -47,18 +47,17 @@ static void add_entry(struct authorization *out, struct bytes key, uint32_t expi
 static enum err found_entry(struct bytes span, void *context)
 {
     struct authorization *out = context;
-    struct xdr_reader in = xdr_reader(span), after = in;
-    struct bytes address, signature;
-    uint32_t kind, expires, delegates = 0;
-    int64_t nonce;
-    enum err e = xdr_u32(&in, &kind);
-    if (e != ERR_OK || kind == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT)
-        return e;
-    if ((e = xdr_take(&after, XDR_SorobanCredentials, NULL)) != ERR_OK ||
-        (e = xdr_take(&in, XDR_ScAddress, &address)) != ERR_OK || (e = xdr_i64(&in, &nonce)) != ERR_OK ||
-        (e = xdr_u32(&in, &expires)) != ERR_OK || (e = xdr_take(&in, XDR_ScVal, &signature)) != ERR_OK ||
-        (kind == SOROBAN_CREDENTIALS_WITH_DELEGATES && (e = xdr_u32(&in, &delegates)) != ERR_OK))
-        return e;
+    struct xdr_reader after = xdr_reader(span), in = xdr_reader(xdr_take(&after, XDR_SorobanCredentials));
+    const uint32_t kind = xdr_u32(&in);
+    if (kind == SOROBAN_CREDENTIALS_SOURCE_ACCOUNT)
+        return in.e;
+    const struct bytes address = xdr_take(&in, XDR_ScAddress);
+    xdr_i64(&in); /* the nonce */
+    const uint32_t expires = xdr_u32(&in);
+    const struct bytes signature = xdr_take(&in, XDR_ScVal);
+    const uint32_t delegates = kind == SOROBAN_CREDENTIALS_WITH_DELEGATES ? xdr_u32(&in) : 0;
+    if (in.e != ERR_OK)
+        return in.e;
     note_signature(out, address, signature, delegates);
     add_entry(out, (struct bytes){address.data, address.len + NONCE_SIZE}, expires,
         (struct bytes){after.at, (size_t)(after.end - after.at)});
@@ -68,14 +67,11 @@ static enum err found_entry(struct bytes span, void *context)
 static enum err found_delegate(struct bytes span, void *context)
 {
     struct xdr_reader in = xdr_reader(span);
-    struct bytes address, signature;
-    uint32_t nested;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_ScAddress, &address)) != ERR_OK ||
-        (e = xdr_take(&in, XDR_ScVal, &signature)) != ERR_OK || (e = xdr_u32(&in, &nested)) != ERR_OK)
-        return e;
-    note_signature(context, address, signature, nested);
-    return ERR_OK;
+    const struct bytes address = xdr_take(&in, XDR_ScAddress), signature = xdr_take(&in, XDR_ScVal);
+    const uint32_t nested = xdr_u32(&in);
+    if (in.e == ERR_OK)
+        note_signature(context, address, signature, nested);
+    return in.e;
 }
 
 static enum err read_entries(const struct operation *operation, void *context)
@@ -142,23 +138,23 @@ enum err authorization_keep_consumed(struct authorization *authorization, const 
     const uint8_t *ext = envelope->operations.data + envelope->operations.len,
                   *end = envelope->tail.data + envelope->tail.len;
     struct xdr_reader in = xdr_reader((struct bytes){ext + 4, (size_t)(end - ext) - 4});
-    struct bytes ledger_key;
-    uint32_t count;
+    uint32_t read_only;
     size_t kept = 0;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_SorobanTransactionDataExt, NULL)) != ERR_OK ||
-        (e = xdr_take_array(&in, XDR_LedgerKey, UINT32_MAX, &count, NULL)) != ERR_OK ||
-        (e = xdr_count(&in, UINT32_MAX, &count)) != ERR_OK)
-        return e;
-    for (; count > 0 && (e = xdr_take(&in, XDR_LedgerKey, &ledger_key)) == ERR_OK; count--)
+    xdr_take(&in, XDR_SorobanTransactionDataExt);
+    xdr_take_array(&in, XDR_LedgerKey, UINT32_MAX, &read_only);
+    for (uint32_t count = xdr_u32(&in); in.e == ERR_OK && count > 0; count--) {
+        const struct bytes ledger_key = xdr_take(&in, XDR_LedgerKey);
         for (size_t i = 0; i < authorization->count; i++)
             authorization->entries[i].consumed |= is_nonce(ledger_key, authorization->entries[i].key);
+    }
+    if (in.e != ERR_OK)
+        return in.e;
     for (size_t i = 0; i < authorization->count; i++)
         if (authorization->entries[i].consumed)
             authorization->entries[kept++] = authorization->entries[i];
     authorization->count = kept;
     set_expiry(authorization);
-    return e;
+    return ERR_OK;
 }
 
 struct hash authorization_digest(const struct authorization *authorization, const bool counts[])

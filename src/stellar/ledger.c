@@ -22,152 +22,145 @@ struct decoding {
     uint32_t item;
 };
 
-static enum err take(struct decoding *d, const char *part, enum xdr_type type)
+/* The part of an error stays. */
+static void begin(struct decoding *d, const char *part)
 {
+    if (d->in.e != ERR_OK)
+        return;
     d->part = part;
     d->item = 0;
-    return xdr_take(&d->in, type, NULL);
 }
 
-static enum err take_array(struct decoding *d, const char *part, enum xdr_type element)
+static void take(struct decoding *d, const char *part, enum xdr_type type)
 {
-    uint32_t count;
-    d->part = part;
-    enum err e = xdr_count(&d->in, UINT32_MAX, &count);
-    for (d->item = 0; e == ERR_OK && d->item < count; d->item++)
-        e = xdr_take(&d->in, element, NULL);
-    return e;
+    begin(d, part);
+    xdr_take(&d->in, type);
+}
+
+static void take_array(struct decoding *d, const char *part, enum xdr_type element)
+{
+    begin(d, part);
+    const uint32_t count = xdr_u32(&d->in);
+    for (; d->in.e == ERR_OK && d->item < count; d->item++)
+        xdr_take(&d->in, element);
 }
 
 /* ---- the header */
 
-static enum err read_hash(struct xdr_reader *reader, struct hash *out)
+static void read_hash(struct xdr_reader *reader, struct hash *out)
 {
-    return xdr_opaque(reader, out->bytes, sizeof out->bytes);
+    xdr_opaque(reader, out->bytes, sizeof out->bytes);
 }
 
 static enum err read_fields(struct decoding *d, struct bytes header)
 {
     struct ledger *ledger = d->ledger;
     struct xdr_reader reader = xdr_reader(header);
-    struct bytes value;
     uint8_t totals[32]; /* totalCoins to baseFee */
-    enum err e;
-    if ((e = xdr_u32(&reader, &ledger->protocol)) != ERR_OK ||
-        (e = read_hash(&reader, &ledger->previous_hash)) != ERR_OK ||
-        (e = xdr_take(&reader, XDR_StellarValue, &value)) != ERR_OK ||
-        (e = stellar_value_decode(value, &ledger->value)) != ERR_OK ||
-        (e = read_hash(&reader, &d->result_set_hash)) != ERR_OK ||
-        (e = xdr_take(&reader, XDR_Hash, NULL)) != ERR_OK || /* bucketListHash */
-        (e = xdr_u32(&reader, &ledger->sequence)) != ERR_OK ||
-        (e = xdr_opaque(&reader, totals, sizeof totals)) != ERR_OK)
-        return e;
+    ledger->protocol = xdr_u32(&reader);
+    read_hash(&reader, &ledger->previous_hash);
+    xdr_fail(&reader, stellar_value_decode(xdr_take(&reader, XDR_StellarValue), &ledger->value));
     ledger->close_time_s = ledger->value.close_time_s;
+    read_hash(&reader, &d->result_set_hash);
+    xdr_take(&reader, XDR_Hash); /* bucketListHash */
+    ledger->sequence = xdr_u32(&reader);
+    xdr_opaque(&reader, totals, sizeof totals);
     d->base_fee_stroops = be32_get(totals + sizeof totals - 4);
-    e = xdr_u32(&reader, &ledger->base_reserve_stroops);
-    return e != ERR_OK ? e : xdr_u32(&reader, &ledger->max_operations);
+    ledger->base_reserve_stroops = xdr_u32(&reader);
+    ledger->max_operations = xdr_u32(&reader);
+    return reader.e;
 }
 
 /* Reads a LedgerHeaderHistoryEntry. */
-static enum err read_header(struct decoding *d)
+static void read_header(struct decoding *d)
 {
     struct ledger *ledger = d->ledger;
-    struct bytes entry, header;
-    enum err e;
-    d->part = "ledgerHeader";
-    if ((e = xdr_take(&d->in, XDR_LedgerHeaderHistoryEntry, &entry)) != ERR_OK)
-        return e;
-    struct xdr_reader inside = xdr_reader(entry);
-    if ((e = read_hash(&inside, &ledger->hash)) != ERR_OK ||
-        (e = xdr_take(&inside, XDR_LedgerHeader, &header)) != ERR_OK)
-        return e;
+    begin(d, "ledgerHeader");
+    struct xdr_reader inside = xdr_reader(xdr_take(&d->in, XDR_LedgerHeaderHistoryEntry));
+    read_hash(&inside, &ledger->hash);
+    const struct bytes header = xdr_take(&inside, XDR_LedgerHeader);
     struct hash computed = sha256(header);
     ledger->hash_proved = hash_equal(&computed, &ledger->hash);
-    return read_fields(d, header);
+    xdr_fail(&d->in, read_fields(d, header));
 }
 
-static enum err read_set(struct decoding *d)
+static void read_set(struct decoding *d)
 {
-    d->part = "txSet";
-    d->item = 0;
-    enum err e = ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
+    begin(d, "txSet");
+    ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
     d->ledger->set_previous_hash = d->set.previous_hash;
     for (enum lane lane = 0; lane < LANE_COUNT; lane++)
         d->ledger->prices_stroops[lane] =
             d->set.prices_stroops[lane] > d->base_fee_stroops ? d->set.prices_stroops[lane] : 0;
-    return e;
 }
 
-/* Reads a TransactionResultMeta; from LedgerCloseMeta V2 on, a TransactionResultMetaV1. */
-static enum err read_transaction(
-    struct decoding *d, struct ledger_transaction *transaction, struct bytes *result)
+/* Reads a TransactionResultMeta; from LedgerCloseMeta V2 on, a TransactionResultMetaV1. Returns the result
+ * pair. */
+static struct bytes read_transaction(struct decoding *d, struct ledger_transaction *transaction)
 {
-    bool v1 = d->ledger->meta_version >= 2;
-    enum err e;
-    if ((v1 && (e = xdr_take(&d->in, XDR_ExtensionPoint, NULL)) != ERR_OK) ||
-        (e = result_pair_read(&d->in, transaction, result)) != ERR_OK ||
-        (e = xdr_take(&d->in, XDR_LedgerEntryChanges, NULL)) != ERR_OK || /* fees */
-        (e = xdr_take(&d->in, XDR_TransactionMeta, &transaction->meta)) != ERR_OK)
-        return e;
-    return v1 ? xdr_take(&d->in, XDR_LedgerEntryChanges, NULL) : ERR_OK; /* refunds */
+    const bool v1 = d->ledger->meta_version >= 2;
+    if (v1)
+        xdr_take(&d->in, XDR_ExtensionPoint);
+    const struct bytes result = result_pair_read(&d->in, transaction);
+    xdr_take(&d->in, XDR_LedgerEntryChanges); /* fees */
+    transaction->meta = xdr_take(&d->in, XDR_TransactionMeta);
+    if (v1)
+        xdr_take(&d->in, XDR_LedgerEntryChanges); /* refunds */
+    return result;
 }
 
 /* Reads txProcessing. txSetResultHash is the hash of its results as a TransactionResultSet: the count, then
  * the pairs. */
-static enum err read_transactions(struct decoding *d)
+static void read_transactions(struct decoding *d)
 {
     struct ledger *ledger = d->ledger;
     const uint8_t *count_at = d->in.at;
-    uint32_t count;
-    enum err e;
-    d->part = "txProcessing";
-    d->item = 0;
-    if ((e = xdr_count(&d->in, UINT32_MAX, &count)) != ERR_OK)
-        return e;
+    begin(d, "txProcessing");
+    const uint32_t count = xdr_u32(&d->in);
     if (count > (size_t)(d->in.end - d->in.at) / RESULT_META_SIZE_MIN)
-        return ERR_XDR_TRUNCATED;
+        xdr_fail(&d->in, ERR_XDR_TRUNCATED);
+    if (d->in.e != ERR_OK)
+        return;
     crypto_hash_sha256_state hashing;
     crypto_hash_sha256_init(&hashing);
     crypto_hash_sha256_update(&hashing, count_at, 4);
     ledger->transactions = NEW_ARRAY(count, struct ledger_transaction);
     for (; d->item < count; d->item++) {
-        struct bytes result;
-        if ((e = read_transaction(d, &ledger->transactions[d->item], &result)) != ERR_OK)
-            return e;
+        const struct bytes result = read_transaction(d, &ledger->transactions[d->item]);
+        if (d->in.e != ERR_OK)
+            return;
         crypto_hash_sha256_update(&hashing, result.data, result.len);
         ledger->transaction_count++;
     }
     struct hash computed;
     crypto_hash_sha256_final(&hashing, computed.bytes);
     ledger->results_proved = hash_equal(&computed, &d->result_set_hash);
-    return ERR_OK;
 }
 
 static enum err read_meta(struct decoding *d)
 {
-    uint32_t version;
-    enum err e;
-    d->part = "version";
-    if ((e = xdr_u32(&d->in, &version)) != ERR_OK)
-        return e;
+    begin(d, "version");
+    const uint32_t version = xdr_u32(&d->in);
     if (version > 2) {
         d->in.at -= 4;
         d->in.unknown = XDR_LedgerCloseMeta;
         return ERR_XDR_UNKNOWN_ARM;
     }
     d->ledger->meta_version = version;
-    if ((version >= 1 && (e = take(d, "ext", XDR_LedgerCloseMetaExt)) != ERR_OK) ||
-        (e = read_header(d)) != ERR_OK || (e = read_set(d)) != ERR_OK ||
-        (e = read_transactions(d)) != ERR_OK ||
-        (e = take_array(d, "upgradesProcessing", XDR_UpgradeEntryMeta)) != ERR_OK ||
-        (e = take_array(d, "scpInfo", XDR_ScpHistoryEntry)) != ERR_OK)
-        return e;
-    if (version >= 1 && ((e = take(d, "totalByteSizeOfLiveSorobanState", XDR_Uint64)) != ERR_OK ||
-                            (e = take_array(d, "evictedKeys", XDR_LedgerKey)) != ERR_OK ||
-                            (version == 1 && (e = take_array(d, "unused", XDR_LedgerEntry)) != ERR_OK)))
-        return e;
-    d->part = "end";
-    d->item = 0;
+    if (version >= 1)
+        take(d, "ext", XDR_LedgerCloseMetaExt);
+    read_header(d);
+    read_set(d);
+    read_transactions(d);
+    take_array(d, "upgradesProcessing", XDR_UpgradeEntryMeta);
+    take_array(d, "scpInfo", XDR_ScpHistoryEntry);
+    if (version >= 1) {
+        take(d, "totalByteSizeOfLiveSorobanState", XDR_Uint64);
+        take_array(d, "evictedKeys", XDR_LedgerKey);
+    }
+    if (version == 1)
+        take_array(d, "unused", XDR_LedgerEntry);
+    begin(d, "end");
     return xdr_end(&d->in);
 }
 

@@ -101,7 +101,7 @@ static struct hash hash_of(struct bytes span, bool generalized)
     return sha256_parts(parts, ARRAY_LEN(parts));
 }
 
-enum err ledger_set_read(
+void ledger_set_read(
     struct xdr_reader *reader, bool generalized, const struct network_id *network, struct ledger_set *set)
 {
     const uint8_t *start = reader->at;
@@ -109,14 +109,11 @@ enum err ledger_set_read(
     *set = (struct ledger_set){.network = network, .least_stroops = INT64_MAX};
     const struct xdr_search searches[] = {{XDR_TransactionEnvelope, add, set},
         {XDR_TxSetComponent, add_component, set}, {XDR_TransactionPhase, add_phase, set}};
-    enum err e = network != NULL ? xdr_search(reader, type, searches, ARRAY_LEN(searches))
-                                 : xdr_take(reader, type, NULL);
-    if (e != ERR_OK)
-        return e;
+    if (xdr_search(reader, type, searches, network != NULL ? ARRAY_LEN(searches) : 0) != ERR_OK)
+        return;
     set->hash = hash_of((struct bytes){start, (size_t)(reader->at - start)}, generalized);
     const size_t version = generalized ? 4 : 0;
     memcpy(set->previous_hash.bytes, start + version, sizeof set->previous_hash.bytes);
-    return ERR_OK;
 }
 
 /* ---- the proof */
@@ -175,16 +172,16 @@ static enum err add_deeds(const struct operation *operation, void *context)
     const struct success *success = context;
     struct xdr_reader in = xdr_reader(operation->span);
     struct operation head;
-    struct public_key created;
     if (uses_no_authority(operation))
         return ERR_OK;
     add_deed(success, deed_of(operation->kind), operation->has_source ? &operation->source : success->source);
     if (operation->kind != CREATE_ACCOUNT)
         return ERR_OK;
-    enum err e = operation_head_read(&in, &head);
-    if (e == ERR_OK && (e = account_id_read(&in, &created)) == ERR_OK)
+    operation_head_read(&in, &head);
+    const struct public_key created = account_id_read(&in);
+    if (in.e == ERR_OK)
         add_deed(success, DEED_CREATED, &created);
-    return e;
+    return in.e;
 }
 
 /* ---- the join */

@@ -33,7 +33,7 @@ struct ledger_set {
  * Reads a TransactionSet (metadata version 0) or a GeneralizedTransactionSet with phases of both kinds. The
  * caller frees *set with ledger_set_free, also after an error. network NULL: no transaction is read.
  */
-MUST_CHECK enum err ledger_set_read(
+void ledger_set_read(
     struct xdr_reader *reader, bool generalized, const struct network_id *network, struct ledger_set *set);
 
 /*

@@ -3,34 +3,24 @@
 
 #include "stellar/account.h"
 
-enum err operation_head_read(struct xdr_reader *in, struct operation *out)
+void operation_head_read(struct xdr_reader *in, struct operation *out)
 {
-    enum err e = xdr_bool(in, &out->has_source);
-    if (e != ERR_OK ||
-        (out->has_source && (e = account_muxed_read(in, &out->source, &out->source_muxed)) != ERR_OK))
-        return e;
-    return xdr_u32(in, &out->kind);
-}
-
-static enum err read_operation(struct xdr_reader *in, struct operation *out)
-{
-    enum err e = xdr_take(in, XDR_Operation, &out->span);
-    if (e != ERR_OK)
-        return e;
-    struct xdr_reader inside = xdr_reader(out->span);
-    return operation_head_read(&inside, out);
+    out->has_source = xdr_bool(in);
+    if (out->has_source)
+        out->source = account_muxed_read(in, &out->source_muxed);
+    out->kind = xdr_u32(in);
 }
 
 enum err operation_each(struct bytes operations, operation_visit visit, void *context)
 {
     struct xdr_reader in = xdr_reader(operations);
-    uint32_t count;
-    enum err e = xdr_count(&in, OPERATIONS_MAX, &count);
+    const uint32_t count = xdr_count(&in, OPERATIONS_MAX);
+    enum err e = in.e;
     for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
-        struct operation operation = {.index = i};
-        e = read_operation(&in, &operation);
-        if (e == ERR_OK)
-            e = visit(&operation, context);
+        struct operation operation = {.index = i, .span = xdr_take(&in, XDR_Operation)};
+        struct xdr_reader inside = xdr_reader(operation.span);
+        operation_head_read(&inside, &operation);
+        e = inside.e != ERR_OK ? inside.e : visit(&operation, context);
     }
     return e;
 }

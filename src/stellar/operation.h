@@ -33,7 +33,7 @@ struct operation {
 
 /* Reads kind and source of an operation that has been validated, up to its body. Its index and span are left
  * as they are. */
-MUST_CHECK enum err operation_head_read(struct xdr_reader *in, struct operation *out);
+void operation_head_read(struct xdr_reader *in, struct operation *out);
 
 /* Calls visit for each operation of an envelope's list, in order, until it returns an error. */
 typedef enum err (*operation_visit)(const struct operation *operation, void *context);

@@ -114,16 +114,17 @@ void policy_invoked_contract(const struct envelope *envelope, char out[static AD
 {
     struct operation first = {0}, head;
     struct public_key contract;
-    uint32_t function, address;
     out[0] = '\0';
     if (envelope->operation_count != 1 ||
         operation_each(envelope->operations, read_first, &first) != ERR_OK ||
         first.kind != INVOKE_HOST_FUNCTION)
         return;
     struct xdr_reader in = xdr_reader(first.span);
-    if (operation_head_read(&in, &head) == ERR_OK && xdr_u32(&in, &function) == ERR_OK &&
-        function == HOST_FUNCTION_INVOKE_CONTRACT && xdr_u32(&in, &address) == ERR_OK &&
-        address == SC_ADDRESS_CONTRACT && xdr_opaque(&in, contract.bytes, sizeof contract.bytes) == ERR_OK)
+    operation_head_read(&in, &head);
+    if (xdr_u32(&in) != HOST_FUNCTION_INVOKE_CONTRACT || xdr_u32(&in) != SC_ADDRESS_CONTRACT)
+        return;
+    xdr_opaque(&in, contract.bytes, sizeof contract.bytes);
+    if (in.e == ERR_OK)
         strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, out);
 }
 

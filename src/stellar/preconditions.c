@@ -47,11 +47,12 @@ static enum err check_extra_signers(
         return ERR_OK;
     struct xdr_reader in = xdr_reader(given->extra_signers);
     struct bytes signers[EXTRA_SIGNERS_MAX];
-    uint32_t count;
-    enum err e = xdr_count(&in, EXTRA_SIGNERS_MAX, &count);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++)
-        if ((e = xdr_take(&in, XDR_SignerKey, &signers[i])) == ERR_OK)
-            e = check_extra_signer(signers[i], named, detail);
+    const uint32_t count = xdr_count(&in, EXTRA_SIGNERS_MAX);
+    enum err e = in.e;
+    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
+        signers[i] = xdr_take(&in, XDR_SignerKey);
+        e = check_extra_signer(signers[i], named, detail);
+    }
     if (e == ERR_OK && count == 2 && bytes_equal(signers[0], signers[1]))
         e = detail_set(detail, ERR_INVALID_TRANSACTION, /* CAP-21: txMALFORMED */
             "The transaction's two extra signers are the same.");

@@ -87,26 +87,24 @@ int64_t result_fee_charged(struct bytes result)
 }
 
 /* Reads what TransactionResultPair and InnerTransactionResultPair begin with: hash, fee charged, code. */
-static enum err read_head(struct xdr_reader *reader, struct hash *hash, int32_t *code)
+static void read_head(struct xdr_reader *reader, struct hash *hash, int32_t *code)
 {
-    int64_t fee_charged;
-    enum err e;
-    if ((e = xdr_opaque(reader, hash->bytes, sizeof hash->bytes)) != ERR_OK ||
-        (e = xdr_i64(reader, &fee_charged)) != ERR_OK)
-        return e;
-    return xdr_i32(reader, code);
+    xdr_opaque(reader, hash->bytes, sizeof hash->bytes);
+    xdr_i64(reader); /* fee charged */
+    *code = xdr_i32(reader);
 }
 
-enum err result_pair_read(struct xdr_reader *reader, struct ledger_transaction *out, struct bytes *span)
+struct bytes result_pair_read(struct xdr_reader *reader, struct ledger_transaction *out)
 {
-    enum err e = xdr_take(reader, XDR_TransactionResultPair, span);
-    if (e != ERR_OK)
-        return e;
-    struct xdr_reader pair = xdr_reader(*span);
+    const struct bytes span = xdr_take(reader, XDR_TransactionResultPair);
+    struct xdr_reader pair = xdr_reader(span);
     *out = (struct ledger_transaction){0};
-    if ((e = read_head(&pair, &out->hash, &out->code)) != ERR_OK)
-        return e;
-    out->result = (struct bytes){span->data + sizeof out->hash.bytes, span->len - sizeof out->hash.bytes};
+    if (reader->e != ERR_OK)
+        return span;
+    read_head(&pair, &out->hash, &out->code);
+    out->result = (struct bytes){span.data + sizeof out->hash.bytes, span.len - sizeof out->hash.bytes};
     out->fee_bump = is_fee_bump(out->code);
-    return out->fee_bump ? read_head(&pair, &out->inner_hash, &out->inner_code) : ERR_OK;
+    if (out->fee_bump)
+        read_head(&pair, &out->inner_hash, &out->inner_code);
+    return span;
 }

@@ -19,11 +19,10 @@ static enum err found_v3(struct bytes found, void *image)
     struct pre_image *const out = image;
     struct xdr_reader in = xdr_reader(found);
     uint32_t events;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_SorobanTransactionMetaExt, NULL)) != ERR_OK ||
-        (e = xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events, &out->events)) != ERR_OK)
-        return e;
-    return xdr_take(&in, XDR_ScVal, &out->value);
+    xdr_take(&in, XDR_SorobanTransactionMetaExt);
+    out->events = xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events);
+    out->value = xdr_take(&in, XDR_ScVal);
+    return in.e;
 }
 
 /* V4 has the events in the OperationMetaV2 of the one operation (CAP-67), and the value as an option. */
@@ -32,22 +31,20 @@ static enum err found_v4_operation(struct bytes found, void *image)
     struct pre_image *const out = image;
     struct xdr_reader in = xdr_reader(found);
     uint32_t events;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_ExtensionPoint, NULL)) != ERR_OK ||
-        (e = xdr_take(&in, XDR_LedgerEntryChanges, NULL)) != ERR_OK)
-        return e;
-    return xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events, &out->events);
+    xdr_take(&in, XDR_ExtensionPoint);
+    xdr_take(&in, XDR_LedgerEntryChanges);
+    out->events = xdr_take_array(&in, XDR_ContractEvent, UINT32_MAX, &events);
+    return in.e;
 }
 
 static enum err found_v4(struct bytes found, void *image)
 {
+    struct pre_image *const out = image;
     struct xdr_reader in = xdr_reader(found);
-    uint32_t present;
-    enum err e;
-    if ((e = xdr_take(&in, XDR_SorobanTransactionMetaExt, NULL)) != ERR_OK ||
-        (e = xdr_count(&in, 1, &present)) != ERR_OK || present == 0)
-        return e;
-    return xdr_take(&in, XDR_ScVal, &((struct pre_image *)image)->value);
+    xdr_take(&in, XDR_SorobanTransactionMetaExt);
+    if (xdr_bool(&in))
+        out->value = xdr_take(&in, XDR_ScVal);
+    return in.e;
 }
 
 /* The walker has found an InvokeHostFunctionResult: its code, and after success (0) the hash. */

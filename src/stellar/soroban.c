@@ -9,16 +9,16 @@
 enum err soroban_address_account(struct bytes address, bool *is_account, struct public_key *account)
 {
     struct xdr_reader in = xdr_reader(address);
-    uint32_t kind, key_type;
-    uint64_t id;
-    enum err e = xdr_u32(&in, &kind);
-    if (e != ERR_OK)
-        return e;
+    const uint32_t kind = xdr_u32(&in);
     *is_account = kind == SC_ADDRESS_ACCOUNT || kind == SC_ADDRESS_MUXED_ACCOUNT;
     if (!*is_account)
-        return ERR_OK;
-    e = kind == SC_ADDRESS_ACCOUNT ? xdr_u32(&in, &key_type) : xdr_u64(&in, &id);
-    return e != ERR_OK ? e : xdr_opaque(&in, account->bytes, sizeof account->bytes);
+        return in.e;
+    if (kind == SC_ADDRESS_ACCOUNT)
+        xdr_u32(&in); /* the type of the key */
+    else
+        xdr_u64(&in); /* the id */
+    xdr_opaque(&in, account->bytes, sizeof account->bytes);
+    return in.e;
 }
 
 struct found {

@@ -20,81 +20,61 @@ static bool drops_set(enum stellar_value_kind kind)
     return kind == STELLAR_VALUE_EMPTY_TX_SET || kind == STELLAR_VALUE_EMPTY_TX_SET_MS;
 }
 
-static enum err read_hash(struct xdr_reader *in, struct hash *out)
+static void read_hash(struct xdr_reader *in, struct hash *out)
 {
-    return xdr_opaque(in, out->bytes, sizeof out->bytes);
+    xdr_opaque(in, out->bytes, sizeof out->bytes);
 }
 
 /* ---- upgrades */
 
-/* Validators skip an upgrade that they do not know, so none is an error. The walker has checked all lengths.
- */
-static void note_upgrade(struct bytes upgrade, struct stellar_value *out)
+/* An UpgradeType, which is opaque. Validators skip an upgrade that they do not know, so none is an error. */
+static void note_upgrade(struct bytes opaque, struct stellar_value *out)
 {
-    struct xdr_reader in = xdr_reader(upgrade);
-    uint32_t type, version;
-    if (xdr_u32(&in, &type) != ERR_OK)
-        return;
+    struct xdr_reader in = xdr_reader(opaque);
+    const uint32_t len = xdr_u32(&in);
+    in = xdr_reader((struct bytes){in.at, len});
+    const uint32_t type = xdr_u32(&in);
     out->upgrades_config |= type == LEDGER_UPGRADE_CONFIG;
-    if (type == LEDGER_UPGRADE_VERSION && xdr_u32(&in, &version) == ERR_OK)
+    if (type != LEDGER_UPGRADE_VERSION)
+        return;
+    const uint32_t version = xdr_u32(&in);
+    if (in.e == ERR_OK)
         out->upgrades_protocol = version;
-}
-
-static enum err read_upgrades(struct xdr_reader *in, struct stellar_value *out)
-{
-    uint32_t count, len;
-    struct bytes upgrade;
-    enum err e = xdr_count(in, UINT32_MAX, &count);
-    for (; e == ERR_OK && count > 0; count--) {
-        if ((e = xdr_take(in, XDR_UpgradeType, &upgrade)) != ERR_OK)
-            return e;
-        struct xdr_reader inside = xdr_reader(upgrade);
-        if ((e = xdr_count(&inside, UINT32_MAX, &len)) == ERR_OK)
-            note_upgrade((struct bytes){inside.at, len}, out);
-    }
-    return e;
 }
 
 /* ---- the extension */
 
 /* A LedgerCloseValueSignature. A signature of another length than Ed25519's is none. */
-static enum err read_signature(struct xdr_reader *in, struct stellar_value *out)
+static void read_signature(struct xdr_reader *in, struct stellar_value *out)
 {
-    uint32_t key_type, len;
-    enum err e;
-    if ((e = xdr_u32(in, &key_type)) != ERR_OK ||
-        (e = xdr_opaque(in, out->node.bytes, sizeof out->node.bytes)) != ERR_OK ||
-        (e = xdr_count(in, sizeof out->signature.bytes, &len)) != ERR_OK)
-        return e;
-    out->has_signature = len == sizeof out->signature.bytes;
-    return out->has_signature ? xdr_opaque(in, out->signature.bytes, len) : ERR_OK;
+    xdr_u32(in); /* the type of the key */
+    xdr_opaque(in, out->node.bytes, sizeof out->node.bytes);
+    out->has_signature = xdr_count(in, sizeof out->signature.bytes) == sizeof out->signature.bytes;
+    if (out->has_signature)
+        xdr_opaque(in, out->signature.bytes, sizeof out->signature.bytes);
 }
 
 /* What comes before the signature of a value whose set was dropped. */
-static enum err read_proposed(struct xdr_reader *in, struct stellar_value *out)
+static void read_proposed(struct xdr_reader *in, struct stellar_value *out)
 {
     uint8_t previous[32 + 4]; /* the ledger before, and its protocol */
-    enum err e = read_hash(in, &out->signed_set_hash);
-    return e != ERR_OK ? e : xdr_opaque(in, previous, sizeof previous);
+    read_hash(in, &out->signed_set_hash);
+    xdr_opaque(in, previous, sizeof previous);
 }
 
 /* in is one StellarValueExt, which the walker has validated. */
-static enum err read_extension(struct xdr_reader *in, struct stellar_value *out)
+static void read_extension(struct xdr_reader *in, struct stellar_value *out)
 {
-    uint32_t kind;
-    enum err e = xdr_u32(in, &kind);
-    if (e != ERR_OK)
-        return e;
-    out->kind = (enum stellar_value_kind)kind;
+    out->kind = (enum stellar_value_kind)xdr_u32(in);
     out->signed_set_hash = out->tx_set_hash;
     out->close_time_ms = out->close_time_s * 1000;
     if (out->kind == STELLAR_VALUE_BASIC)
-        return ERR_OK;
-    if (has_ms(out->kind) && (e = xdr_u64(in, &out->close_time_ms)) != ERR_OK)
-        return e;
-    if (drops_set(out->kind) && (e = read_proposed(in, out)) != ERR_OK)
-        return e;
-    return read_signature(in, out);
+        return;
+    if (has_ms(out->kind))
+        out->close_time_ms = xdr_u64(in);
+    if (drops_set(out->kind))
+        read_proposed(in, out);
+    read_signature(in, out);
 }
 
 enum err stellar_value_decode(struct bytes xdr, struct stellar_value *out)
@@ -104,12 +84,13 @@ enum err stellar_value_decode(struct bytes xdr, struct stellar_value *out)
     if (e != ERR_OK)
         return e;
     struct xdr_reader in = xdr_reader(xdr);
-    if ((e = read_hash(&in, &out->tx_set_hash)) != ERR_OK ||
-        (e = xdr_u64(&in, &out->close_time_s)) != ERR_OK || (e = read_upgrades(&in, out)) != ERR_OK ||
-        (e = read_extension(&in, out)) != ERR_OK)
-        return e;
+    read_hash(&in, &out->tx_set_hash);
+    out->close_time_s = xdr_u64(&in);
+    for (uint32_t count = xdr_u32(&in); in.e == ERR_OK && count > 0; count--)
+        note_upgrade(xdr_take(&in, XDR_UpgradeType), out);
+    read_extension(&in, out);
     out->times_differ = out->close_time_s != out->close_time_ms / 1000;
-    return ERR_OK;
+    return in.e;
 }
 
 /* ---- the signature */

@@ -20,64 +20,75 @@ static size_t left(const struct xdr_reader *reader)
     return (size_t)(reader->end - reader->at);
 }
 
-enum err xdr_u32(struct xdr_reader *reader, uint32_t *out)
+void xdr_fail(struct xdr_reader *reader, enum err e)
 {
-    return xdr_count(reader, UINT32_MAX, out);
+    if (reader->e == ERR_OK)
+        reader->e = e;
 }
 
-/* A signed integer may be written through its unsigned type (C17, 6.5). */
-enum err xdr_i32(struct xdr_reader *reader, int32_t *out)
+/* Returns the next len bytes and advances past them; NULL after an error. */
+static inline const uint8_t *advance(struct xdr_reader *reader, uint64_t len)
 {
-    return xdr_u32(reader, (uint32_t *)out);
-}
-
-enum err xdr_u64(struct xdr_reader *reader, uint64_t *out)
-{
-    if (left(reader) < 8)
-        return ERR_XDR_TRUNCATED;
-    *out = be64_get(reader->at);
-    reader->at += 8;
-    return ERR_OK;
-}
-
-enum err xdr_i64(struct xdr_reader *reader, int64_t *out)
-{
-    return xdr_u64(reader, (uint64_t *)out);
-}
-
-enum err xdr_bool(struct xdr_reader *reader, bool *out)
-{
-    uint32_t value;
-    enum err e = xdr_count(reader, 1, &value);
-    if (e == ERR_OK)
-        *out = value == 1;
-    return e;
-}
-
-enum err xdr_count(struct xdr_reader *reader, uint32_t max, uint32_t *out)
-{
-    if (left(reader) < 4)
-        return ERR_XDR_TRUNCATED;
-    uint32_t count = be32_get(reader->at);
-    if (count > max)
-        return ERR_XDR_INVALID;
-    reader->at += 4;
-    *out = count;
-    return ERR_OK;
-}
-
-enum err xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len)
-{
-    if (left(reader) < len)
-        return ERR_XDR_TRUNCATED;
-    memcpy(out, reader->at, len);
+    const uint8_t *start = reader->at;
+    if (reader->e != ERR_OK)
+        return NULL;
+    if (left(reader) < len) {
+        reader->e = ERR_XDR_TRUNCATED;
+        return NULL;
+    }
     reader->at += len;
-    return ERR_OK;
+    return start;
+}
+
+uint32_t xdr_u32(struct xdr_reader *reader)
+{
+    return xdr_count(reader, UINT32_MAX);
+}
+
+int32_t xdr_i32(struct xdr_reader *reader)
+{
+    return (int32_t)xdr_u32(reader);
+}
+
+uint64_t xdr_u64(struct xdr_reader *reader)
+{
+    const uint8_t *value = advance(reader, 8);
+    return value != NULL ? be64_get(value) : 0;
+}
+
+int64_t xdr_i64(struct xdr_reader *reader)
+{
+    return (int64_t)xdr_u64(reader);
+}
+
+bool xdr_bool(struct xdr_reader *reader)
+{
+    return xdr_count(reader, 1) == 1;
+}
+
+uint32_t xdr_count(struct xdr_reader *reader, uint32_t max)
+{
+    const uint8_t *start = advance(reader, 4);
+    const uint32_t count = start != NULL ? be32_get(start) : 0;
+    if (count <= max)
+        return count;
+    reader->at = start;
+    reader->e = ERR_XDR_INVALID;
+    return 0;
+}
+
+void xdr_opaque(struct xdr_reader *reader, uint8_t *out, size_t len)
+{
+    const uint8_t *start = advance(reader, len);
+    if (start != NULL)
+        memcpy(out, start, len);
+    else
+        memset(out, 0, len);
 }
 
 enum err xdr_end(const struct xdr_reader *reader)
 {
-    return reader->at == reader->end ? ERR_OK : ERR_XDR_TRAILING;
+    return reader->e != ERR_OK || reader->at == reader->end ? reader->e : ERR_XDR_TRAILING;
 }
 
 /* ---- the walker */
@@ -107,95 +118,83 @@ static const struct xdr_arm *arm_of(const struct xdr_type_info *type, int32_t va
     return NULL;
 }
 
-static inline enum err skip(struct xdr_reader *in, uint64_t len)
+static inline void opaque(struct xdr_reader *in, uint32_t max)
 {
-    if (left(in) < len)
-        return ERR_XDR_TRUNCATED;
-    in->at += len;
-    return ERR_OK;
-}
-
-static inline enum err opaque(struct xdr_reader *in, uint32_t max)
-{
-    uint32_t len;
-    enum err e = xdr_count(in, max, &len);
-    if (e != ERR_OK)
-        return e;
+    const uint32_t len = xdr_count(in, max);
     uint32_t padding = -len & 3;
-    if (left(in) < (uint64_t)len + padding)
-        return ERR_XDR_TRUNCATED;
-    in->at += len;
-    for (; padding != 0; padding--, in->at++)
-        if (*in->at != 0)
-            return ERR_XDR_INVALID;
-    return ERR_OK;
+    if (advance(in, (uint64_t)len + padding) == NULL)
+        return;
+    for (; padding != 0; padding--)
+        if (in->at[-(ptrdiff_t)padding] != 0) {
+            in->at -= padding;
+            in->e = ERR_XDR_INVALID;
+            return;
+        }
 }
 
-static inline enum err choose(struct xdr_reader *in, uint32_t type, const struct xdr_step **step)
+/* NULL after an error. */
+static inline const struct xdr_step *choose(struct xdr_reader *in, uint32_t type)
 {
-    if (left(in) < 4)
-        return ERR_XDR_TRUNCATED;
-    const struct xdr_arm *arm = arm_of(&xdr_types[type], (int32_t)be32_get(in->at));
-    if (arm == NULL) {
+    const uint8_t *start = advance(in, 4);
+    const struct xdr_arm *arm = start != NULL ? arm_of(&xdr_types[type], (int32_t)be32_get(start)) : NULL;
+    if (arm != NULL)
+        return &arm->step;
+    if (start != NULL) {
+        in->at = start;
+        in->e = ERR_XDR_UNKNOWN_ARM;
         in->unknown = (enum xdr_type)type;
-        return ERR_XDR_UNKNOWN_ARM;
     }
-    in->at += 4;
-    *step = &arm->step;
-    return ERR_OK;
+    return NULL;
 }
 
 /*
- * Reads the bytes that belong to the step itself. *count values of the step's type follow them. For a union,
- * *step becomes the chosen arm.
+ * Reads the bytes that belong to the step itself, and returns how many values of the step's type follow them.
+ * For a union, *step becomes the chosen arm.
  */
-static inline enum err read_step(
-    struct xdr_reader *in, const struct xdr_step **step, const struct places *places, uint32_t *count)
+static inline uint32_t read_step(
+    struct xdr_reader *in, const struct xdr_step **step, const struct places *places)
 {
-    *count = 0;
-    for (;;) {
+    for (; *step != NULL; *step = choose(in, (*step)->type)) {
         const struct xdr_step *at = *step;
-        enum err e;
+        uint32_t count;
         switch ((enum xdr_op)at->op) {
         case XDR_OP_BYTES:
-            return skip(in, at->n);
-        case XDR_OP_BOOL: {
-            uint32_t value;
-            return xdr_count(in, 1, &value);
-        }
+            advance(in, at->n);
+            return 0;
+        case XDR_OP_BOOL:
+            xdr_count(in, 1);
+            return 0;
         case XDR_OP_OPAQUE:
-            return opaque(in, at->n);
+            opaque(in, at->n);
+            return 0;
         case XDR_OP_ARRAY:
-            e = xdr_count(in, at->n, count);
-            if (e != ERR_OK || xdr_types[at->type].plain_size == 0)
-                return e;
-            e = skip(in, (uint64_t)*count * xdr_types[at->type].plain_size);
-            *count = 0;
-            return e;
+            count = xdr_count(in, at->n);
+            if (xdr_types[at->type].plain_size == 0)
+                return count;
+            advance(in, (uint64_t)count * xdr_types[at->type].plain_size);
+            return 0;
         case XDR_OP_OPTION:
-            return xdr_count(in, 1, count);
+            return xdr_count(in, 1);
         case XDR_OP_UNION:
             if (places->of[at->type] == 0)
                 break;
             /* needs a frame: found() gets its span */
             __attribute__((fallthrough));
         case XDR_OP_TYPE:
-            *count = 1;
-            return ERR_OK;
+            return 1;
         case XDR_OP_ARMS:
         case XDR_OP_END:
             break;
         }
-        if ((e = choose(in, at->type, step)) != ERR_OK)
-            return e;
     }
+    return 0;
 }
 
 /*
  * The interpreter. Nesting is kept in frames, so that hostile depth uses neither C stack nor heap. Every type
  * takes at least four bytes (the generator checks this), so the length of the input bounds the work.
  */
-static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct places *places,
+static void walk(struct xdr_reader *reader, enum xdr_type root, const struct places *places,
     const struct xdr_search *searches)
 {
     /* Each frame is written before it is read. To zero all 64 KB at each call would cost more than to walk a
@@ -204,18 +203,16 @@ static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct
     struct frame *top = frames;
     struct xdr_reader in = *reader;
     const struct xdr_step *next = xdr_types[root].steps;
-    enum err e = ERR_OK;
 
     *top = (struct frame){NULL, in.at, 0, (int)root};
-    while (e == ERR_OK) {
+    while (in.e == ERR_OK) {
         const struct xdr_step *step = next++;
         if (step->op != XDR_OP_END) {
-            uint32_t count;
-            e = read_step(&in, &step, places, &count);
-            if (e != ERR_OK || count == 0)
+            const uint32_t count = read_step(&in, &step, places);
+            if (count == 0)
                 continue;
             if (top == &frames[XDR_MAX_DEPTH - 1]) {
-                e = ERR_XDR_TOO_DEEP;
+                in.e = ERR_XDR_TOO_DEEP;
                 continue;
             }
             *++top = (struct frame){next, in.at, count - 1, step->type};
@@ -224,7 +221,7 @@ static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct
         }
         const uint8_t place = places->of[top->type];
         if (place != 0)
-            e = searches[place - 1].found(
+            in.e = searches[place - 1].found(
                 (struct bytes){top->start, (size_t)(in.at - top->start)}, searches[place - 1].context);
         if (top->left != 0) {
             top->left--;
@@ -238,29 +235,29 @@ static enum err walk(struct xdr_reader *reader, enum xdr_type root, const struct
         }
     }
     *reader = in;
-    return e;
 }
 
-enum err xdr_take(struct xdr_reader *reader, enum xdr_type type, struct bytes *span)
+/* What has been read since start; {0} after an error. */
+static struct bytes span_from(const uint8_t *start, const struct xdr_reader *reader)
+{
+    return reader->e == ERR_OK ? (struct bytes){start, (size_t)(reader->at - start)} : (struct bytes){0};
+}
+
+struct bytes xdr_take(struct xdr_reader *reader, enum xdr_type type)
 {
     static const struct places nowhere;
     const uint8_t *start = reader->at;
-    enum err e = walk(reader, type, &nowhere, NULL);
-    if (e == ERR_OK && span != NULL)
-        *span = (struct bytes){start, (size_t)(reader->at - start)};
-    return e;
+    walk(reader, type, &nowhere, NULL);
+    return span_from(start, reader);
 }
 
-enum err xdr_take_array(
-    struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count, struct bytes *span)
+struct bytes xdr_take_array(struct xdr_reader *reader, enum xdr_type type, uint32_t max, uint32_t *count)
 {
     const uint8_t *start = reader->at;
-    enum err e = xdr_count(reader, max, count);
-    for (uint32_t i = 0; e == ERR_OK && i < *count; i++)
-        e = xdr_take(reader, type, NULL);
-    if (e == ERR_OK && span != NULL)
-        *span = (struct bytes){start, (size_t)(reader->at - start)};
-    return e;
+    *count = xdr_count(reader, max);
+    for (uint32_t i = 0; reader->e == ERR_OK && i < *count; i++)
+        xdr_take(reader, type);
+    return span_from(start, reader);
 }
 
 enum err xdr_search(
@@ -273,7 +270,8 @@ enum err xdr_search(
             return ERR_INTERNAL;
         places.of[searches[i].type] = (uint8_t)(i + 1);
     }
-    return walk(reader, type, &places, searches);
+    walk(reader, type, &places, searches);
+    return reader->e;
 }
 
 enum err xdr_each(
@@ -285,8 +283,8 @@ enum err xdr_each(
 enum err xdr_check(enum xdr_type type, struct bytes bytes)
 {
     struct xdr_reader reader = xdr_reader(bytes);
-    enum err e = xdr_take(&reader, type, NULL);
-    return e != ERR_OK ? e : xdr_end(&reader);
+    xdr_take(&reader, type);
+    return xdr_end(&reader);
 }
 
 const char *xdr_result_name(struct bytes result)

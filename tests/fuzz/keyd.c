@@ -103,7 +103,8 @@ static bool handle(struct talk *talk, handle_fn function, struct bytes payload)
 {
     struct xdr_reader reader = xdr_reader(payload);
     buf_clear(&talk->answer);
-    return function(&talk->state, &reader, &talk->answer) == ERR_OK && xdr_end(&reader) == ERR_OK;
+    function(&talk->state, &reader, &talk->answer);
+    return xdr_end(&reader) == ERR_OK;
 }
 
 static void put_account(struct buf *message, bool broken)
@@ -136,9 +137,9 @@ static void check_bid(const struct talk *talk, int64_t fee, int64_t resource_fee
 {
     struct xdr_reader answer = xdr_reader(buf_bytes(&talk->answer));
     struct envelope bid, leased;
-    struct bytes span;
     answer.at += 4 + 32 + 64 + 32;
-    RULE(wire_get_bytes(&answer, &span) == ERR_OK && (span.len > 0) == (fee != 0));
+    const struct bytes span = wire_get_bytes(&answer);
+    RULE(answer.e == ERR_OK && (span.len > 0) == (fee != 0));
     if (fee == 0)
         return;
     RULE(fee > 0 && fee <= BUMP_FEE_MAX + resource_fee);

@@ -39,19 +39,17 @@ static enum err collect(struct bytes span, void *context)
     struct collecting *collecting = context;
     struct changes *changes = collecting->changes;
     struct xdr_reader reader = xdr_reader(span);
-    uint32_t type, last_modified, entry_type;
-    struct bytes data;
     struct account_entry account = {.removed = true};
-    enum err e = xdr_u32(&reader, &type);
-    if (e == ERR_OK && type != CHANGE_REMOVED)
-        e = xdr_u32(&reader, &last_modified);
-    if (e != ERR_OK || be32_get(reader.at) != LEDGER_ENTRY_ACCOUNT)
-        return e;
-    if (type != CHANGE_REMOVED) {
-        if ((e = xdr_take(&reader, XDR_LedgerEntryData, &data)) == ERR_OK)
-            e = account_entry_decode(data, &account);
-    } else if ((e = xdr_u32(&reader, &entry_type)) == ERR_OK) {
-        e = account_id_read(&reader, &account.key);
+    const uint32_t type = xdr_u32(&reader);
+    if (type != CHANGE_REMOVED)
+        xdr_u32(&reader); /* the ledger of the last change */
+    if (reader.e != ERR_OK || be32_get(reader.at) != LEDGER_ENTRY_ACCOUNT)
+        return reader.e;
+    if (type != CHANGE_REMOVED)
+        xdr_fail(&reader, account_entry_decode(xdr_take(&reader, XDR_LedgerEntryData), &account));
+    else {
+        xdr_u32(&reader); /* the type of the entry */
+        account.key = account_id_read(&reader);
     }
     if (changes->count == changes->cap) {
         changes->cap = changes->cap == 0 ? 256 : changes->cap * 2;
@@ -60,50 +58,44 @@ static enum err collect(struct bytes span, void *context)
     changes->list[changes->count] =
         (struct change){(enum change_type)type, (uint64_t)collecting->stage << 56 | changes->count, account};
     changes->count++;
-    return e;
+    return reader.e;
 }
 
-static enum err each(struct xdr_reader *in, enum xdr_type type, struct changes *changes, enum stage stage)
+static void each(struct xdr_reader *in, enum xdr_type type, struct changes *changes, enum stage stage)
 {
-    return xdr_each(in, type, XDR_LedgerEntryChange, collect, &(struct collecting){changes, stage});
+    xdr_fail(in, xdr_each(in, type, XDR_LedgerEntryChange, collect, &(struct collecting){changes, stage}));
 }
 
-static enum err read_transaction(struct xdr_reader *in, uint32_t version, struct changes *changes)
+static void read_transaction(struct xdr_reader *in, uint32_t version, struct changes *changes)
 {
-    enum err e;
-    if ((version == 2 && (e = xdr_take(in, XDR_ExtensionPoint, NULL)) != ERR_OK) ||
-        (e = xdr_take(in, XDR_TransactionResultPair, NULL)) != ERR_OK ||
-        (e = each(in, XDR_LedgerEntryChanges, changes, STAGE_FEES)) != ERR_OK ||
-        (e = each(in, XDR_TransactionMeta, changes, STAGE_APPLY)) != ERR_OK)
-        return e;
-    return version == 2 ? each(in, XDR_LedgerEntryChanges, changes, STAGE_FEES_AFTER_APPLY) : ERR_OK;
+    if (version == 2)
+        xdr_take(in, XDR_ExtensionPoint);
+    xdr_take(in, XDR_TransactionResultPair);
+    each(in, XDR_LedgerEntryChanges, changes, STAGE_FEES);
+    each(in, XDR_TransactionMeta, changes, STAGE_APPLY);
+    if (version == 2)
+        each(in, XDR_LedgerEntryChanges, changes, STAGE_FEES_AFTER_APPLY);
 }
 
-static enum err read_meta(struct xdr_reader *in, struct changes *changes)
+static void read_meta(struct xdr_reader *in, struct changes *changes)
 {
-    uint32_t version, count;
-    enum err e;
-    if ((e = xdr_u32(in, &version)) != ERR_OK ||
-        (version > 0 && (e = xdr_take(in, XDR_LedgerCloseMetaExt, NULL)) != ERR_OK) ||
-        (e = xdr_take(in, XDR_LedgerHeaderHistoryEntry, NULL)) != ERR_OK ||
-        (e = xdr_take(in, version > 0 ? XDR_GeneralizedTransactionSet : XDR_TransactionSet, NULL)) !=
-            ERR_OK ||
-        (e = xdr_u32(in, &count)) != ERR_OK)
-        return e;
-    for (; e == ERR_OK && count > 0; count--)
-        e = read_transaction(in, version, changes);
-    if (e == ERR_OK)
-        e = xdr_u32(in, &count);
-    for (; e == ERR_OK && count > 0; count--)
-        e = each(in, XDR_UpgradeEntryMeta, changes, STAGE_UPGRADES);
-    return e;
+    const uint32_t version = xdr_u32(in);
+    if (version > 0)
+        xdr_take(in, XDR_LedgerCloseMetaExt);
+    xdr_take(in, XDR_LedgerHeaderHistoryEntry);
+    xdr_take(in, version > 0 ? XDR_GeneralizedTransactionSet : XDR_TransactionSet);
+    for (uint32_t count = xdr_u32(in); in->e == ERR_OK && count > 0; count--)
+        read_transaction(in, version, changes);
+    for (uint32_t count = xdr_u32(in); in->e == ERR_OK && count > 0; count--)
+        each(in, XDR_UpgradeEntryMeta, changes, STAGE_UPGRADES);
 }
 
 struct changes changes_of(struct bytes meta)
 {
     struct changes changes = {0};
     struct xdr_reader in = xdr_reader(meta);
-    if (read_meta(&in, &changes) != ERR_OK)
+    read_meta(&in, &changes);
+    if (in.e != ERR_OK)
         abort();
     return changes;
 }

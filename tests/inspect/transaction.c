@@ -22,15 +22,13 @@ static json_t *address_json(const struct public_key *key)
 }
 
 /* The account of a MuxedAccount, without its id. */
-static enum err read_account(struct xdr_reader *reader, struct public_key *out)
+static struct public_key read_account(struct xdr_reader *reader)
 {
-    uint32_t type;
-    uint64_t id;
-    enum err e;
-    if ((e = xdr_u32(reader, &type)) != ERR_OK ||
-        (type == KEY_MUXED_ED25519 && (e = xdr_u64(reader, &id)) != ERR_OK))
-        return e;
-    return xdr_opaque(reader, out->bytes, sizeof out->bytes);
+    struct public_key key;
+    if (xdr_u32(reader) == KEY_MUXED_ED25519)
+        xdr_u64(reader);
+    xdr_opaque(reader, key.bytes, sizeof key.bytes);
+    return key;
 }
 
 /* The source of each operation; null: the source of the transaction. */
@@ -38,18 +36,11 @@ static json_t *operation_sources_json(const struct envelope *envelope)
 {
     struct xdr_reader reader = xdr_reader(envelope->operations);
     json_t *list = json_array();
-    uint32_t count;
-    enum err e = xdr_count(&reader, OPERATIONS_MAX, &count);
-    for (uint32_t i = 0; e == ERR_OK && i < count; i++) {
-        struct bytes span;
-        bool has_source;
-        struct public_key source;
-        if ((e = xdr_take(&reader, XDR_Operation, &span)) != ERR_OK)
-            break;
-        struct xdr_reader operation = xdr_reader(span);
-        if ((e = xdr_bool(&operation, &has_source)) != ERR_OK ||
-            (has_source && (e = read_account(&operation, &source)) != ERR_OK))
-            break;
+    const uint32_t count = xdr_count(&reader, OPERATIONS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct xdr_reader operation = xdr_reader(xdr_take(&reader, XDR_Operation));
+        const bool has_source = xdr_bool(&operation);
+        const struct public_key source = has_source ? read_account(&operation) : (struct public_key){0};
         json_array_append_new(list, has_source ? address_json(&source) : json_null());
     }
     return list;
@@ -107,19 +98,15 @@ static void add_transaction(json_t *out, const struct network_id *network, const
 /* FeeBumpTransactionEnvelope: the fee bump, then its signatures. envelope_decode has validated it. */
 static enum err add_fee_bump(json_t *out, const struct network_id *network, struct bytes xdr)
 {
-    struct xdr_reader reader = xdr_reader(xdr), inside;
-    struct bytes fee_bump, signature;
-    struct public_key source;
-    uint32_t type, count;
-    int64_t fee;
-    enum err e;
-    if ((e = xdr_u32(&reader, &type)) != ERR_OK ||
-        (e = xdr_take(&reader, XDR_FeeBumpTransaction, &fee_bump)) != ERR_OK)
-        return e;
-    inside = xdr_reader(fee_bump);
-    if ((e = read_account(&inside, &source)) != ERR_OK || (e = xdr_i64(&inside, &fee)) != ERR_OK ||
-        (e = xdr_count(&reader, SIGNATURES_MAX, &count)) != ERR_OK)
-        return e;
+    struct xdr_reader reader = xdr_reader(xdr);
+    xdr_u32(&reader); /* the type */
+    const struct bytes fee_bump = xdr_take(&reader, XDR_FeeBumpTransaction);
+    struct xdr_reader inside = xdr_reader(fee_bump);
+    const struct public_key source = read_account(&inside);
+    const int64_t fee = xdr_i64(&inside);
+    uint32_t count = xdr_count(&reader, SIGNATURES_MAX);
+    if (inside.e != ERR_OK || reader.e != ERR_OK)
+        return ERR_MALFORMED;
     struct hash hash;
     if (network != NULL)
         hash = fee_bump_hash(network, fee_bump);
@@ -130,14 +117,12 @@ static enum err add_fee_bump(json_t *out, const struct network_id *network, stru
     json_object_set_new(out, "signatures", signatures);
     for (; count > 0; count--) {
         uint8_t hint[4];
-        uint32_t len;
-        if ((e = xdr_opaque(&reader, hint, sizeof hint)) != ERR_OK ||
-            (e = xdr_take(&reader, XDR_Signature, &signature)) != ERR_OK)
-            return e;
-        len = be32_get(signature.data);
-        json_array_append_new(signatures, signature_json(hint, (struct bytes){signature.data + 4, len}));
+        xdr_opaque(&reader, hint, sizeof hint);
+        struct xdr_reader signature = xdr_reader(xdr_take(&reader, XDR_Signature));
+        const uint32_t len = xdr_u32(&signature);
+        json_array_append_new(signatures, signature_json(hint, (struct bytes){signature.at, len}));
     }
-    return ERR_OK;
+    return reader.e;
 }
 
 static json_t *envelope_json(

@@ -132,13 +132,6 @@ static void spoil_tail(struct lease_signing *item, struct buf *transaction)
     item->transaction = buf_bytes(transaction);
 }
 
-static void spoil_size(struct lease_signing *item, struct buf *transaction)
-{
-    buf_reserve(transaction, KEYD_TRANSACTION_MAX);
-    memset(transaction->data + transaction->len, 0, KEYD_TRANSACTION_MAX + 4 - transaction->len);
-    item->transaction = (struct bytes){transaction->data, KEYD_TRANSACTION_MAX + 4};
-}
-
 static const struct spoiling spoilings[] = {
     {"a flipped bit in the sealed seed", ERR_SEAL_BROKEN, spoil_seal},
     {"another account's sealed seed", ERR_SEAL_BROKEN, spoil_row},
@@ -150,7 +143,6 @@ static const struct spoiling spoilings[] = {
     {"no max time", ERR_INVALID_TRANSACTION, spoil_bound},
     {"a truncated transaction", ERR_INVALID_TRANSACTION_XDR, spoil_end},
     {"trailing bytes", ERR_INVALID_TRANSACTION_XDR, spoil_tail},
-    {"an oversized transaction", ERR_INVALID_TRANSACTION_XDR, spoil_size},
 };
 
 TEST(each_bad_item_fails_alone_in_its_batch)
@@ -172,35 +164,6 @@ TEST(each_bad_item_fails_alone_in_its_batch)
         for (size_t at = 0; at < 3; at++)
             buf_free(&transactions[at]);
     }
-}
-
-TEST(a_batch_larger_than_one_message_is_signed)
-{
-    size_t count = 2 * SIGN_BATCH_MAX + 3;
-    struct buf transaction CLEANUP(buf_free) = {0};
-    struct lease_signing item = good_lease(0, &transaction);
-    AUTO_FREE struct lease_signing *items = NEW_ARRAY(count, struct lease_signing);
-    for (size_t i = 0; i < count; i++)
-        items[i] = item;
-    sign(items, count);
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(items[i].result, ERR_OK);
-}
-
-/* Twenty items of the maximal size do not fit into one message. */
-TEST(large_transactions_are_sent_in_several_messages)
-{
-    struct buf large CLEANUP(buf_free) = {0};
-    buf_reserve(&large, KEYD_TRANSACTION_MAX);
-    memset(large.data, 0, KEYD_TRANSACTION_MAX);
-    struct lease_signing items[20];
-    for (size_t i = 0; i < ARRAY_LEN(items); i++)
-        items[i] = (struct lease_signing){.transaction = {large.data, KEYD_TRANSACTION_MAX},
-            .signer = accounts[0].public_key,
-            .sealed = accounts[0].sealed};
-    sign(items, ARRAY_LEN(items));
-    for (size_t i = 0; i < ARRAY_LEN(items); i++)
-        assert_int_not_equal(items[i].result, ERR_OK);
 }
 
 /* ---- fee bumps */
@@ -292,14 +255,14 @@ TEST(with_a_bid_above_the_maximum_not_even_the_lease_is_signed)
     }
 }
 
-/* More than one message takes, with items that are refused in between. */
+/* The largest batch, with items that are refused in between. */
 TEST(each_fee_bump_of_a_batch_has_its_own_result)
 {
     enum {
-        COUNT = SIGN_BATCH_MAX + 3
+        COUNT = SIGN_BATCH_MAX
     };
-    struct bump_signing *items AUTO_FREE = NEW_ARRAY(COUNT, struct bump_signing);
-    struct buf *envelopes AUTO_FREE = NEW_ARRAY(COUNT, struct buf);
+    struct bump_signing items[COUNT];
+    struct buf envelopes[COUNT] = {{0}};
     CLEANUP(buf_free) struct buf inner = {0}, alone = {0};
     struct hash hash;
     signed_lease(0, &inner);

@@ -142,7 +142,7 @@ TEST(DS7_a_malformed_payload_ends_the_key_process)
         raw_send(&child, WIRE_LOAD, &payload);
         assert_int_equal(raw_end(&child), VIOLATION_MALFORMED);
     }
-    const uint32_t counts[] = {0, SIGN_BATCH_MAX + 1};
+    const uint32_t counts[] = {0, KEYS_BATCH_MAX + 1};
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         struct spawn_child child = raw_spawn(KEYD_PROVISION);
         raw_load(&child);

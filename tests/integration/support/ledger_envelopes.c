@@ -91,9 +91,9 @@ void envelope_wrap(struct bytes inner, struct buf *out)
 struct hash envelope_hash_of(const struct network_id *network, struct bytes envelope)
 {
     struct xdr_reader reader = xdr_reader((struct bytes){envelope.data + 4, envelope.len - 4});
-    struct bytes transaction;
     enum xdr_type type = be32_get(envelope.data) == TX ? XDR_Transaction : XDR_FeeBumpTransaction;
-    if (xdr_take(&reader, type, &transaction) != ERR_OK)
+    const struct bytes transaction = xdr_take(&reader, type);
+    if (reader.e != ERR_OK)
         abort();
     const struct bytes parts[] = {BYTES_OF(network->bytes), {envelope.data, 4}, transaction};
     return sha256_parts(parts, ARRAY_LEN(parts));

@@ -39,9 +39,9 @@ enum err pool_seed_network(
 static enum err store(
     struct db *db, const struct generated_key keys[], size_t count, int32_t first_slot, struct detail *detail)
 {
-    char addresses[SIGN_BATCH_MAX][ADDRESS_SIZE];
-    const char *texts[SIGN_BATCH_MAX], *key_ids[SIGN_BATCH_MAX];
-    struct bytes boxes[SIGN_BATCH_MAX];
+    char addresses[KEYS_BATCH_MAX][ADDRESS_SIZE];
+    const char *texts[KEYS_BATCH_MAX], *key_ids[KEYS_BATCH_MAX];
+    struct bytes boxes[KEYS_BATCH_MAX];
     for (size_t i = 0; i < count; i++) {
         address_encode(&keys[i].public_key, addresses[i]);
         texts[i] = addresses[i];
@@ -57,11 +57,11 @@ static enum err store(
 enum err pool_seed_accounts(struct db *db, struct keyd *provision, int32_t first_slot, size_t count,
     struct public_key out[], struct detail *detail)
 {
-    struct generated_key *keys AUTO_FREE = NEW_ARRAY(SIGN_BATCH_MAX, struct generated_key);
+    struct generated_key *keys AUTO_FREE = NEW_ARRAY(KEYS_BATCH_MAX, struct generated_key);
     struct master_key_row row = {.derived = false};
     enum err e = ERR_OK;
     for (size_t made = 0; e == ERR_OK && made < count;) {
-        size_t batch = count - made < SIGN_BATCH_MAX ? count - made : SIGN_BATCH_MAX;
+        size_t batch = count - made < KEYS_BATCH_MAX ? count - made : KEYS_BATCH_MAX;
         if ((e = keyd_generate(provision, batch, keys)) != ERR_OK)
             break;
         memcpy(row.key_id, keys[0].sealed.key_id, sizeof row.key_id);
