@@ -18,11 +18,6 @@ static enum err malformed(const char *name, struct detail *detail)
     return detail_set(detail, ERR_RPC_UNAVAILABLE, "%s is missing or malformed in the response", name);
 }
 
-enum err field_u64(const json_t *object, const char *name, uint64_t *out, struct detail *detail)
-{
-    return field_number(json_object_get(object, name), UINT64_MAX, out) ? ERR_OK : malformed(name, detail);
-}
-
 enum err field_u32(const json_t *object, const char *name, uint32_t *out, struct detail *detail)
 {
     uint64_t wide;

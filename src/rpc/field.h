@@ -13,7 +13,6 @@ bool field_number(const json_t *value, uint64_t max, uint64_t *out);
 
 /* ERR_RPC_UNAVAILABLE, with the member's name in detail, when it is missing or malformed. */
 MUST_CHECK enum err field_u32(const json_t *object, const char *name, uint32_t *out, struct detail *detail);
-MUST_CHECK enum err field_u64(const json_t *object, const char *name, uint64_t *out, struct detail *detail);
 /* Borrowed from object. */
 MUST_CHECK enum err field_text(
     const json_t *object, const char *name, const char **out, struct detail *detail);

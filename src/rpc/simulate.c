@@ -119,13 +119,13 @@ static enum err read_success(const json_t *result, struct rpc_simulation *out, s
     const json_t *first = json_array_get(json_object_get(result, "results"), 0);
     uint64_t fee;
     enum err e;
-    if ((e = field_u64(result, "minResourceFee", &fee, detail)) != ERR_OK ||
-        (e = read_value(result, "transactionData", XDR_SorobanTransactionData, &out->data, detail)) !=
+    if (!field_number(json_object_get(result, "minResourceFee"), INT64_MAX, &fee))
+        return detail_set(
+            detail, ERR_RPC_UNAVAILABLE, "minResourceFee is missing or malformed in the response");
+    if ((e = read_value(result, "transactionData", XDR_SorobanTransactionData, &out->data, detail)) !=
             ERR_OK ||
         (e = read_value(first, "xdr", XDR_ScVal, &out->returned, detail)) != ERR_OK)
         return e;
-    if (fee > INT64_MAX)
-        return detail_set(detail, ERR_RPC_UNAVAILABLE, "simulateTransaction: minResourceFee is too large");
     out->emits = has_contract_event(json_object_get(result, "events"));
     out->restores = json_object_get(result, "restorePreamble") != NULL;
     out->resource_fee_stroops = (int64_t)fee;
