@@ -10,7 +10,7 @@
 #include "stellar/protocol.h"
 
 #define LOG_AGAIN_MS 300000
-#define PROTOCOL_AGAIN_MS 30000
+#define PROTOCOL_AGAIN_MS 300000
 
 /* An RPC's node is updated days before the validators vote. Nothing else asks for its version regularly. */
 static void note_protocol(const struct feed *feed, int64_t *next_ms)
