@@ -69,8 +69,8 @@ MUST_CHECK enum err accounts_quarantine(struct db *db, const struct public_key a
 struct account_locked {
     enum account_state state;
     bool leased;
-    bool moved;       /* it is quarantined as ACCOUNT_MOVED */
-    int64_t sequence; /* 0: unknown */
+    bool moved;               /* it is quarantined as ACCOUNT_MOVED */
+    int64_t sequence;         /* 0: unknown */
     uint32_t sequence_ledger; /* 0: the sequence number is unknown */
     uint32_t cursor;          /* the last committed ledger; 0: none */
     bool grants_on_hold;      /* leases may have been forgotten */

@@ -139,7 +139,8 @@ static enum err check_frozen(struct audit *audit, uint32_t since, struct detail 
     "SELECT a.public_key FROM fairway.channel_accounts a WHERE a.public_key > $1 AND " condition             \
     " ORDER BY a.public_key LIMIT $2"
 static const char sql_page[] = PAGE_SQL("a.state IN ('active', 'retiring')");
-static const char sql_moved[] = PAGE_SQL("a.quarantine_reason = '" ACCOUNT_MOVED "' AND a.lease_hash IS NULL");
+static const char sql_moved[] =
+    PAGE_SQL("a.quarantine_reason = '" ACCOUNT_MOVED "' AND a.lease_hash IS NULL");
 
 static enum err read_page(struct audit *audit, const char *sql, const char *after, struct public_key keys[],
     size_t *count, struct detail *detail)
@@ -182,8 +183,7 @@ static enum err check_page(
 
 static void log_failure(struct audit *audit, enum err e, const struct detail *detail)
 {
-    if (e == ERR_OK || e == ERR_CANCELLED || e == ERR_LEDGER_AHEAD ||
-        clock_left_ms(audit->log_again_ms) > 0)
+    if (e == ERR_OK || e == ERR_CANCELLED || e == ERR_LEDGER_AHEAD || clock_left_ms(audit->log_again_ms) > 0)
         return;
     log_warn("cannot compare the channel accounts with the network; retrying", "error=%s detail=\"%s\"",
         err_code(e), detail->text);
