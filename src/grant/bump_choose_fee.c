@@ -36,7 +36,8 @@ static enum err find_cap(
     return ERR_OK;
 }
 
-/* The client's limit for a day and the balance bound the bid, but not below the least fee. */
+/* The client's limit for a day and the balance bound the bid, but not below the least fee. The cap bounds
+ * that one too: FEE_BUMP_BASE_FEE may have been raised since it was found. */
 static enum err find_terms(const struct bump_request *request, struct fee_bump_item *item,
     struct bid_terms *terms, struct detail *detail)
 {
@@ -52,6 +53,7 @@ static enum err find_terms(const struct bump_request *request, struct fee_bump_i
              &terms->floor_stroops, detail)) != ERR_OK)
         return e;
     terms->cap_stroops = item->max_fee_stroops;
+    lower(&terms->least_stroops, terms->cap_stroops);
     if (day > 0 && !__builtin_add_overflow(day - item->spent_stroops, item->highest_stroops, &most))
         lower(&terms->cap_stroops, most);
     if (item->spendable_stroops != FUNDS_NOT_KNOWN)

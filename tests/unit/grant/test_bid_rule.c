@@ -82,6 +82,24 @@ TEST(DL16_the_largest_limit_of_a_day_bounds_no_bid)
     assert_int_equal(item.fee_stroops, 26000);
 }
 
+/* FEE_BUMP_BASE_FEE was raised since the client gave it. */
+TEST(DL16_no_bid_exceeds_the_cap_of_its_submission)
+{
+    const struct policy_limits limits = {
+        .base_fee_stroops = 100, .bump_base_fee_stroops = LEAST, .max_bump_fee_stroops = CAP};
+    const struct bump_request request = {
+        .inner.operation_count = 1, .limits = &limits, .submits = true, .raises = true};
+    struct fee_bump_item item = {.spendable_stroops = FUNDS_NOT_KNOWN,
+        .max_fee_stroops = LEAST + 10,
+        .highest_stroops = LEAST,
+        .bid_stroops = LEAST};
+    assert_int_equal(bump_choose_fee(&request, &item, NULL), ERR_OK);
+    assert_int_equal(item.fee_stroops, LEAST + 10);
+    item.highest_stroops = item.bid_stroops = LEAST + 10;
+    assert_int_equal(bump_choose_fee(&request, &item, NULL), ERR_OK);
+    assert_int_equal(item.fee_stroops, LEAST + 9);
+}
+
 TEST(DL16_a_bid_is_lost_after_four_ledgers_or_when_a_node_asks_for_more_and_has_none_of_the_lease)
 {
     uint8_t fees[16];
