@@ -46,12 +46,13 @@ static void write_rejected(struct json_write *out, struct bytes result)
     json_write_close(out, '}');
 }
 
-/* The word of the RPC that has told the ledger. */
+/* The word of the RPC that has told the ledger. What says that a nonce was used may have been cut off. */
 static void write_failure(struct json_write *out, struct bytes events)
 {
     struct xdr_reader in = xdr_reader(events);
     struct bytes event;
-    json_write_bool(out, "authorizationUsed", return_value_nonce_used(events));
+    if (return_value_nonce_used(events))
+        json_write_bool(out, "authorizationUsed", true);
     json_write_open(out, "failure", '[');
     while (in.at < in.end && (event = xdr_take(&in, XDR_DiagnosticEvent)).len > 0)
         json_write_base64(out, NULL, event);
