@@ -28,11 +28,15 @@ static void log_refusal(const struct http_request *request, enum err e, const st
     const struct detail *why)
 {
     static struct rate_limit limit;
+    static const struct public_key none = {0};
+    char sub[ADDRESS_SIZE] = ""; /* whoever has written the token names it */
     unsigned not_logged;
+    if (!public_key_equal(&client->key, &none))
+        address_encode(&client->key, sub);
     if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &not_logged))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
-            "request_id=%s client=%s reason=\"%s\" not_logged=%u", request->id, client->name, why->text,
-            not_logged);
+            "request_id=%s client=%s sub=%s reason=\"%s\" not_logged=%u", request->id, client->name, sub,
+            why->text, not_logged);
 }
 
 const char *api_sharer(const struct http_request *request)
