@@ -195,9 +195,9 @@ static void stop(struct service *service)
 static int wait_for_end(const struct service *service, int signals)
 {
     struct pollfd fds[] = {
-        {.fd = signals, .events = POLLIN}, {.fd = keyd_lost_fd(service->access.keyd), .events = POLLIN}};
+        {.fd = signals, .events = POLLIN}, {.fd = keyd_pidfd(service->access.keyd), .events = POLLIN}};
     bool asked = false;
-    while (!asked && fds[1].revents == 0) {
+    while (!asked && keyd_runs(service->access.keyd)) {
         const int ready = poll(fds, ARRAY_LEN(fds), CHECK_MS);
         keyd_check(service->access.keyd);
         recent_speed_keep();

@@ -66,7 +66,7 @@ struct engine_settings {
     const char *database_url;
     unsigned threads; /* 0: 2 */
     struct grant_settings grant;
-    struct keyd *keyd; /* when it is lost, requests are refused; keyd_lost_fd tells the process */
+    struct keyd *keyd; /* when it is lost, requests are refused; keyd_runs tells the process */
 };
 
 struct engine *engine_start(const struct engine_settings *settings);

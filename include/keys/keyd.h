@@ -182,13 +182,10 @@ MUST_CHECK enum err keyd_sign_provisioning(struct keyd *keyd, uint64_t now_s,
 /* Closes the socket, which ends keyd; waits for its end, and kills it after 4 s. Frees keyd. */
 void keyd_stop(struct keyd *keyd); /* NULL is fine */
 
-/* A descriptor that becomes readable when keyd is lost. For poll(2); never read from it. Valid until
- * keyd_stop. */
-int keyd_lost_fd(const struct keyd *keyd);
 /* Notices that keyd is lost although no call waits for it, and counts on what has been filled into its
  * budget. To be called about once a second. */
 void keyd_check(struct keyd *keyd);
-/* The process, by its id and by a descriptor. Valid until keyd_stop. */
+/* The process, by its id and by a descriptor, which becomes readable when it ends. Valid until keyd_stop. */
 pid_t keyd_pid(const struct keyd *keyd);
 int keyd_pidfd(const struct keyd *keyd);
 

@@ -1,15 +1,9 @@
 /* Exchanges messages with keyd, one at a time. Their content is written and read by keyd.c. */
 #include "client.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sysexits.h>
-
 #include "base/clock.h"
 #include "base/deadlines.h"
 #include "base/invariant.h"
-#include "base/log.h"
 #include "base/metric.h"
 #include "base/thread.h"
 
@@ -25,13 +19,6 @@ void client_free(struct keyd *keyd)
     pthread_mutex_destroy(&keyd->mutex);
     buf_free(&keyd->request);
     buf_free(&keyd->answer);
-}
-
-static void set_lost(struct keyd *keyd)
-{
-    if (!keyd->lost && eventfd_write(keyd->lost_event, 1) != 0)
-        log_fatal(EX_OSERR, "eventfd_write failed", "reason=\"%s\"", strerror(errno));
-    keyd->lost = true;
 }
 
 /* False: the deadline has passed, and for KEYD_GRACE_MS another call was under way. */
@@ -85,7 +72,7 @@ static enum err proceed(struct keyd *keyd, int64_t deadline_ms)
         return ERR_KEYD_UNAVAILABLE;
     keyd->open = false;
     if (result != WIRE_DONE)
-        set_lost(keyd);
+        keyd->lost = true;
     return keyd->lost ? ERR_KEYD_UNAVAILABLE : ERR_OK;
 }
 
@@ -142,7 +129,7 @@ enum err client_end(struct keyd *keyd, const struct xdr_reader *answer)
 {
     const enum err e = xdr_end(answer);
     if (!keyd->open && e != ERR_OK)
-        set_lost(keyd);
+        keyd->lost = true;
     release(keyd);
     return e == ERR_OK ? ERR_OK : ERR_KEYD_UNAVAILABLE;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "budget.h"
 #include "spawn.h"
@@ -14,8 +15,7 @@
 
 struct keyd {
     struct spawn_child child;
-    int lost_event; /* an eventfd, written when lost is set */
-    int lost_fd;    /* an epoll set of lost_event and the pidfd */
+    atomic_bool lost; /* an answer was malformed or took too long */
 
     pthread_mutex_t mutex; /* guards busy */
     pthread_cond_t idle;
@@ -23,7 +23,6 @@ struct keyd {
 
     struct master_key_row old_key; /* all zero: none */
 
-    bool lost;                  /* an answer was malformed or took too long */
     int64_t deadline_ms;        /* of the call */
     bool open;                  /* the last exchange has not ended */
     enum wire_type type;        /* of the last request */
@@ -34,7 +33,7 @@ struct keyd {
     int64_t filled_us;
 };
 
-/* Initializes and frees what calls use; child, lost_event and lost_fd belong to the caller. */
+/* Initializes and frees what calls use; child belongs to the caller. */
 void client_init(struct keyd *keyd);
 void client_free(struct keyd *keyd);
 

@@ -1,12 +1,8 @@
 /* The calls of the key process, as messages. No key and no open seed is ever in this process. */
 #include "keys/keyd.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,17 +18,6 @@
 _Static_assert(
     SIGN_BATCH_MAX *(KEYD_TRANSACTION_MAX + ITEM_AROUND) < WIRE_PAYLOAD_MAX, "a batch and its answer fit");
 
-/* False when the process has no descriptors left. */
-static bool open_lost_fd(struct keyd *keyd)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    keyd->lost_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    keyd->lost_fd = epoll_create1(EPOLL_CLOEXEC);
-    return keyd->lost_event >= 0 && keyd->lost_fd >= 0 &&
-           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->lost_event, &event) == 0 &&
-           epoll_ctl(keyd->lost_fd, EPOLL_CTL_ADD, keyd->child.pidfd, &event) == 0;
-}
-
 enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_settings *settings,
     const struct keyd_secrets *secrets, struct keyd **out, struct detail *detail)
 {
@@ -46,9 +31,7 @@ enum err keyd_start(const char *program, enum keyd_mode mode, const struct keyd_
     keyd->fees = budget_of(&settings->budget, 0, 0).fees;
     metric_set(METRIC_KEYD_BUDGET, 0, settings->budget.fee_stroops_per_hour);
     client_note_budget(keyd, (int64_t)keyd->fees.left);
-    const int ready_ms = mode == KEYD_IMPORT ? KEYD_SEEDS_MS : KEYD_CALL_MS;
-    e = open_lost_fd(keyd) ? client_wait_ready(keyd, ready_ms, detail)
-                           : detail_set(detail, ERR_KEYD_UNAVAILABLE, "epoll: %s", strerror(errno));
+    e = client_wait_ready(keyd, mode == KEYD_IMPORT ? KEYD_SEEDS_MS : KEYD_CALL_MS, detail);
     if (e != ERR_OK) {
         keyd_stop(keyd);
         return e;
@@ -62,24 +45,15 @@ void keyd_stop(struct keyd *keyd)
     if (keyd == NULL)
         return;
     close(keyd->child.fd); /* keyd ends when its socket closes */
-    if (keyd->lost_fd >= 0)
-        close(keyd->lost_fd);
-    if (keyd->lost_event >= 0)
-        close(keyd->lost_event);
     spawn_reap(&keyd->child, keyd->lost ? 0 : KEYD_CALL_MS);
     client_free(keyd);
     free(keyd);
 }
 
-int keyd_lost_fd(const struct keyd *keyd)
-{
-    return keyd->lost_fd;
-}
-
 bool keyd_runs(const struct keyd *keyd)
 {
-    struct pollfd lost = {.fd = keyd->lost_fd, .events = POLLIN};
-    return poll(&lost, 1, 0) == 0;
+    struct pollfd ended = {.fd = keyd->child.pidfd, .events = POLLIN};
+    return !atomic_load(&keyd->lost) && poll(&ended, 1, 0) == 0;
 }
 
 pid_t keyd_pid(const struct keyd *keyd)

@@ -101,8 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     RULE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     /* the readable pidfd looks like that of a process that has ended */
-    struct keyd keyd = {
-        .child = {.fd = pair[0], .pidfd = eventfd(1, EFD_CLOEXEC)}, .lost_event = eventfd(0, EFD_CLOEXEC)};
+    struct keyd keyd = {.child = {.fd = pair[0], .pidfd = eventfd(1, EFD_CLOEXEC)}};
     client_init(&keyd);
     (void)!log_set_level("error");
     if ((data[1] & 1) != 0)
@@ -118,7 +117,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(pair[0]);
     close(pair[1]);
     close(keyd.child.pidfd);
-    close(keyd.lost_event);
     client_free(&keyd);
     return 0;
 }

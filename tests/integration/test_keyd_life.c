@@ -264,8 +264,10 @@ static void signal_to(const struct keyd *keyd, int signal)
 
 static bool is_lost(const struct keyd *keyd, int wait_ms)
 {
-    struct pollfd lost = {.fd = keyd_lost_fd(keyd), .events = POLLIN};
-    return poll(&lost, 1, (int)slower(wait_ms)) == 1;
+    const int64_t until_ms = clock_ms() + slower(wait_ms);
+    while (keyd_runs(keyd) && clock_ms() < until_ms)
+        clock_sleep_ms(1);
+    return !keyd_runs(keyd);
 }
 
 static enum err call(struct keyd *keyd)

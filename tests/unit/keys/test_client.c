@@ -3,7 +3,6 @@
  * that of its own request. Most answers are written to the socket before the request is sent.
  */
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +25,6 @@ static void begin(struct talk *talk)
     *talk = (struct talk){0};
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     talk->keyd.child = (struct spawn_child){.fd = pair[0], .pidfd = -1};
-    talk->keyd.lost_event = eventfd(0, EFD_CLOEXEC);
     talk->other_end = pair[1];
     client_init(&talk->keyd);
 }
@@ -35,7 +33,6 @@ static void end(struct talk *talk)
 {
     close(talk->keyd.child.fd);
     close(talk->other_end);
-    close(talk->keyd.lost_event);
     client_free(&talk->keyd);
 }
 
