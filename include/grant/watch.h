@@ -1,8 +1,9 @@
 /*
- * Clients that wait for GET /v1/transactions/{hash}. The process that commits a ledger tells its watch which
- * leases ended; the other processes are notified, without any content that could be false, and look all of
- * their waits up with one query. So they do once a second too; new requests are looked up immediately. The
- * ticker watches deadlines. The watch's session is the one of the process that listens; it tells the engine.
+ * Clients that wait for the end of a lease: of GET /v1/transactions, of one or of any, and of submissions.
+ * The process that commits a ledger tells its watch which leases ended; the other processes are notified,
+ * without any content that could be false, and look all of their waits up with one query. So they do once a
+ * second too; new requests are looked up immediately. The ticker watches deadlines. The watch's session is
+ * the one of the process that listens; it tells the engine.
  */
 #pragma once
 
@@ -54,10 +55,9 @@ struct watch_ticket {
  * with ERR_OK when it has changed, or at its deadline; with ERR_SHUTTING_DOWN when the watch drains. */
 uint64_t watch_ends(struct watch *watch);
 
-/* Does not connect yet: the database may be unavailable. name: of its session, as MASTER_KEYS_SESSION; it and
- * engine (NULL: none) must outlive the watch. ledger
- * (NULL: none) is called whenever a ledger may have been committed, from a thread of the watch; it returns
- * soon. */
+/* Does not connect yet: the database may be unavailable. name is its session's; it and engine (NULL: none)
+ * must outlive the watch. ledger (NULL: none) is called whenever a ledger may have been committed, from a
+ * thread of the watch; it returns soon. */
 MUST_CHECK enum err watch_start(const char *database_url, const char *name, struct engine *engine,
     void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail);
 /*

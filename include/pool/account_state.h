@@ -27,7 +27,7 @@ struct account_row {
     enum account_state state;
     bool known; /* sequence and sequence_ledger are set */
     int64_t sequence, sequence_ledger;
-    int64_t lease_sequence; /* of its open lease, if the ledger did not confirm it; 0: none */
+    int64_t lease_sequence; /* of its open lease, if the ledger did not include it; 0: none */
     const char *reason;     /* set when this ledger quarantines it: a constant; else NULL */
 };
 

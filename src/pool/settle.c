@@ -14,7 +14,7 @@ struct settlement {
     const struct settle_terms *terms;
     struct settled *out;
     struct settle_accounts accounts;
-    bool on_hold;            /* or as if on hold */
+    bool on_hold;            /* grants are, or the ledger has a forgotten lease, and they will be */
     struct db_rows *history; /* account and sequence number of leases, sorted by account; may be NULL */
 };
 
@@ -160,7 +160,7 @@ static const struct transaction_evidence *forgotten_of(
 
 static const char sql_forgotten[] = "SELECT fairway.record_forgotten($1, $2, $3, $4, $5, $6, $7)";
 
-static enum err look_for_forgotten(struct settlement *settlement, struct db *db, struct detail *detail)
+static enum err record_forgotten(struct settlement *settlement, struct db *db, struct detail *detail)
 {
     const size_t count = settlement->terms->distribution == NULL ? 0 : settlement->accounts.count;
     struct bytes *bytes AUTO_FREE = NEW_ARRAY(4 * count, struct bytes);
@@ -183,7 +183,6 @@ static enum err look_for_forgotten(struct settlement *settlement, struct db *db,
         sequences[found++] = account->evidence->consumed;
     }
     settlement->out->forgotten = found;
-    settlement->on_hold = settlement->terms->on_hold || found > 0;
     if (found == 0)
         return ERR_OK;
     return db_query(db,
@@ -322,6 +321,8 @@ static void end_leases(struct settlement *settlement)
     }
 }
 
+/* The accounts change between the ends by hash, whose leases no longer keep them, and the others, which need
+ * what became of the accounts. */
 static enum err settle(struct settlement *settlement, struct db *db, struct detail *detail)
 {
     const struct settle_evidence *evidence = settlement->evidence;
@@ -333,9 +334,10 @@ static enum err settle(struct settlement *settlement, struct db *db, struct deta
     if (e == ERR_OK)
         e = read_history(settlement, db, detail);
     if (e == ERR_OK)
-        e = look_for_forgotten(settlement, db, detail);
+        e = record_forgotten(settlement, db, detail);
     if (e != ERR_OK)
         return e;
+    settlement->on_hold = settlement->terms->on_hold || settlement->out->forgotten > 0;
     change_accounts(settlement);
     end_leases(settlement);
     if (settlement->terms->ends != NULL)

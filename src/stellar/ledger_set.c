@@ -163,7 +163,7 @@ static enum ledger_deed deed_of(uint32_t kind)
 static bool uses_no_authority(const struct operation *operation)
 {
     return !operation->has_source && operation->kind == INVOKE_HOST_FUNCTION &&
-           soroban_check_credentials(operation, NULL) == ERR_OK;
+           soroban_check_without_source(operation, NULL) == ERR_OK;
 }
 
 /* Without a source of its own, an operation has the transaction's. */

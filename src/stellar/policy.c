@@ -49,7 +49,7 @@ static enum err check_classic(struct check *check, const struct operation *opera
 static enum err check_operation(const struct operation *operation, void *context)
 {
     struct check *check = context;
-    enum err e = operation->has_source ? ERR_OK : soroban_check_credentials(operation, check->detail);
+    enum err e = operation->has_source ? ERR_OK : soroban_check_without_source(operation, check->detail);
     if (e == ERR_OK)
         e = operation->kind < INVOKE_HOST_FUNCTION
                 ? check_classic(check, operation)

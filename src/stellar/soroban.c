@@ -60,7 +60,7 @@ static enum err refuse_source_account(struct bytes credentials, void *context)
                : ERR_OK;
 }
 
-enum err soroban_check_credentials(const struct operation *operation, struct detail *detail)
+enum err soroban_check_without_source(const struct operation *operation, struct detail *detail)
 {
     struct xdr_reader in = xdr_reader(operation->span);
     if (operation->kind != INVOKE_HOST_FUNCTION)

@@ -22,7 +22,7 @@ MUST_CHECK enum err soroban_check(const struct envelope *envelope, const struct 
 
 /* The rule for an operation without a source, which the channel account is the source of. Errors as
  * policy_check, but for the count of operations, which soroban_check examines. */
-MUST_CHECK enum err soroban_check_credentials(const struct operation *operation, struct detail *detail);
+MUST_CHECK enum err soroban_check_without_source(const struct operation *operation, struct detail *detail);
 
 /* The account of an SCAddress that authorizes, also of a muxed one. *is_account is false for any other, which
  * has no key. Whether the host lets it authorize, a simulation tells. */
