@@ -16,18 +16,18 @@ static const char healthy[] =
 
 static struct detail detail;
 
-static enum err ask(struct fake_rpc *fake)
+static enum err ask(struct rpc *rpc)
 {
     struct rpc_health health;
     memset(&detail, 0, sizeof detail);
-    return rpc_health(fake->rpc, &health, &detail);
+    return rpc_health(rpc, &health, &detail);
 }
 
 FAKE_TEST(a_request_is_a_json_post_with_our_name)
 {
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
-    assert_int_equal(ask(fake), ERR_OK);
+    assert_int_equal(ask(fake->rpc), ERR_OK);
     assert_true(fake_heard(fake, "POST /rpc HTTP/1.1\r\n"));
     assert_true(fake_heard(fake, "Content-Type: application/json\r\n"));
     assert_true(fake_heard(fake, "User-Agent: fairway\r\n"));
@@ -39,7 +39,7 @@ FAKE_TEST(one_connection_serves_many_calls)
     struct fake_rpc *fake = *state;
     fake_says(fake, healthy);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(ask(fake), ERR_OK);
+        assert_int_equal(ask(fake->rpc), ERR_OK);
     assert_int_equal(fake_requests(fake), 5);
     pthread_mutex_lock(&fake->lock);
     assert_int_equal(fake->connections, 1);
@@ -50,16 +50,15 @@ FAKE_TEST(a_closed_connection_is_unavailable_and_the_next_call_reconnects)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_HANGS_UP});
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake->rpc), ERR_RPC_UNAVAILABLE);
     fake_says(fake, healthy);
-    assert_int_equal(ask(fake), ERR_OK);
+    assert_int_equal(ask(fake->rpc), ERR_OK);
 }
 
 FAKE_TEST(a_refused_connection_is_unavailable)
 {
-    struct rpc_health health;
     AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/"});
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(rpc), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "getHealth: "));
 }
 
@@ -70,12 +69,11 @@ FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
     AUTO_FREE char *url = fake_url(fake);
     AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 400});
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
-        struct rpc_health health;
         fake_set_reply(fake, 0,
             (struct fake_reply){
                 .header = "X-Long: 0123456789012345678901234567890123456789\r\n", .manner = manners[i]});
         int64_t start_ms = clock_ms();
-        assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+        assert_int_equal(ask(rpc), ERR_RPC_UNAVAILABLE);
         assert_in_range(clock_ms() - start_ms, 350, slower(1300));
     }
 }
@@ -86,7 +84,7 @@ FAKE_TEST(a_body_over_the_limit_ends_the_transfer)
     static const enum fake_manner manners[] = {FAKE_ENDLESS, FAKE_BOASTS};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
         fake_set_reply(fake, 0, (struct fake_reply){.manner = manners[i]});
-        assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+        assert_int_equal(ask(fake->rpc), ERR_RPC_UNAVAILABLE);
         assert_non_null(strstr(detail.text, "larger than 50000 bytes"));
     }
 }
@@ -97,17 +95,17 @@ FAKE_TEST(a_body_of_just_the_limit_is_read)
     static const char start[] = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}");
     AUTO_FREE char *body = mem_format("%s%*s", start, (int)(FAKE_MAX_BODY - strlen(start) + 2), "");
     fake_says(fake, body); /* "$id" becomes one digit */
-    assert_int_equal(ask(fake), ERR_OK);
+    assert_int_equal(ask(fake->rpc), ERR_OK);
     AUTO_FREE char *longer = mem_format("%s ", body);
     fake_says(fake, longer);
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake->rpc), ERR_RPC_UNAVAILABLE);
 }
 
 FAKE_TEST(redirects_are_not_followed)
 {
     struct fake_rpc *fake = *state;
     fake_set_reply(fake, 0, (struct fake_reply){.status = 307, .header = "Location: /elsewhere\r\n"});
-    assert_int_equal(ask(fake), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake->rpc), ERR_RPC_UNAVAILABLE);
     assert_non_null(strstr(detail.text, "307"));
     assert_int_equal(fake_requests(fake), 1);
 }
@@ -119,8 +117,7 @@ FAKE_TEST(proxies_of_the_environment_are_ignored)
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("all_proxy", "http://127.0.0.1:1", 1);
     struct rpc *rpc = fake_client(fake);
-    struct rpc_health health;
-    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
+    assert_int_equal(ask(rpc), ERR_OK);
     rpc_free(rpc);
     unsetenv("http_proxy");
     unsetenv("all_proxy");
@@ -131,9 +128,8 @@ FAKE_TEST(only_http_and_https_urls_are_used)
     static const char *const urls[] = {
         "", "file:///etc/hostname", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
-        struct rpc_health health;
         AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
-        assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CONFIG);
+        assert_int_equal(ask(rpc), ERR_CONFIG);
     }
 }
 
@@ -142,9 +138,8 @@ FAKE_TEST(no_detail_contains_the_url)
     static const char *const urls[] = {"http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret",
         "http://127.0.0.1:s3cret/", "s3cret://127.0.0.1/"};
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
-        struct rpc_health health;
         AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = urls[i]});
-        assert_int_not_equal(rpc_health(rpc, &health, &detail), ERR_OK);
+        assert_int_not_equal(ask(rpc), ERR_OK);
         assert_null(strstr(detail.text, "s3cret"));
     }
 }
@@ -179,24 +174,23 @@ FAKE_TEST(cancel_ends_a_call_at_once)
 {
     struct fake_rpc *fake = *state;
     pthread_t thread;
-    struct rpc_health health;
     AUTO_RPC rpc = fake_client(fake);
     fake_says(fake, healthy);
-    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_OK);
+    assert_int_equal(ask(rpc), ERR_OK);
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
     int64_t start_ms = clock_ms();
     assert_int_equal(pthread_create(&thread, NULL, cancel_later, rpc), 0);
-    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED);
+    assert_int_equal(ask(rpc), ERR_CANCELLED);
     assert_in_range(clock_ms() - start_ms, 40, FAKE_TIMEOUT_MS / 2);
     pthread_join(thread, NULL);
     fake_says(fake, healthy);
-    assert_int_equal(rpc_health(rpc, &health, NULL), ERR_CANCELLED); /* and all later ones */
+    assert_int_equal(ask(rpc), ERR_CANCELLED); /* and all later ones */
 }
 
 /* ---- shares */
 
-/* A listener that accepts and never answers, so that transfers stay open. */
-static int silent_port(int *listener)
+/* Of a listener that accepts and never answers, so that transfers stay open. */
+static struct address *silent_address(int *listener)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;
@@ -204,7 +198,8 @@ static int silent_port(int *listener)
     assert_int_equal(bind(*listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(*listener, 512), 0);
     assert_int_equal(getsockname(*listener, (struct sockaddr *)&address, &len), 0);
-    return ntohs(address.sin_port);
+    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", ntohs(address.sin_port));
+    return address_of(url);
 }
 
 #define SIMULATED 64 /* of one address at a time */
@@ -264,14 +259,13 @@ static size_t begun_of(const struct loop_transfer transfers[], size_t count)
 FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeout)
 {
     int64_t begun_ms = clock_ms();
-    struct rpc_health health;
     struct loop_transfer *others AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer);
     struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = "http://silent.invalid/", .timeout_ms = 300});
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(rpc), ERR_RPC_UNAVAILABLE);
     assert_in_range(clock_ms() - begun_ms, 299, NO_ANSWER_MS / 2);
     rpc_cancel(rpc);
     begun_ms = clock_ms();
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_CANCELLED);
+    assert_int_equal(ask(rpc), ERR_CANCELLED);
     rpc_free(rpc);
     assert_in_range(clock_ms() - begun_ms, 0, NO_ANSWER_MS / 2);
     for (size_t i = 0; i < ALL; i++)
@@ -281,7 +275,7 @@ FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeo
     fake_says(*state, healthy);
     AUTO_FREE char *url = fake_url(*state), *both = mem_format("http://silent.invalid,%s", url);
     rpc = rpc_new(&(struct rpc_settings){.url = both, .wait_ms = 100});
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_OK);
+    assert_int_equal(ask(rpc), ERR_OK);
     rpc_free(rpc);
     cancel_all(ALL);
     while (atomic_load(&resolving) > 0) /* libcurl's threads end before the process does */
@@ -293,8 +287,7 @@ FAKE_TEST(DX7_a_name_server_that_does_not_answer_delays_nothing_beyond_the_timeo
 TEST(simulations_get_half_of_an_address_and_ledgers_all_of_it)
 {
     int listener;
-    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
-    struct address *address = address_of(url);
+    struct address *address = silent_address(&listener);
     struct loop_transfer *simulations AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
                                       *ledgers AUTO_FREE = NEW_ARRAY(64, struct loop_transfer);
     for (size_t i = 0; i < ALL; i++)
@@ -317,8 +310,7 @@ TEST(simulations_get_half_of_an_address_and_ledgers_all_of_it)
 TEST(what_clients_ask_for_never_has_all_of_an_address)
 {
     int listener;
-    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
-    struct address *address = address_of(url);
+    struct address *address = silent_address(&listener);
     struct loop_transfer *reads AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
                                 *simulations AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer),
                                 *sends AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer), ledger;
@@ -342,8 +334,7 @@ TEST(what_clients_ask_for_never_has_all_of_an_address)
 TEST(clients_take_turns)
 {
     int listener;
-    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
-    struct address *address = address_of(url);
+    struct address *address = silent_address(&listener);
     struct loop_transfer *greedy AUTO_FREE = NEW_ARRAY(200, struct loop_transfer),
                                  *modest = NEW(struct loop_transfer);
     for (size_t i = 0; i < 200; i++)
@@ -362,8 +353,7 @@ TEST(clients_take_turns)
 TEST(nobody_waits_for_one_whose_client_has_left)
 {
     int listener;
-    AUTO_FREE char *url = mem_format("http://127.0.0.1:%d/", silent_port(&listener));
-    struct address *address = address_of(url);
+    struct address *address = silent_address(&listener);
     struct loop_transfer *transfers AUTO_FREE = NEW_ARRAY(ALL, struct loop_transfer);
     for (size_t i = 0; i < ALL; i++)
         hand_over(&transfers[i], address, RPC_SIMULATIONS, NULL, FAKE_TIMEOUT_MS);
