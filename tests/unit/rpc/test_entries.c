@@ -6,6 +6,8 @@
 #include "stellar/ledger.h"
 
 static struct detail detail;
+static struct account_entry account; /* of the last answer, */
+static uint32_t ledger;              /* as of this one */
 
 static struct public_key key_of(uint8_t n)
 {
@@ -50,12 +52,12 @@ static char *entry(const struct public_key *named, const struct public_key *insi
 }
 
 static enum err ask(struct fake_rpc *fake, const char *entries, const struct public_key keys[], size_t count,
-    struct account_entry out[], uint32_t *ledger)
+    struct account_entry out[])
 {
     AUTO_FREE char *body = mem_format(FAKE_RESULT("{\"entries\":%s,\"latestLedger\":2552990}"), entries);
     memset(&detail, 0, sizeof detail);
     fake_says(fake, body);
-    enum err e = rpc_accounts(fake->rpc, keys, count, out, ledger, &detail);
+    enum err e = rpc_accounts(fake->rpc, keys, count, out, &ledger, &detail);
     fake_says(fake, NULL);
     return e;
 }
@@ -65,11 +67,10 @@ FAKE_TEST(entries_are_matched_by_key_whatever_their_order)
     struct fake_rpc *fake = *state;
     const struct public_key keys[] = {key_of(1), key_of(2), key_of(3)};
     struct account_entry accounts[3];
-    uint32_t ledger = 0;
     AUTO_FREE char *one = entry(&keys[0], &keys[0], 100);
     AUTO_FREE char *three = entry(&keys[2], &keys[2], INT64_MAX);
     AUTO_FREE char *entries = mem_format("[%s,%s]", three, one);
-    assert_int_equal(ask(fake, entries, keys, 3, accounts, &ledger), ERR_OK);
+    assert_int_equal(ask(fake, entries, keys, 3, accounts), ERR_OK);
     assert_int_equal(ledger, 2552990);
     assert_false(accounts[0].removed);
     assert_true(accounts[0].sequence == 100);
@@ -86,11 +87,9 @@ FAKE_TEST(missing_accounts_are_not_an_error)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account = {0};
-    uint32_t ledger = 0;
-    assert_int_equal(ask(fake, "[]", &key, 1, &account, &ledger), ERR_OK);
+    assert_int_equal(ask(fake, "[]", &key, 1, &account), ERR_OK);
     assert_true(account.removed);
-    assert_int_equal(ask(fake, "null", &key, 1, &account, &ledger), ERR_OK);
+    assert_int_equal(ask(fake, "null", &key, 1, &account), ERR_OK);
     assert_true(account.removed);
     assert_int_equal(ledger, 2552990);
 }
@@ -99,8 +98,6 @@ FAKE_TEST(an_entry_of_another_account_is_refused)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1), other = key_of(2);
-    struct account_entry account;
-    uint32_t ledger;
     AUTO_FREE char *good = entry(&key, &key, 1);
     AUTO_FREE char *foreign = entry(&other, &other, 1);
     AUTO_FREE char *mislabelled = entry(&key, &other, 1);
@@ -113,11 +110,11 @@ FAKE_TEST(an_entry_of_another_account_is_refused)
     const char *const bad[] = {foreign, mislabelled, ttl, cut, twice};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         AUTO_FREE char *entries = mem_format("[%s]", bad[i]);
-        assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_RPC_REFUSED);
+        assert_int_equal(ask(fake, entries, &key, 1, &account), ERR_RPC_REFUSED);
         assert_non_null(strstr(detail.text, "getLedgerEntries"));
     }
     AUTO_FREE char *entries = mem_format("[%s]", good);
-    assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_OK);
+    assert_int_equal(ask(fake, entries, &key, 1, &account), ERR_OK);
 }
 
 /* A newer fairway is needed, not another RPC. */
@@ -125,25 +122,21 @@ FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account;
-    uint32_t ledger;
     AUTO_FREE char *name = key_text(&key);
     AUTO_FREE char *xdr = account_entry(&key, 5, 1, 7);
     AUTO_FREE char *entries = mem_format("[{\"key\":\"%s\",\"xdr\":\"%s\"}]", name, xdr);
-    assert_int_equal(ask(fake, entries, &key, 1, &account, &ledger), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(ask(fake, entries, &key, 1, &account), ERR_XDR_UNKNOWN_ARM);
 }
 
 FAKE_TEST(missing_members_are_unavailable)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account;
-    uint32_t ledger;
     AUTO_FREE char *name = key_text(&key);
     AUTO_FREE char *without_xdr = mem_format("[{\"key\":\"%s\"}]", name);
-    assert_int_equal(ask(fake, without_xdr, &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
-    assert_int_equal(ask(fake, "[{\"xdr\":\"AAAA\"}]", &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
-    assert_int_equal(ask(fake, "[null]", &key, 1, &account, &ledger), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake, without_xdr, &key, 1, &account), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake, "[{\"xdr\":\"AAAA\"}]", &key, 1, &account), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(ask(fake, "[null]", &key, 1, &account), ERR_RPC_UNAVAILABLE);
     fake_says(fake, FAKE_RESULT("{\"entries\":[]}"));
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
 }
@@ -153,13 +146,12 @@ FAKE_TEST(at_most_200_accounts_are_requested_at_once)
     struct fake_rpc *fake = *state;
     struct public_key keys[RPC_ENTRIES_MAX + 1];
     struct account_entry accounts[RPC_ENTRIES_MAX + 1];
-    uint32_t ledger;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         keys[i] = key_of((uint8_t)i);
-    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX, accounts, &ledger), ERR_OK);
+    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX, accounts), ERR_OK);
     assert_int_equal(fake_requests(fake), 1);
-    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX + 1, accounts, &ledger), ERR_INTERNAL);
-    assert_int_equal(ask(fake, "[]", keys, 0, accounts, &ledger), ERR_INTERNAL);
+    assert_int_equal(ask(fake, "[]", keys, RPC_ENTRIES_MAX + 1, accounts), ERR_INTERNAL);
+    assert_int_equal(ask(fake, "[]", keys, 0, accounts), ERR_INTERNAL);
     assert_int_equal(fake_requests(fake), 1);
 }
 
@@ -171,9 +163,7 @@ FAKE_TEST(an_internal_error_is_retried_until_the_snapshot_is_published)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account;
     struct frozen_accounts frozen;
-    uint32_t ledger = 0;
     fake_set_reply(fake, 0, (struct fake_reply){.body = NO_SNAPSHOT, .times = 3});
     fake_set_reply(fake, 1, (struct fake_reply){.body = FAKE_RESULT("{\"entries\":[],\"latestLedger\":7}")});
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_OK);
@@ -188,8 +178,6 @@ FAKE_TEST(a_lasting_internal_error_is_returned_after_two_seconds)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account;
-    uint32_t ledger;
     fake_says(fake, NO_SNAPSHOT);
     int64_t start_ms = clock_ms();
     assert_int_equal(rpc_accounts(fake->rpc, &key, 1, &account, &ledger, &detail), ERR_RPC_UNAVAILABLE);
@@ -207,8 +195,6 @@ FAKE_TEST(other_errors_are_returned_at_once)
     const struct public_key key = key_of(1);
     const struct fake_reply others[] = {{.body = FAKE_ERROR(-32602, "bad key")}, {.status = 503},
         {.body = FAKE_ERROR(-32001, "request queue is full")}};
-    struct account_entry account;
-    uint32_t ledger;
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         fake_set_reply(fake, 0, others[i]);
         unsigned before = fake_requests(fake);
@@ -231,8 +217,6 @@ FAKE_TEST(cancel_ends_the_retries)
 {
     struct fake_rpc *fake = *state;
     const struct public_key key = key_of(1);
-    struct account_entry account;
-    uint32_t ledger;
     pthread_t thread;
     fake_says(fake, NO_SNAPSHOT);
     assert_int_equal(pthread_create(&thread, NULL, cancel_after_two_requests, fake), 0);
@@ -246,7 +230,6 @@ static enum err ask_frozen(
     struct fake_rpc *fake, bool right_key, const char *spoil, struct frozen_accounts *out)
 {
     CLEANUP(buf_free) struct buf key = {0}, entry = {0};
-    uint32_t ledger;
     struct public_key frozen;
     memset(frozen.bytes, 7, sizeof frozen.bytes);
     frozen_ledger_key(&key);
@@ -289,7 +272,6 @@ FAKE_TEST(a_network_without_the_setting_has_no_frozen_accounts)
         FAKE_RESULT("{\"entries\":[],\"latestLedger\":9}"), FAKE_RESULT("{\"latestLedger\":9}")};
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         struct frozen_accounts frozen;
-        uint32_t ledger = 0;
         fake_says(fake, bodies[i]);
         assert_int_equal(rpc_frozen(fake->rpc, &frozen, &ledger, &detail), ERR_OK);
         assert_int_equal(frozen.count, 0);
