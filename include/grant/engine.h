@@ -13,7 +13,9 @@
  * Each request has one deadline, set when it is submitted: done is called within ENGINE_ANSWER_MS (or wait_ms
  * and what that has more than ENGINE_WAIT_MS), and soon after ENGINE_WAIT_MS when the database does not
  * reply. The calls of a batch end at the earliest deadline of its requests; when it fails then, and nothing
- * of it was committed, the requests that have time left wait for another batch.
+ * of it was committed, the requests that have time left wait for another batch. So do those with a key when
+ * the outcome of its COMMIT is unknown then: by the key the next one finds the lease, as that of an earlier
+ * request, or that there is none.
  */
 #pragma once
 
@@ -54,7 +56,8 @@ struct engine_ticket {
         TICKET_BUMP_QUEUED
     } place;
     bool cancelled;
-    bool checked; /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
+    bool is_unknown; /* it may have a lease already: only another batch, by its key, says that it has none */
+    bool checked;    /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */
     int64_t arrived_ms;
     uint64_t arrival;      /* the queue's order */
     int64_t not_before_ms; /* OPEN_KEY_LOCKED: when to try again */

@@ -12,8 +12,8 @@
  * request that carries the idempotency key of an existing lease gets that lease. Each request is checked,
  * also when no account is idle. ERR_OK: each grant is done, refused or still open. On error all grants are
  * open again. ERR_OUTCOME_UNKNOWN: leases may have been committed, and the outcome could not be looked up;
- * the caller must refuse the requests. ERR_NOT_REPLICATED: see grant_record_commit. Any other error: nothing
- * of the batch was committed. ERR_GRANTS_SUSPENDED: detail says why.
+ * the caller must refuse the requests without a key. ERR_NOT_REPLICATED: see grant_record_commit. Any other
+ * error: nothing of the batch was committed. ERR_GRANTS_SUSPENDED: detail says why.
  */
 MUST_CHECK enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail);

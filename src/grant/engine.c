@@ -15,7 +15,10 @@
 void engine_set_refused(struct engine_ticket *ticket, enum err e, const struct detail *detail)
 {
     /* A batch that was rolled back may have left another reason. */
-    const struct detail reason = detail != NULL ? *detail : (struct detail){0};
+    struct detail reason = detail != NULL ? *detail : (struct detail){0};
+    if (ticket->is_unknown)
+        e = detail_set(
+            &reason, ERR_OUTCOME_UNKNOWN, "the reply to COMMIT was lost, and its key was not free");
     if (ticket->kind == TICKET_BUMP) {
         ticket->bump.state = GRANT_REFUSED;
         ticket->bump.item.error = e;

@@ -71,11 +71,19 @@ bool engine_runs_again(const struct engine_run *run, enum err e, int64_t now_ms)
                                   : e == ERR_DATABASE_UNAVAILABLE && is_at_once(run, now_ms);
 }
 
+/* A key finds the lease that may have been committed. */
+static bool asks_again(const struct engine_run *run, const struct engine_ticket *ticket, int64_t now_ms)
+{
+    return !has_time(run, now_ms) && ticket->kind == TICKET_LEASE && ticket->grant.request != NULL &&
+           ticket->grant.request->idempotency_key[0] != '\0';
+}
+
 bool engine_waits_on(
     const struct engine_run *run, enum err e, const struct engine_ticket *ticket, int64_t now_ms)
 {
     const bool unavailable = e == ERR_DATABASE_UNAVAILABLE || e == ERR_KEYD_UNAVAILABLE;
-    return (e == ERR_SERIALIZATION || (unavailable && !is_at_once(run, now_ms))) &&
+    return (e == ERR_SERIALIZATION || (unavailable && !is_at_once(run, now_ms)) ||
+               (e == ERR_OUTCOME_UNKNOWN && asks_again(run, ticket, now_ms))) &&
            now_ms < engine_wait_end_ms(ticket);
 }
 

@@ -190,9 +190,11 @@ static enum err run(struct engine_worker *worker, struct batch *batch, size_t fr
         return e;
     }
     note_outcome(worker->engine, batch, from, count, e, detail);
-    for (size_t i = from; e != ERR_OK && i < from + count; i++)
+    for (size_t i = from; e != ERR_OK && i < from + count; i++) {
         if (!engine_waits_on(&batch->run, e, batch->tickets[i], clock_ms()))
             engine_set_refused(batch->tickets[i], e, detail);
+        batch->tickets[i]->is_unknown |= e == ERR_OUTCOME_UNKNOWN;
+    }
     return e;
 }
 
@@ -224,6 +226,7 @@ static void sort_open(struct engine_ticket *ticket, bool checked, struct outcome
     outcome->is_faulty |= lease && ticket->grant.open == OPEN_BROKEN_SEED;
     ticket->delay_ms = 0;
     ticket->checked = lease && checked;
+    ticket->is_unknown &= !checked; /* its key was free */
     ticket_queue_append(&outcome->waiting, ticket);
 }
 

@@ -6,6 +6,7 @@
 #include "support/engine.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -156,6 +157,50 @@ TEST(a_stall_refuses_only_the_requests_that_have_no_time_left)
         client_lease(&younger[i], 2000);
     test_engine_close(&engine);
     clients_wipe(holders, YOUNGER);
+    clients_wipe(younger, YOUNGER);
+}
+
+/* COMMIT lasts for longer than the oldest request has. The key of each other one says what became of it. */
+TEST(DX7_a_slow_COMMIT_leaves_only_the_oldest_request_of_its_batch_without_an_answer)
+{
+    enum {
+        YOUNGER = 5
+    };
+    struct test_engine engine;
+    struct client holders[YOUNGER + 1] = {0}, oldest = {0}, younger[YOUNGER] = {0};
+    struct lease_request requests[YOUNGER];
+    const struct lease *held[YOUNGER + 1];
+    test_engine_open(&engine, YOUNGER + 1, 2);
+    test_db_exec(&engine.pool.test,
+        "CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;"
+        " CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON fairway.leases DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION wait_for_test()");
+    for (size_t i = 0; i <= YOUNGER; i++)
+        client_submit(&engine, &holders[i]);
+    for (size_t i = 0; i <= YOUNGER; i++)
+        held[i] = client_lease(&holders[i], 3000);
+    client_submit(&engine, &oldest); /* no account is idle for it and all that follow */
+    const int64_t begun_ms = clock_ms();
+    clock_sleep_ms(ENGINE_WAIT_MS - 3500);
+    for (size_t i = 0; i < YOUNGER; i++) {
+        requests[i] = engine.asked.request;
+        snprintf(requests[i].idempotency_key, sizeof requests[i].idempotency_key, "key %zu", i);
+        younger[i].ticket.grant.request = &requests[i];
+        client_submit(&engine, &younger[i]);
+    }
+    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_ANSWER_MS - 1000));
+    struct db *holder = test_db_open(&engine.pool.test);
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(db_query(holder, DB_SQL0("SELECT pg_advisory_xact_lock(7)"), NULL, NULL), ERR_OK);
+    test_pool_include(engine.pool.db, held, YOUNGER + 1);
+    client_refused(&oldest, ERR_OUTCOME_UNKNOWN, 2000);
+    unblock_grants(holder);
+    for (size_t i = 0; i < YOUNGER; i++)
+        client_lease(&younger[i], 2000);
+    assert_int_equal(lease_rows(&engine.pool), 2 * (YOUNGER + 1));
+    test_engine_close(&engine);
+    clients_wipe(holders, YOUNGER + 1);
     clients_wipe(younger, YOUNGER);
 }
 

@@ -228,4 +228,7 @@ TEST(a_refusal_without_a_detail_clears_an_earlier_one)
     assert_int_equal(ticket.grant.state, GRANT_REFUSED);
     assert_int_equal(ticket.grant.error, ERR_CHANNEL_ACCOUNT_UNAVAILABLE);
     assert_string_equal(ticket.grant.detail.text, "");
+    ticket.is_unknown = true; /* nobody has looked since */
+    engine_set_refused(&ticket, ERR_CHANNEL_ACCOUNT_UNAVAILABLE, NULL);
+    assert_int_equal(ticket.grant.error, ERR_OUTCOME_UNKNOWN);
 }
