@@ -44,8 +44,8 @@ static void name_actor(const struct command *command, const struct config *confi
     const char *why = config_knows(config, "REASON") ? config_text(config, "REASON") : NULL;
     (void)!gethostname(host, sizeof host - 1);
     AUTO_FREE char *uid = mem_format("uid %u", (unsigned)getuid());
-    AUTO_FREE char *who =
-        mem_format("%.40s@%.60s, fairway %s", user != NULL ? user : uid, host, command->name);
+    AUTO_FREE char *who = mem_format(
+        "%.40s@%.60s, fairway %s, pid %d", user != NULL ? user : uid, host, command->name, (int)getpid());
     db_set_actor(who, why != NULL ? why : "");
 }
 

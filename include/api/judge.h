@@ -26,6 +26,7 @@
     X(DISK, "disk")           /* of the database */                                                          \
     X(STANDBY, "standby")     /* where commits wait for one */                                               \
     X(CLOCK, "clock")         /* this host's, by which tokens are judged */                                  \
+    X(CLIENTS, "clients")     /* the file of them could be read again */                                     \
     X(LEASES, "leases")       /* the last batches */                                                         \
     X(BIDS, "bids")           /* the same of fee bumps and submissions */                                    \
     X(BUDGET, "budget")       /* of the key process */                                                       \

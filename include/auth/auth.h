@@ -67,6 +67,8 @@ MUST_CHECK enum err auth_reload(struct auth *auth, struct detail *detail);
 /* Whether the file should be read again: it has another inode, size or change time than when it was last
  * read, or it cannot be opened. The same thread calls it and auth_reload. */
 bool auth_changed(struct auth *auth);
+/* Whether the last auth_reload failed. Any thread. */
+bool auth_stale(const struct auth *auth);
 size_t auth_key_count(struct auth *auth);
 
 /*

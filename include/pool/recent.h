@@ -26,7 +26,9 @@ struct recent {
     size_t event_count;
     int64_t ends[RECENT_ENDS]; /* of the ledgers of the last hour */
     int64_t ends_over_s;       /* of that hour, what fairway has seen */
-    int64_t waiting;           /* requests of all replicas that have reported that accounts are short */
+    char holder[80];           /* the client that holds most accounts; "" when none does */
+    int64_t holds;
+    int64_t waiting; /* requests of all replicas that have reported that accounts are short */
 };
 
 MUST_CHECK enum err recent_read(struct db *db, struct recent *out, struct detail *detail);

@@ -207,6 +207,13 @@ static void check_protocol(struct judge_report *out)
         "the network's protocol is newer than this version", &detail);
 }
 
+static void check_clients(const struct api_settings *settings, struct judge_report *out)
+{
+    if (settings->auth != NULL)
+        set(out, CHECK_CLIENTS, auth_stale(settings->auth) ? CHECK_WARNS : CHECK_PASSES,
+            "CLIENTS_FILE is wrong, so the earlier clients stay; the log says what", NULL);
+}
+
 /* ---- the RPCs. One that is sick is no reason to take the replica out of service: others serve. */
 
 __attribute__((format(printf, 3, 4))) static void add_rpc(
@@ -403,6 +410,7 @@ void judge(struct db *db, const struct api_settings *settings, bool counted, str
         judge_database_lost(out, &out->why);
     check_keys(db, settings, e == ERR_OK, out);
     check_budget(out);
+    check_clients(settings, out);
     check_ingestion(settings, out);
     check_outcomes(settings, out);
     out->speed = recent_speed_read();

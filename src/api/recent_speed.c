@@ -7,7 +7,7 @@
 
 #define SAMPLE_EVERY_MS 5000
 #define SAMPLES 13 /* a minute, and the time between two */
-#define FAILED_MIN 3
+#define CALLS_MIN 3
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static struct speed_sample samples[SAMPLES];
@@ -58,14 +58,28 @@ static int64_t quantile(
     return INT64_MAX;
 }
 
+/* Whether its last three calls or more, those since a sample, did not fail. */
+static bool works_again(const struct speed_sample *now, size_t rpc, size_t method)
+{
+    for (size_t i = 1; i <= count; i++) {
+        const struct speed_sample *then = &samples[(next + SAMPLES - i) % SAMPLES];
+        if (now->failed[rpc][method] != then->failed[rpc][method])
+            return false;
+        if (now->calls[rpc][method] - then->calls[rpc][method] >= CALLS_MIN)
+            return true;
+    }
+    return false;
+}
+
 static void count_calls(
     struct speed *speed, size_t rpc, const struct speed_sample *then, const struct speed_sample *now)
 {
     int64_t calls, failed;
     for (size_t method = 0; method < METRIC_MAX_METHOD; method++) {
         speed->calls[rpc] += calls = now->calls[rpc][method] - then->calls[rpc][method];
-        speed->failed[rpc] += failed = now->failed[rpc][method] - then->failed[rpc][method];
-        if (failed < FAILED_MIN || failed * 2 <= calls)
+        failed = works_again(now, rpc, method) ? 0 : now->failed[rpc][method] - then->failed[rpc][method];
+        speed->failed[rpc] += failed;
+        if (failed < CALLS_MIN || failed * 2 <= calls)
             continue;
         speed->calls[rpc] = calls;
         speed->failed[rpc] = failed;
@@ -80,7 +94,6 @@ struct speed recent_speed_read(void)
     const struct speed_sample now = sample(bounds);
     pthread_mutex_lock(&mutex);
     const struct speed_sample then = count == 0 ? now : samples[(next + SAMPLES - count) % SAMPLES];
-    pthread_mutex_unlock(&mutex);
     struct speed speed = {.over_ms = now.at_ms - then.at_ms, .granted = now.granted - then.granted};
     for (size_t i = 0; i < METRIC_BUCKETS; i++)
         waits[i] = now.waits[i] - then.waits[i];
@@ -90,5 +103,6 @@ struct speed recent_speed_read(void)
         count_calls(&speed, rpc, &then, &now);
         speed.refuted[rpc] = now.refuted[rpc] - then.refuted[rpc];
     }
+    pthread_mutex_unlock(&mutex);
     return speed;
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #define EXPIRED_SICK 10 /* one in so many leases of the last hour: a client has stopped submitting */
 #define IDLE_LOW 10     /* one in so many accounts */
 #define QUARANTINED_SHOWN 3
+#define LATE_S 5    /* and two ledgers: then one should have come */
 #define HOUR_S 3540 /* and at most a minute between ledgers */
 
 enum level {
@@ -121,13 +123,16 @@ static void answer_room(struct screen *screen)
     const enum level level = pool->idle == 0                ? LEVEL_BAD
                              : low || pool->quarantined > 0 ? LEVEL_WARN
                                                             : LEVEL_OK;
-    char why[420];
+    char why[420], holder[80] = "";
     say_why_quarantined(screen, why, sizeof why);
+    if (screen->recent.holds > 0)
+        snprintf(holder, sizeof holder, "; client %.24s%s holds %" PRId64, screen->recent.holder,
+            strlen(screen->recent.holder) > 24 ? "..." : "", screen->recent.holds);
     answer(screen, level, ROOM,
         "%" PRId64 " idle of %" PRId64 " active accounts; %" PRId64 " quarantined%s, %" PRId64
-        " retiring, %" PRId64 " creating; oldest lease %" PRId64 " s; %" PRId64 " requests wait",
+        " retiring, %" PRId64 " creating; oldest lease %" PRId64 " s; %" PRId64 " requests wait%s",
         pool->idle, pool->active, pool->quarantined, why, pool->retiring, pool->creating,
-        pool->oldest_lease_s, screen->recent.waiting);
+        pool->oldest_lease_s, screen->recent.waiting, holder);
 }
 
 static void answer_ledgers(struct screen *screen)
@@ -142,14 +147,15 @@ static void answer_ledgers(struct screen *screen)
     int64_t ended = 0;
     for (size_t i = 0; i < count; i++)
         ended += recent->ledgers[i].ended;
-    const bool unsubmitted = ended == 0 && pool->idle == 0 && pool->oldest_lease_s > span_s;
+    const bool late = pool->cursor_lag_s > LATE_S + 2 * (int64_t)screen->settings->ledger_ms / 1000;
+    const bool unsubmitted = !late && ended == 0 && pool->idle == 0 && pool->oldest_lease_s > span_s;
     if (pool->cursor_sequence == 0)
         answer(screen, LEVEL_BAD, LEDGERS, "no ledger is committed yet");
     else
         answer(screen,
-            apart         ? LEVEL_BAD
-            : unsubmitted ? LEVEL_WARN
-                          : LEVEL_OK,
+            apart                 ? LEVEL_BAD
+            : late || unsubmitted ? LEVEL_WARN
+                                  : LEVEL_OK,
             LEDGERS,
             "ledger %" PRIu32 "%s closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases%s",
@@ -158,7 +164,8 @@ static void answer_ledgers(struct screen *screen)
             pool->cursor_lag_s < 0 ? "after" : "before",
             apart && screen->now.checks[CHECK_INGESTION].level == CHECK_PASSES && pool->cursor_lag_s > 0
                 ? ", and ledgers come in: that clock is fast, or ingestion catches up"
-                : "",
+            : late ? ", so the next one is late"
+                   : "",
             count, ended, unsubmitted ? ", and no account is idle: are the leases submitted?" : "");
 }
 
@@ -221,8 +228,8 @@ static void answer_money(struct screen *screen)
 static void answer_parts(struct screen *screen)
 {
     static const enum judge_check parts[] = {CHECK_DATABASE, CHECK_DISK, CHECK_STANDBY, CHECK_SNAPSHOT,
-        CHECK_RPCS, CHECK_KEYS, CHECK_BUDGET, CHECK_CLOCK, CHECK_LEASES, CHECK_BIDS, CHECK_INGESTION,
-        CHECK_PROTOCOL};
+        CHECK_RPCS, CHECK_KEYS, CHECK_BUDGET, CHECK_CLOCK, CHECK_CLIENTS, CHECK_LEASES, CHECK_BIDS,
+        CHECK_INGESTION, CHECK_PROTOCOL};
     char sick[600] = "";
     size_t len = 0;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

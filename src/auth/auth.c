@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sodium.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct auth {
     struct watched_file file; /* used by one thread */
     pthread_rwlock_t lock;    /* guards clients */
     struct clients clients;
+    atomic_bool stale;
 };
 
 /* ---- the clients */
@@ -88,6 +90,7 @@ enum err auth_reload(struct auth *auth, struct detail *detail)
 {
     struct clients fresh, before;
     enum err e = read_clients(auth, &fresh, detail);
+    atomic_store(&auth->stale, e != ERR_OK);
     if (e != ERR_OK)
         return e;
     pthread_rwlock_wrlock(&auth->lock);
@@ -101,6 +104,11 @@ enum err auth_reload(struct auth *auth, struct detail *detail)
 bool auth_changed(struct auth *auth)
 {
     return watched_file_changed(&auth->file);
+}
+
+bool auth_stale(const struct auth *auth)
+{
+    return atomic_load(&auth->stale);
 }
 
 size_t auth_key_count(struct auth *auth)

@@ -20,6 +20,10 @@ static const char sql_ends[] =
 
 static const char sql_waiting[] = "SELECT coalesce(sum(w.waiting), 0)::int8 FROM fairway.waiting_now w";
 
+static const char sql_holder[] =
+    "SELECT p.lease_client, count(*) FROM fairway.pool_accounts p WHERE p.lease_hash IS NOT NULL GROUP BY 1"
+    " ORDER BY 2 DESC, 1 LIMIT 1";
+
 static const char sql_events[] =
     "SELECT floor(extract(epoch FROM e.happened_at))::int8, e.who, e.what, e.why FROM fairway.events e"
     " ORDER BY e.id DESC LIMIT $1";
@@ -49,7 +53,7 @@ static void read_events(const struct db_rows *rows, struct recent *out)
 enum err recent_read(struct db *db, struct recent *out, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL(sql_ledgers, DB_I64(RECENT_LEDGERS)), DB_SQL0(sql_ends),
-        DB_SQL0(sql_waiting), DB_SQL(sql_events, DB_I64(RECENT_EVENTS))};
+        DB_SQL0(sql_waiting), DB_SQL0(sql_holder), DB_SQL(sql_events, DB_I64(RECENT_EVENTS))};
     AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     *out = (struct recent){0};
@@ -60,6 +64,10 @@ enum err recent_read(struct db *db, struct recent *out, struct detail *detail)
         out->ends[i] = db_i64(rows[1], 0, i);
     out->ends_over_s = db_i64(rows[1], 0, RECENT_ENDS);
     out->waiting = db_i64(rows[2], 0, 0);
-    read_events(rows[3], out);
+    if (db_count(rows[3]) > 0) {
+        snprintf(out->holder, sizeof out->holder, "%s", db_text(rows[3], 0, 0));
+        out->holds = db_i64(rows[3], 0, 1);
+    }
+    read_events(rows[4], out);
     return ERR_OK;
 }

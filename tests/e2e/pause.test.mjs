@@ -50,13 +50,14 @@ test('PA1 a pause lasts until an operator ends it, whatever ends or starts meanw
 test('PA2 each act of an operator leaves who, what and why', TIMEOUT, async () => {
   const [[address]] = await world.sql('SELECT public_key FROM fairway.channel_accounts WHERE lease_hash IS NULL LIMIT 1');
   assert.equal((await world.run('accounts', 'retire', '--reason', 'one too many', address)).code, 0);
-  const alice = command => `alice@${os.hostname()}, fairway ${command}, role fairway`;
-  const seen = (await events()).filter(([who]) => !who.includes('fairway serve') && !who.includes('ensure-accounts'));
+  const alice = command => `alice@${os.hostname()}, fairway ${command}, pid N, role fairway`;
+  const seen = (await events()).filter(([who]) => !who.includes('fairway serve') && !who.includes('ensure-accounts'))
+    .map(([who, ...rest]) => [who.replace(/pid \d+/, 'pid N'), ...rest]);
   assert.deepEqual(seen, [
     [alice('pause'), 'leases are paused', 'the <bank> is closed'],
     [alice('hold'), 'grants are on hold', 'the volume was copied'],
     [alice('resume'), 'leases are resumed after a pause', 'it has opened'],
     [alice('accounts'), `${address} retiring`, 'one too many'],
   ]);
-  assert.ok((await events()).some(([who, what]) => who.includes('fairway serve') && what === 'begins to lead'));
+  assert.ok((await events()).some(([who, what]) => who.includes(`fairway serve, pid ${service.process.pid},`) && what === 'begins to lead'));
 });

@@ -1,9 +1,11 @@
 // fairway status and the page /status: what an operator asks first, from one source, also without the database.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import { after, before, test } from 'node:test';
-import { payment, sleep, slower, startWorld, until } from './harness.mjs';
+import { Service, payment, sleep, slower, startWorld, until } from './harness.mjs';
 
 const TIMEOUT = { timeout: 180_000 }, ACCOUNTS = 15, MANY = 20_000, LEASES = 6;
 let world, service, users;
@@ -17,7 +19,7 @@ before(async () => {
 });
 after(() => world?.stop());
 
-const read = async () => (await fetch(`${service.adminUrl}/status.json`)).json();
+const read = async (from = service) => (await fetch(`${from.adminUrl}/status.json`)).json();
 const answers = status => Object.fromEntries(status.answers.map(({ question, level, answer }) => [question, [level, answer]]));
 const status = (...args) => world.start(['status', ...args], { ADMIN_PORT: new URL(service.adminUrl).port }).ended;
 /** The page's text, after its script has run in Chromium. */
@@ -34,7 +36,7 @@ test('ST1 the status agrees with /v1/pool and the database, in JSON and in text'
   const [[ledger]] = await world.sql('SELECT sequence FROM fairway.cursor');
   assert.ok(Number(ledger) - json.ledgers[0].sequence <= 2);
   const { 'Is there room?': room, 'Who leads?': leads, 'Which part is sick?': sick, 'Is it fast?': fast } = answers(json);
-  assert.match(room.join(' '), new RegExp(`^ok ${ACCOUNTS - LEASES} idle of ${ACCOUNTS} active accounts; 0 quarantined`));
+  assert.match(room.join(' '), new RegExp(`^ok ${ACCOUNTS - LEASES} idle of ${ACCOUNTS} active accounts; 0 quarantined.* 0 requests wait; client ${world.client.publicKey().slice(0, 24)}\\.\\.\\. holds ${LEASES}$`));
   assert.deepEqual([leads[1], sick], ['this replica', ['ok', 'none']]);
   assert.match(fast[1], /^\d+\.\d leases a second; half of the requests wait at most \d+ ms/);
   assert.deepEqual(json.answers.map(({ code }) => code), ['leases', 'room', 'ledgers', 'ends', 'speed', 'money', 'parts', 'leader']);
@@ -59,6 +61,30 @@ test('ST1 quarantined accounts have their reasons, on a screen of 80 columns', T
     assert.deepEqual(out.split('\n').filter(line => line.length > 80), []);
   }
   await world.sql("UPDATE fairway.channel_accounts SET state = 'active', quarantine_reason = NULL WHERE state = 'quarantined'");
+});
+
+test('ST1 a ledger that does not come is named before leases are refused', TIMEOUT, async () => {
+  const ledgers = async () => answers(await read())['Do leases end?'].join(' ');
+  assert.match(await ledgers(), /^ok ledger \d+ /);
+  world.localnet.pause();
+  await until(async () => /^warn ledger .* closed \d s before the database's clock, so the next one is late; /.test(await ledgers()), 20_000, 'it is named');
+  world.localnet.resume();
+  await until(async () => /^ok /.test(await ledgers()), 20_000, 'ledgers come again');
+});
+
+test('ST1 a CLIENTS_FILE that is wrong is named until it is right', TIMEOUT, async () => {
+  const file = path.join(world.folder, 'clients.json'), right = JSON.stringify({ wallet: { keys: [world.client.publicKey()] } });
+  fs.writeFileSync(file, right);
+  const { CLIENT_AUTH_PUBLIC_KEYS: _, ...env } = world.env, other = new Service({ ...env, CLIENTS_FILE: file }, world.client);
+  await other.ready();
+  const sick = async () => answers(await read(other))['Which part is sick?'].join(' ');
+  assert.equal(await sick(), 'ok none');
+  fs.writeFileSync(file, '{');
+  await until(async () => /^bad CLIENTS_FILE is wrong, so the earlier clients stay/.test(await sick()), 10_000, 'it is named');
+  assert.equal((await other.get('/readyz')).status, 200);
+  fs.writeFileSync(file, right);
+  await until(async () => await sick() === 'ok none', 10_000, 'it is right again');
+  await other.kill();
 });
 
 test('ST2 ends, events and a pause are shown; text of operators is text', TIMEOUT, async () => {

@@ -337,8 +337,14 @@ TEST(an_rpc_that_fails_the_calls_of_one_method_is_a_warning)
     count_calls("getLedgers", METRIC_CALL_OK, 60);
     count_calls("simulateTransaction", METRIC_CALL_FAILED, 2);
     assert_string_equal(warning("rpcs"), "");
-    count_calls("simulateTransaction", METRIC_CALL_FAILED, 1);
+    count_calls("simulateTransaction", METRIC_CALL_FAILED, 5);
     assert_non_null(strstr(warning("rpcs"), "sick"));
+    clock_sleep_ms(5000); /* between two samples */
+    recent_speed_keep();
+    count_calls("simulateTransaction", METRIC_CALL_OK, 2);
+    assert_non_null(strstr(warning("rpcs"), "sick"));
+    count_calls("simulateTransaction", METRIC_CALL_OK, 1);
+    assert_string_equal(warning("rpcs"), "");
 }
 
 static void await_ready(void)
