@@ -128,6 +128,7 @@ const late = { fairway_cursor_lag_seconds: '5x60 65+60x60', fairway_cursor_close
 const faults = {
   'all is well': [{}, []],
   'grants are stopped': [{ fairway_grants_allowed: '1x60 0x60' }, ['FairwayNotGranting']],
+  'no replica has a database': [{ fairway_grants_allowed: '1x60 0x60', fairway_grants_held_until_seconds: '0x60 stale _x59' }, ['FairwayNotGranting']],
   'a hold that does not end': [{ fairway_grants_allowed: '1x60 0x60', fairway_grants_held_until_seconds: '0x60 5000x60' }, ['FairwayHold']],
   'ledgers are late': [late, ['FairwayLedgersLate']],
   'nobody leads': [{ 'a fairway_ingestion_leader': '1x60 0x60', ...late },
