@@ -86,10 +86,8 @@ static void put_funds(FILE *out, const struct funds *funds, const struct funds_l
             funds_payments(funds, limits));
 }
 
-static void put_database(
-    FILE *out, const struct api_settings *settings, const struct pool_counts *pool, bool disk)
+static void put_database(FILE *out, const struct api_settings *settings, const struct pool_counts *pool)
 {
-    metric_gauge(out, "fairway_database_disk_ok", "1: the database can write to its disk.", disk);
     metric_gauge(out, "fairway_database_failover_synchronous", "1: DATABASE_FAILOVER=synchronous.",
         settings->synchronous_failover);
     metric_gauge(out, "fairway_database_synchronous_standby_configured",
@@ -114,21 +112,16 @@ static void put_all(FILE *out, const struct api_settings *settings, struct db *d
     struct judge_report now;
     const struct pool_counts *pool = &now.pool;
     judge(db, settings, true, &now);
-    const bool database = now.checks[CHECK_DATABASE].level != CHECK_FAILS;
     put_build(out);
     process_write(out);
     metric_write(out);
-    metric_gauge(out, "fairway_database_up", "1: the database is available.", database);
-    metric_gauge(out, "fairway_ingestion_ok",
-        "1: this replica ingests ledgers, or stands by for the one that does.",
-        now.checks[CHECK_INGESTION].level == CHECK_PASSES);
     put_checks(out, &now);
-    if (!database)
+    if (now.checks[CHECK_DATABASE].level == CHECK_FAILS)
         return;
     put_accounts(out, pool);
     put_cursor(out, &now);
     put_funds(out, &pool->funds, &settings->funds);
-    put_database(out, settings, pool, now.checks[CHECK_DISK].level == CHECK_PASSES);
+    put_database(out, settings, pool);
     metric_gauge(out, "fairway_oldest_snapshot_seconds",
         "Age of the oldest snapshot that keeps vacuum from removing dead rows, counted from the first "
         "ledger after it; 0 when there is none.",

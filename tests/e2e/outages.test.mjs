@@ -23,7 +23,7 @@ after(async () => {
 });
 
 /** Whether ingestion works in each replica, as /metrics says. */
-const works = () => Promise.all(services.map(async service => (await service.metrics()).fairway_ingestion_ok));
+const works = () => Promise.all(services.map(async service => Number((await service.metrics())['fairway_check{check="ingestion"}'] === 0)));
 
 for (const [name, begin, end, words] of [
   ['the RPC answers 503', () => (rpc.away = true), () => (rpc.away = false), /ingestion failed; retrying.*RPC_UNAVAILABLE.*503/],

@@ -211,8 +211,7 @@ TEST(DO2_the_counts_of_the_pool_equal_those_of_the_database)
     assert_int_equal(sample_of(&reply, "fairway_channel_accounts{state=\"retiring\"}"), 0);
     const int64_t age_s = sample_of(&reply, "fairway_oldest_lease_seconds");
     assert_true(age_s >= 70 && age_s < 100);
-    assert_int_equal(sample_of(&reply, "fairway_database_up"), 1);
-    assert_int_equal(sample_of(&reply, "fairway_database_disk_ok"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_check{check=\"database\"}"), 0);
 }
 
 /* Waits until a value is so: a request is counted when it has ended, which is after its reply has arrived. */
@@ -305,12 +304,12 @@ TEST(DO2_the_cursor_is_the_last_ledger)
     const int64_t lag_s = sample_of(&reply, "fairway_cursor_lag_seconds");
     assert_true(lag_s >= 20 && lag_s < 60);
     assert_int_equal(sample_of(&reply, "fairway_grants_allowed"), 1);
-    assert_int_equal(sample_of(&reply, "fairway_ingestion_ok"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_check{check=\"ingestion\"}"), 0);
     api_reply_wipe(&reply);
     test_db_exec(&service.db, "UPDATE fairway.cursor SET grants_allowed = false, grants_reason = 'x'");
     service.ingestion_works = false;
     assert_int_equal(value("fairway_grants_allowed"), 0);
-    assert_int_equal(value("fairway_ingestion_ok"), 0);
+    assert_int_equal(value("fairway_check{check=\"ingestion\"}"), 1);
 }
 
 /* What a request for a lease is told, /metrics, /v1/pool and, unless it is about funds, /readyz. */
@@ -434,10 +433,8 @@ TEST(without_the_database_the_other_metrics_are_reported)
 {
     test_pg_kill();
     struct api_reply reply = metrics();
-    assert_int_equal(sample_of(&reply, "fairway_database_up"), 0);
-    assert_int_equal(sample_of(&reply, "fairway_ingestion_ok"), 1);
+    assert_int_equal(sample_of(&reply, "fairway_check{check=\"database\"}"), 2);
     assert_int_equal(sample_of(&reply, "fairway_cursor_ledger"), ABSENT);
-    assert_int_equal(sample_of(&reply, "fairway_database_disk_ok"), ABSENT);
     api_reply_wipe(&reply);
     test_pg_restart();
 }
