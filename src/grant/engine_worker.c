@@ -285,6 +285,8 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
          */
         if (e != ERR_OK || outcome.is_faulty || batch->claim.locked_unused)
             engine_accounts_released(engine);
+        /* Nobody waits: while the database is away this would be tried again and again. */
+        engine->is_short &= e == ERR_OK || batch->count > 0;
     }
     engine_wake_worker(engine);
     pthread_mutex_unlock(&engine->mutex);

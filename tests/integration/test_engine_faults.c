@@ -209,6 +209,28 @@ TEST(DX7_after_a_restart_of_the_database_waiting_requests_are_granted)
     clients_wipe((struct client[]){first, waiting, after}, 3);
 }
 
+TEST(DX7_when_nobody_waits_any_more_the_database_that_is_away_is_not_asked_all_the_time)
+{
+    struct test_engine engine CLEANUP(test_engine_close) = {0};
+    struct client clients[3] = {0};
+    test_engine_open(&engine, 1, 2);
+    client_submit(&engine, &clients[0]);
+    client_lease(&clients[0], SOON_MS);
+    client_submit(&engine, &clients[1]);
+    await_shortage(&engine, 1);
+    test_pg_kill();
+    client_submit(&engine, &clients[2]);
+    for (int i = 1; i < 3; i++)
+        client_refused(&clients[i], ERR_DATABASE_UNAVAILABLE, 2 * SOON_MS);
+    const clock_t before = clock();
+    clock_sleep_ms(1000);
+    const clock_t used = clock() - before;
+    test_pg_restart();
+    print_message("%ld ms of processor time in a second\n", (long)(used / (CLOCKS_PER_SEC / 1000)));
+    assert_true(used < CLOCKS_PER_SEC / 20);
+    clients_wipe(clients, ARRAY_LEN(clients));
+}
+
 /* ---- stopping */
 
 TEST(DO1_stopping_decides_each_request_once_and_loses_no_lease)
