@@ -28,6 +28,9 @@ struct connections {
     pthread_mutex_t lock;
     TAILQ_HEAD(connection_list, connection) list; /* the oldest first; under lock, as is what follows */
     struct linger_list lingering;
+    pthread_cond_t returned;               /* a callback has returned */
+    const struct connection *calling_back; /* only compared, it may have been freed */
+    pthread_t caller;                      /* the thread of that callback */
     unsigned made_room; /* connections ended to make room since that was logged; the listener's */
 };
 
@@ -93,6 +96,7 @@ struct connections *connections_new(unsigned label, unsigned max, const struct c
     metric_set(METRIC_CONNECTIONS_MAX, label, max);
     connections->limits = *limits;
     pthread_mutex_init(&connections->lock, NULL);
+    pthread_cond_init(&connections->returned, NULL);
     TAILQ_INIT(&connections->list);
     return connections;
 }
@@ -107,6 +111,7 @@ void connections_free(struct connections *connections)
 {
     (void)connections_count(connections, -(int)atomic_load(&connections->open));
     (void)linger_read(&connections->lingering, INT64_MAX);
+    pthread_cond_destroy(&connections->returned);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
 }
@@ -120,6 +125,7 @@ struct connection *connections_add(struct connections *connections, int fd)
 {
     struct connection *connection = NEW(struct connection);
     connection->fd = fd;
+    connection->list = connections;
     atomic_store(&connection->state, state_of(CONNECTION_HEAD, clock_ms()));
     pthread_mutex_lock(&connections->lock);
     TAILQ_INSERT_TAIL(&connections->list, connection, entry);
@@ -192,6 +198,62 @@ void connections_thin_out(struct connections *connections)
     connections->made_room = 0;
 }
 
+/* ---- the clients that leave */
+
+void connection_watch(struct connection *connection, void (*callback)(void *context), void *context)
+{
+    pthread_mutex_lock(&connection->list->lock);
+    connection->on_left = callback;
+    connection->context = context;
+    pthread_mutex_unlock(&connection->list->lock);
+}
+
+void connection_unwatch(struct connection *connection)
+{
+    struct connections *connections = connection->list;
+    pthread_mutex_lock(&connections->lock);
+    connection->on_left = NULL;
+    connection->left = false;
+    while (connections->calling_back == connection && !pthread_equal(pthread_self(), connections->caller))
+        pthread_cond_wait(&connections->returned, &connections->lock);
+    pthread_mutex_unlock(&connections->lock);
+}
+
+static struct connection *first_left(struct connections *connections)
+{
+    struct connection *c;
+    TAILQ_FOREACH(c, &connections->list, entry)
+    {
+        if (c->left)
+            return c;
+    }
+    return NULL;
+}
+
+/* Under lock, but for the callbacks: each may end its request, and with it the connection. */
+static void call_back(struct connections *connections)
+{
+    connections->caller = pthread_self();
+    for (struct connection *c; (c = first_left(connections)) != NULL;) {
+        void (*const callback)(void *context) = c->on_left;
+        void *const context = c->context;
+        c->on_left = NULL;
+        c->left = false;
+        connections->calling_back = c;
+        pthread_mutex_unlock(&connections->lock);
+        callback(context);
+        pthread_mutex_lock(&connections->lock);
+        connections->calling_back = NULL;
+        pthread_cond_broadcast(&connections->returned);
+    }
+}
+
+static bool is_closed_by_peer(const struct connection *connection)
+{
+    struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
+    return poll(&fd, 1, 0) > 0;
+}
+
 /*
  * The library's epoll is edge-triggered: it reads until a read returns less than it asked for, and waits for
  * the next edge. When the end of the stream came together with the last bytes, there is no further edge, and
@@ -200,8 +262,7 @@ void connections_thin_out(struct connections *connections)
  */
 static void repeat_end_event(const struct connection *connection)
 {
-    struct pollfd fd = {.fd = connection->fd, .events = POLLRDHUP};
-    if (poll(&fd, 1, 0) > 0)
+    if (is_closed_by_peer(connection))
         shutdown(connection->fd, SHUT_RD);
 }
 
@@ -221,7 +282,10 @@ void connections_check(struct connections *connections)
             end(connections, c, state);
         else if (phase != CONNECTION_HANDLER)
             repeat_end_event(c);
+        else
+            c->left = c->on_left != NULL && is_closed_by_peer(c);
     }
+    call_back(connections);
     pthread_mutex_unlock(&connections->lock);
 }
 

@@ -29,6 +29,11 @@ struct connection {
     bool linger; /* the reply comes before the whole request has been read: see linger.h */
     /* Phase and when it began, in one word: it is not ended when that has changed meanwhile. */
     _Atomic uint64_t state;
+
+    struct connections *list;
+    void (*on_left)(void *context); /* of connection_watch, under the list's lock; NULL: not watched */
+    void *context;
+    bool left; /* on_left is to be called */
 };
 
 struct connection_limits {
@@ -41,6 +46,16 @@ struct connection_limits {
  * that was arriving must not be served. Entering CONNECTION_HEAD again does not restart the time of the head.
  */
 bool connection_enter(struct connection *connection, enum connection_phase phase);
+
+/*
+ * While it is in CONNECTION_HANDLER: has connections_check call callback(context) when the client closes the
+ * connection or its sending side, or has done so already: once, or not at all when connection_unwatch comes
+ * first. Bytes that the client sends do not matter. No lock is held during the callback.
+ */
+void connection_watch(struct connection *connection, void (*callback)(void *context), void *context);
+/* Ends the watch. If the callback is running, waits until it has returned, unless the caller is the callback
+ * itself. */
+void connection_unwatch(struct connection *connection);
 
 struct connections;
 
@@ -66,7 +81,9 @@ bool connections_remove(struct connections *connections, struct connection *conn
 
 /* Ends connections to make room for new ones, as http/server.h says. */
 void connections_thin_out(struct connections *connections);
-/* Ends those that take too long; called several times a second. */
+/* Ends those that take too long, and calls back for the clients that have left; called several times a
+ * second.
+ */
 void connections_check(struct connections *connections);
 /* As linger_read, of sockets that were closed while their client was still sending. */
 bool connections_read(struct connections *connections);

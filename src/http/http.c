@@ -48,8 +48,8 @@ void http_on_client_gone(struct http_request *http, void (*callback)(void *conte
     struct request *request = of(http);
     /* The library closes the socket on the connection's own thread, after the request has been replied to:
      * until then the descriptor is this client's. */
-    request->hangup = (struct hangup){.fd = request->peer->fd, .callback = callback, .context = context};
-    hangups_watch(&request->server->hangups, &request->hangup);
+    request->watched = true;
+    connection_watch(request->peer, callback, context);
 }
 
 void http_reply_json(struct http_request *http, int status, char *json)

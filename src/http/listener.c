@@ -116,7 +116,6 @@ static void *run(void *context)
                 out_of_descriptors = true;
         if (clock_ms() >= next_tick) {
             connections_check(listener->connections);
-            hangups_check(listener->settings.hangups);
             out_of_descriptors = false;
             next_tick = clock_ms() + TICK_MS;
         }

@@ -1,7 +1,6 @@
 /*
  * One thread that accepts connections, ends those that are too slow or must make room, reads those that
- * linger (linger.h), and looks for clients that have left (hangups.h). It checks all deadlines of
- * connections.
+ * linger (linger.h), and looks for clients that have left. It checks all deadlines of connections.
  */
 #pragma once
 
@@ -10,7 +9,6 @@
 #include "address.h"
 #include "base/err.h"
 #include "connections.h"
-#include "hangups.h"
 
 struct listener;
 
@@ -24,7 +22,6 @@ struct listener_settings {
     struct connection_limits limits;
     listener_accepted accepted;
     void *context;
-    struct hangups *hangups; /* looked at whenever deadlines are */
 };
 
 /* Takes over the sockets. */

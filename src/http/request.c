@@ -36,8 +36,8 @@ void request_reply(struct request *request, int status, struct MHD_Response *res
     struct http_server *server = request->server;
     struct MHD_Connection *connection = request->connection;
     INVARIANT(atomic_load(&request->phase) < REPLIED);
-    if (request->hangup.callback != NULL)
-        hangups_unwatch(&server->hangups, &request->hangup);
+    if (request->watched)
+        connection_unwatch(request->peer);
     request->status = status;
     request->response = response;
     enum request_phase before = move(request, REPLIED);

@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "hangups.h"
 #include "head.h"
 #include "route.h"
 #include "server_state.h"
@@ -51,8 +50,7 @@ struct request {
     struct MHD_Response *response;
     unsigned client; /* of METRIC_CLIENT */
     enum err error;  /* for the log: it was replied to with this problem; ERR_OK: with none */
-
-    struct hangup hangup; /* callback NULL: not watched */
+    bool watched;    /* connection_watch */
 };
 
 /* The callbacks of MHD_start_daemon; context is the server. */

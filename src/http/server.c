@@ -114,9 +114,7 @@ enum err http_server_start(
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
     name_routes(server);
-    hangups_init(&server->hangups);
     if (start_workers(server, settings, max_connections) != ERR_OK) {
-        hangups_destroy(&server->hangups);
         address_close(&sockets);
         free(server->route_labels);
         free(server->routes);
@@ -127,7 +125,6 @@ enum err http_server_start(
                                                   .max_connections = max_connections,
                                                   .limits = limits_of(settings),
                                                   .accepted = connection_accepted,
-                                                  .hangups = &server->hangups,
                                                   .context = server});
     listener_start(server->listener);
     *out = server;
@@ -165,7 +162,6 @@ void http_server_free(struct http_server *server)
     wait_for_zero(&server->in_progress, clock_ms() + HTTP_FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
-    hangups_destroy(&server->hangups);
     listener_free(server->listener);
     free(server->route_labels);
     free(server->routes);

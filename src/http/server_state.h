@@ -4,7 +4,6 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
-#include "hangups.h"
 #include "http/server.h"
 #include "listener.h"
 
@@ -25,7 +24,6 @@ struct http_server {
     struct MHD_Daemon *workers[HTTP_THREADS_MAX];
     unsigned worker_count, next_worker;
     struct listener *listener;
-    struct hangups hangups;
     unsigned port;
     uint64_t id_prefix, id_base;
     atomic_uint_least64_t id_count;

@@ -1,13 +1,13 @@
-/* Rules of src/http/hangups.h. */
+/* Rules of connection_watch (src/http/connections.h). */
 #include "client.h"
 #include "slowness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "hangups.h"
+#include "connections.h"
 
-static struct hangups hangups;
+static struct connections *connections;
 static pthread_t checker;
 static atomic_bool stopping;
 
@@ -15,14 +15,14 @@ static atomic_bool stopping;
 static void *check_again_and_again(void *context)
 {
     for (; !atomic_load(&stopping); clock_sleep_ms(1))
-        hangups_check(&hangups);
+        connections_check(connections);
     return NULL;
 }
 
 static int start(void **state)
 {
     alarm(600);
-    hangups_init(&hangups);
+    connections = connections_new(0, 64, &(struct connection_limits){60000, 60000});
     atomic_store(&stopping, false);
     return pthread_create(&checker, NULL, check_again_and_again, NULL);
 }
@@ -31,14 +31,14 @@ static int stop(void **state)
 {
     atomic_store(&stopping, true);
     pthread_join(checker, NULL);
-    hangups_destroy(&hangups);
+    connections_free(connections);
     return 0;
 }
 
 /* A connection with a watch on it. */
 struct watched {
     int fd, client_fd;
-    struct hangup hangup;
+    struct connection *connection;
     atomic_int calls;
     int callback_ms; /* how long the callback runs */
     atomic_bool in_callback;
@@ -52,7 +52,7 @@ static void on_hangup(void *context)
     if (watched->callback_ms > 0)
         clock_sleep_ms(watched->callback_ms);
     if (watched->unwatches)
-        hangups_unwatch(&hangups, &watched->hangup);
+        connection_unwatch(watched->connection);
     atomic_store(&watched->in_callback, false);
     atomic_fetch_add(&watched->calls, 1);
 }
@@ -61,14 +61,22 @@ static void connect_one(struct watched *watched)
 {
     int pair[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-    *watched = (struct watched){.fd = pair[0], .client_fd = pair[1]};
-    watched->hangup = (struct hangup){.fd = pair[0], .callback = on_hangup, .context = watched};
+    (void)connections_count(connections, 1);
+    *watched = (struct watched){
+        .fd = pair[0], .client_fd = pair[1], .connection = connections_add(connections, pair[0])};
+    assert_true(connection_enter(watched->connection, CONNECTION_HANDLER));
+}
+
+static void watch(struct watched *watched)
+{
+    connection_watch(watched->connection, on_hangup, watched);
 }
 
 /* Closes the server's end, in the order in which the server does. */
 static void disconnect(struct watched *watched)
 {
-    hangups_unwatch(&hangups, &watched->hangup);
+    connection_unwatch(watched->connection);
+    (void)connections_remove(connections, watched->connection);
     close(watched->fd);
 }
 
@@ -85,8 +93,8 @@ TEST_WITH(a_closed_connection_is_reported_once, start, stop)
     struct watched watched, other;
     connect_one(&watched);
     connect_one(&other);
-    hangups_watch(&hangups, &watched.hangup);
-    hangups_watch(&hangups, &other.hangup);
+    watch(&watched);
+    watch(&other);
     clock_sleep_ms(20);
     assert_int_equal(atomic_load(&watched.calls), 0);
     close(watched.client_fd);
@@ -104,7 +112,7 @@ TEST_WITH(a_closed_sending_side_is_reported, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     shutdown(watched.client_fd, SHUT_WR);
     await_calls(&watched, 1);
     close(watched.client_fd);
@@ -116,7 +124,7 @@ TEST_WITH(a_connection_that_was_closed_before_is_reported_at_once, start, stop)
     struct watched watched;
     connect_one(&watched);
     close(watched.client_fd);
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     await_calls(&watched, 1);
     disconnect(&watched);
 }
@@ -125,7 +133,7 @@ TEST_WITH(bytes_of_a_next_request_are_not_a_hang_up, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     assert_int_equal(write(watched.client_fd, "GET / HTTP/1.1\r\n", 16), 16);
     clock_sleep_ms(50);
     assert_int_equal(atomic_load(&watched.calls), 0);
@@ -138,12 +146,12 @@ TEST_WITH(after_unwatch_nothing_is_reported, start, stop)
 {
     struct watched watched;
     connect_one(&watched);
-    hangups_watch(&hangups, &watched.hangup);
-    hangups_unwatch(&hangups, &watched.hangup);
+    watch(&watched);
+    connection_unwatch(watched.connection);
     close(watched.client_fd);
     clock_sleep_ms(50);
     assert_int_equal(atomic_load(&watched.calls), 0);
-    hangups_watch(&hangups, &watched.hangup); /* a next request on the same connection */
+    watch(&watched); /* a next request on the same connection */
     await_calls(&watched, 1);
     disconnect(&watched);
 }
@@ -153,10 +161,10 @@ TEST_WITH(a_connection_may_be_watched_many_times, start, stop)
     struct watched watched;
     connect_one(&watched);
     for (int i = 0; i < 1000; i++) {
-        hangups_watch(&hangups, &watched.hangup);
-        hangups_unwatch(&hangups, &watched.hangup);
+        watch(&watched);
+        connection_unwatch(watched.connection);
     }
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     close(watched.client_fd);
     await_calls(&watched, 1);
     disconnect(&watched);
@@ -167,11 +175,11 @@ TEST_WITH(unwatch_waits_for_a_callback_that_runs, start, stop)
     struct watched watched;
     connect_one(&watched);
     watched.callback_ms = 200;
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     close(watched.client_fd);
     while (!atomic_load(&watched.in_callback) && atomic_load(&watched.calls) == 0)
         clock_sleep_ms(1);
-    hangups_unwatch(&hangups, &watched.hangup);
+    connection_unwatch(watched.connection);
     assert_int_equal(atomic_load(&watched.calls), 1);
     disconnect(&watched);
 }
@@ -181,7 +189,7 @@ TEST_WITH(a_callback_may_end_its_own_watch, start, stop)
     struct watched watched;
     connect_one(&watched);
     watched.unwatches = true;
-    hangups_watch(&hangups, &watched.hangup);
+    watch(&watched);
     close(watched.client_fd);
     await_calls(&watched, 1);
     disconnect(&watched);
@@ -192,21 +200,19 @@ struct racer {
     unsigned seed;
 };
 
-/* Frees the memory of a watch as soon as hangups_unwatch has returned, while the callback may run. */
+/* Frees the memory of a watch as soon as connection_unwatch has returned, while the callback may run. */
 static void *race(void *context)
 {
     struct racer *racer = context;
     while (!atomic_load(racer->stop)) {
         struct watched *watched = NEW(struct watched);
         connect_one(watched);
-        hangups_watch(&hangups, &watched->hangup);
+        watch(watched);
         close(watched->client_fd);
         for (volatile int pause = rand_r(&racer->seed) % 5000; pause > 0; pause--)
             ;
-        const int fd = watched->fd;
-        hangups_unwatch(&hangups, &watched->hangup);
+        disconnect(watched);
         free(watched);
-        close(fd);
     }
     return NULL;
 }
