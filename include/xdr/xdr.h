@@ -83,6 +83,9 @@ struct xdr_search {
 MUST_CHECK enum err xdr_search(
     struct xdr_reader *reader, enum xdr_type type, const struct xdr_search *searches, size_t count);
 
+/* The name of a value of an enum for which the schema has names; NULL: it is none. */
+const char *xdr_value_name(enum xdr_type type, int32_t value);
+
 /* The name of an OperationResult: that of the operation's result code ("PAYMENT_UNDERFUNDED"), else its own
  * ("opNO_ACCOUNT"). NULL: it is not valid. */
 const char *xdr_result_name(struct bytes result);

@@ -1,46 +1,24 @@
 /* The codes of results and what they say of sequence numbers. What ends a lease, pool/settle.c decides. */
 #include "stellar/result.h"
 
-/* TransactionResultCode, with the names of the protocol. */
-#define RESULT_TABLE(X)                                                                                      \
-    X(1, FEE_BUMP_INNER_SUCCESS)                                                                             \
-    X(0, SUCCESS)                                                                                            \
-    X(-1, FAILED)                                                                                            \
-    X(-2, TOO_EARLY)                                                                                         \
-    X(-3, TOO_LATE)                                                                                          \
-    X(-4, MISSING_OPERATION)                                                                                 \
-    X(-5, BAD_SEQ)                                                                                           \
-    X(-6, BAD_AUTH)                                                                                          \
-    X(-7, INSUFFICIENT_BALANCE)                                                                              \
-    X(-8, NO_ACCOUNT)                                                                                        \
-    X(-9, INSUFFICIENT_FEE)                                                                                  \
-    X(-10, BAD_AUTH_EXTRA)                                                                                   \
-    X(-11, INTERNAL_ERROR)                                                                                   \
-    X(-12, NOT_SUPPORTED)                                                                                    \
-    X(-13, FEE_BUMP_INNER_FAILED)                                                                            \
-    X(-14, BAD_SPONSORSHIP)                                                                                  \
-    X(-15, BAD_MIN_SEQ_AGE_OR_GAP)                                                                           \
-    X(-16, MALFORMED)                                                                                        \
-    X(-17, SOROBAN_INVALID)                                                                                  \
-    X(-18, FROZEN_KEY_ACCESSED)
-
-enum result_code {
-#define X(code, name) TX_##name = (code),
-    RESULT_TABLE(X)
-#undef X
+/* TransactionResultCode: those that something is decided by. */
+enum {
+    TX_FEE_BUMP_INNER_SUCCESS = 1,
+    TX_SUCCESS = 0,
+    TX_FAILED = -1,
+    TX_BAD_AUTH = -6,
+    TX_INSUFFICIENT_BALANCE = -7,
+    TX_BAD_AUTH_EXTRA = -10,
+    TX_INTERNAL_ERROR = -11,
+    TX_FEE_BUMP_INNER_FAILED = -13,
+    TX_BAD_SPONSORSHIP = -14,
+    TX_BAD_MIN_SEQ_AGE_OR_GAP = -15,
 };
 
 const char *result_code_name(int32_t code)
 {
-    switch (code) {
-#define X(value, name)                                                                                       \
-    case value:                                                                                              \
-        return "tx" #name;
-        RESULT_TABLE(X)
-#undef X
-    default:
-        return "tx?";
-    }
+    const char *name = xdr_value_name(XDR_TransactionResultCode, code);
+    return name == NULL ? "tx?" : name;
 }
 
 /*

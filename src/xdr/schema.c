@@ -2691,6 +2691,28 @@ static const struct xdr_arm TransactionResultCode[] = {
     {0, NOTHING}, /* txSuccess */
     {1, NOTHING}, /* txFeeBumpInnerSuccess */
 };
+static const char *const TransactionResultCode_names[] = {
+    "txFROZEN_KEY_ACCESSED",
+    "txSOROBAN_INVALID",
+    "txMALFORMED",
+    "txBAD_MIN_SEQ_AGE_OR_GAP",
+    "txBAD_SPONSORSHIP",
+    "txFEE_BUMP_INNER_FAILED",
+    "txNOT_SUPPORTED",
+    "txINTERNAL_ERROR",
+    "txBAD_AUTH_EXTRA",
+    "txINSUFFICIENT_FEE",
+    "txNO_ACCOUNT",
+    "txINSUFFICIENT_BALANCE",
+    "txBAD_AUTH",
+    "txBAD_SEQ",
+    "txMISSING_OPERATION",
+    "txTOO_LATE",
+    "txTOO_EARLY",
+    "txFAILED",
+    "txSUCCESS",
+    "txFEE_BUMP_INNER_SUCCESS",
+};
 
 static const struct xdr_arm TransactionResultExt[] = {
     {0, NOTHING}, /* v0 */
@@ -3217,7 +3239,7 @@ const struct xdr_type_info xdr_types[XDR_TYPE_COUNT] = {
     SEQUENCE(TransactionMetaV4, 0),
     CHOICE(TransactionPhase, 0),
     SEQUENCE(TransactionResult, 0),
-    CHOICE(TransactionResultCode, 0),
+    RESULT(TransactionResultCode, 0),
     CHOICE(TransactionResultExt, 0),
     SEQUENCE(TransactionResultMeta, 0),
     SEQUENCE(TransactionResultMetaV1, 0),

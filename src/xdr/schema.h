@@ -38,7 +38,7 @@ struct xdr_type_info {
     const struct xdr_arm *arms;   /* ascending by value; NULL unless a union or enum */
     uint32_t arm_count;
     uint32_t plain_size; /* size of every value when all byte patterns are valid, else 0 */
-    const char *const *names; /* of the arms, in their order; NULL unless a result of an operation */
+    const char *const *names; /* of the arms, in their order; NULL unless a result */
 };
 
 extern const struct xdr_type_info xdr_types[XDR_TYPE_COUNT];

@@ -287,6 +287,12 @@ enum err xdr_check(enum xdr_type type, struct bytes bytes)
     return xdr_end(&reader);
 }
 
+const char *xdr_value_name(enum xdr_type type, int32_t value)
+{
+    const struct xdr_arm *arm = arm_of(&xdr_types[type], value);
+    return arm == NULL ? NULL : xdr_types[type].names[arm - xdr_types[type].arms];
+}
+
 const char *xdr_result_name(struct bytes result)
 {
     const char *name = NULL;

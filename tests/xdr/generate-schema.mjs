@@ -89,7 +89,7 @@ function arms(s) {
 }
 
 // Results have the names of the .x files.
-const isResult = (name) => /^(?!.*Transaction).*Result(Tr)?$/.test(name);
+const isResult = (name) => /^(?!.*Transaction).*Result(Tr)?$|^TransactionResultCode$/.test(name);
 const names = (name, list) =>
   isResult(name)
     ? `static const char *const ${name}_names[] = {\n${list.map(({ constant }) => `    "${constant}",\n`).join('')}};\n`
