@@ -382,6 +382,7 @@ static enum err answer(
 {
     struct call_error own, *error = options->error != NULL ? options->error : &own;
     struct detail why = {""};
+    *error = (struct call_error){0};
     if (call->at == call->rpc->count)
         return detail_set(detail, ERR_RPC_UNAVAILABLE,
             "%s: no RPC takes it now: each has just refused, or not answered in time", call->method);

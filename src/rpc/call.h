@@ -53,7 +53,7 @@ struct call_error {
 #define CALL_INTERNAL_ERROR (-32603)
 
 struct call_options {
-    struct call_error *error; /* set in the two cases below; NULL: not wanted */
+    struct call_error *error; /* set, also when no address was asked: zeros; NULL: not wanted */
     /* Of a method whose responses are large: the values of lifted->member are lifted from the response before
      * it is parsed; the caller frees *lifted, also on error. NULL: none. */
     struct lift *lifted;

@@ -184,6 +184,10 @@ FAKE_TEST(a_refusal_is_not_repeated_elsewhere_and_rests_its_address)
         const unsigned requests = fake_requests(second);
         assert_int_equal(ask(rpc, &nowhere), ERR_RPC_UNAVAILABLE);
         assert_in_range(nowhere.retry_after_s, 10, 20);
+        struct call_error error = {.code = CALL_METHOD_NOT_FOUND}; /* of an earlier call */
+        json_t *none;
+        assert_int_equal(call(rpc, "simulateTransaction", NULL, &none, &error, &detail), ERR_RPC_UNAVAILABLE);
+        assert_int_equal(error.code, 0);
         assert_int_equal(fake_requests(second), requests);
         assert_int_equal(fake_requests(first), asked + 1);
     }
