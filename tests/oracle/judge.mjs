@@ -2,6 +2,8 @@
 
 /** fairway follows the network while it is at most so many ledgers behind: nodes lag by so many. */
 const BEHIND = 4;
+/** A database that has committed nothing for so long is down, and with it what fairway sends. */
+const WORKS_MS = 2000;
 /** A cap of the fee that leaves room for a raise in each round. */
 const ROOMY_CAP = 20_020;
 /** A node refuses as too late what so many ledgers could still include. */
@@ -39,17 +41,19 @@ INSERT INTO lease_interval SELECT hash, account, int8range(ordinal, end_ordinal)
 INSERT INTO includable SELECT hash, account, sequence, int8range(cursor + 1, CASE WHEN dead IS NOT NULL THEN greatest(cursor + 1, dead) END)
   FROM lease_life ORDER BY ordinal ON CONFLICT DO NOTHING;
 INSERT INTO sending SELECT s.lease, l.sequence, EXISTS (SELECT FROM queued q WHERE q.lease = s.lease AND q.ledger = l.sequence),
-    coalesce(l.committed_at <= l.closed_at, false)
+    coalesce(l.committed_at <= l.closed_at, false) AND l.works
   FROM submission_change s JOIN wal_transaction w ON w.ordinal = s.ordinal JOIN lease_life g ON g.hash = s.lease
-  JOIN (SELECT l.sequence, l.closed_at, min(w.committed_at) AS committed_at FROM ledger l
+  JOIN (SELECT l.sequence, l.closed_at, min(w.committed_at) AS committed_at, EXISTS (SELECT FROM wal_transaction d
+      WHERE d.committed_at BETWEEN l.closed_at - interval '${WORKS_MS} ms' AND l.closed_at) AS works FROM ledger l
     LEFT JOIN ledger_commit c ON c.sequence = l.sequence - ${BEHIND} LEFT JOIN wal_transaction w ON w.ordinal = c.ordinal
     GROUP BY l.sequence, l.closed_at) l ON l.closed_at > w.committed_at AND l.sequence <= least(g.consumed, g.bound - ${TOO_LATE})
   WHERE s.kind = 'INSERT' AND NOT EXISTS (SELECT FROM asked a WHERE a.lease = s.lease AND a.max_fee < ${ROOMY_CAP});
 ANALYZE lease_interval, sending`;
 
-/** What fairway sends has no bid in the node for at most so many ledgers, of those that it follows, while it may be included: a dropped bid is
- *  missing for one or two, a stopped replica keeps the row locked for five seconds, and an RPC answers four seconds late. Nine were seen. */
-export const UNSENT_BOUND = 12;
+/** What fairway sends has no bid in the node for at most so many ledgers, of those that it follows, while it may be included: a bid that nodes have
+ *  dropped is replaced after four ledgers, the network holds one back for two, and each end of an outage of the database costs one or two. Seven
+ *  were seen. */
+export const UNSENT_BOUND = 9;
 
 /** Allowed difference between the shares of requests that replicas served in time while accounts are scarce. */
 export const SHARE_BOUND = 0.10;

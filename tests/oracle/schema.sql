@@ -71,6 +71,7 @@ BEGIN
     END LOOP;
 END $$;
 
+CREATE INDEX ON wal_transaction (committed_at);
 CREATE INDEX ON grant_made (hash);
 CREATE INDEX ON key_taken (idempotency_key);
 CREATE INDEX ON key_taken (lease);
