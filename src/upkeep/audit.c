@@ -31,14 +31,6 @@ const char *audit_judge(const struct account_row *row, const struct account_snap
     return after.reason;
 }
 
-static const char *judge_frozen(const struct account_row *row, const struct account_snapshot *read)
-{
-    struct account_row after = *row;
-    (void)read;
-    account_state_freeze(&after);
-    return after.reason;
-}
-
 /* ---- the rows */
 
 struct audit {
@@ -71,11 +63,10 @@ static enum err row_of(const struct db_rows *rows, size_t i, struct account_row 
     return detail_set(detail, ERR_INTERNAL, "unknown state \"%s\"", db_text(rows, i, 1));
 }
 
-/* Judges those of at most RPC_ENTRIES_MAX accounts that are in use. Each is quarantined in a transaction of
- * its own, which locks one row. */
+/* Judges those of at most RPC_ENTRIES_MAX accounts that are in use: by what was read, or that they are
+ * frozen. Each is quarantined in a transaction of its own, which locks one row. */
 static enum err check(struct audit *audit, const struct account_snapshot reads[], size_t count,
-    uint32_t ledger, const char *(*judge)(const struct account_row *, const struct account_snapshot *),
-    struct detail *detail)
+    uint32_t ledger, bool frozen, struct detail *detail)
 {
     char encoded[RPC_ENTRIES_MAX][ADDRESS_SIZE];
     const char *addresses[RPC_ENTRIES_MAX];
@@ -93,9 +84,10 @@ static enum err check(struct audit *audit, const struct account_snapshot reads[]
          i++) {
         const struct account_snapshot *read = &reads[db_ordinal(rows, i, 0, count)];
         struct account_row row;
-        const char *reason = NULL;
-        if ((e = row_of(rows, i, &row, detail)) == ERR_OK)
-            reason = judge(&row, read);
+        if ((e = row_of(rows, i, &row, detail)) != ERR_OK)
+            return e;
+        const bool froze = frozen && account_state_freeze(&row);
+        const char *reason = froze ? row.reason : audit_judge(&row, read);
         if (reason != NULL)
             e = accounts_quarantine(audit->db, &read->account.key, 1, reason, detail);
     }
@@ -129,8 +121,7 @@ static enum err check_frozen(struct audit *audit, uint32_t since, struct detail 
             "Stellar RPC answers as of ledger %" PRIu32 ", but ledger %" PRIu32 " has an upgrade", ledger,
             since);
     for (size_t i = 0; e == ERR_OK && i < frozen.count; i++)
-        e = check(
-            audit, &(struct account_snapshot){.account.key = frozen.keys[i]}, 1, 0, judge_frozen, detail);
+        e = check(audit, &(struct account_snapshot){.account.key = frozen.keys[i]}, 1, 0, true, detail);
     return e;
 }
 
@@ -171,8 +162,8 @@ static enum err check_page(
     for (size_t i = 0; i < count; i++)
         reads[i] = (struct account_snapshot){answers[i], ledger};
     const int64_t end_ms = clock_ms() + REACH_MS;
-    while ((e = check(audit, reads, count, ledger, audit_judge, detail)) == ERR_NOT_YET &&
-           clock_left_ms(end_ms) > 0)
+    while (
+        (e = check(audit, reads, count, ledger, false, detail)) == ERR_NOT_YET && clock_left_ms(end_ms) > 0)
         if (!wait_in_pass(audit, TICK_MS))
             return ERR_CANCELLED;
     *complete = e == ERR_OK && count < RPC_ENTRIES_MAX;
@@ -217,7 +208,7 @@ static enum err put_back(struct audit *audit, const struct public_key *key, cons
         return e;
     address_encode(key, audit->returned);
     if (e == ERR_OK)
-        log_warn("channel account put back: the network has it as before", "account=%s", audit->returned);
+        log_warn("channel account put back", "account=%s", audit->returned);
     return ERR_OK;
 }
 

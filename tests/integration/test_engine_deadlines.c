@@ -128,80 +128,86 @@ TEST(DX7_a_lost_COMMIT_that_records_no_lease_is_no_unknown_outcome)
     silenced_close(&silenced);
 }
 
+/* Requests that wait for an account: the oldest one, and five with time left and a key each. */
+#define YOUNGER 5
+struct late_batch {
+    struct test_engine engine;
+    struct client holders[YOUNGER + 1], oldest, younger[YOUNGER];
+    struct lease_request requests[YOUNGER];
+    int64_t begun_ms;
+};
+
+static void late_batch_open(struct late_batch *late)
+{
+    *late = (struct late_batch){0};
+    test_engine_open(&late->engine, YOUNGER + 1, 2);
+    for (size_t i = 0; i <= YOUNGER; i++)
+        client_submit(&late->engine, &late->holders[i]);
+    for (size_t i = 0; i <= YOUNGER; i++)
+        client_lease(&late->holders[i], 3000);
+    client_submit(&late->engine, &late->oldest);
+    late->begun_ms = clock_ms();
+    clock_sleep_ms(ENGINE_WAIT_MS - 3500);
+    for (size_t i = 0; i < YOUNGER; i++) {
+        late->requests[i] = late->engine.asked.request;
+        snprintf(late->requests[i].idempotency_key, sizeof late->requests[i].idempotency_key, "key %zu", i);
+        late->younger[i].ticket.grant.request = &late->requests[i];
+        client_submit(&late->engine, &late->younger[i]);
+    }
+}
+
+static void late_batch_release(struct late_batch *late)
+{
+    const struct lease *held[YOUNGER + 1];
+    for (size_t i = 0; i <= YOUNGER; i++)
+        held[i] = &late->holders[i].ticket.grant.lease;
+    test_pool_include(late->engine.pool.db, held, YOUNGER + 1);
+}
+
+static void late_batch_close(struct late_batch *late)
+{
+    for (size_t i = 0; i < YOUNGER; i++)
+        client_lease(&late->younger[i], 2000);
+    test_engine_close(&late->engine);
+    clients_wipe(late->holders, YOUNGER + 1);
+    clients_wipe(late->younger, YOUNGER);
+}
+
 /* The batch fails at the deadline of its oldest request. */
 TEST(a_stall_refuses_only_the_requests_that_have_no_time_left)
 {
-    enum {
-        YOUNGER = 21
-    };
-    struct test_engine engine;
-    struct client holders[YOUNGER] = {0}, oldest = {0}, younger[YOUNGER] = {0};
-    const struct lease *held[YOUNGER];
-    test_engine_open(&engine, YOUNGER, 2);
-    for (size_t i = 0; i < YOUNGER; i++)
-        client_submit(&engine, &holders[i]);
-    for (size_t i = 0; i < YOUNGER; i++)
-        held[i] = client_lease(&holders[i], 3000);
-    client_submit(&engine, &oldest); /* no account is idle for it and all that follow */
-    const int64_t begun_ms = clock_ms();
-    clock_sleep_ms(ENGINE_WAIT_MS - 3500);
-    for (size_t i = 0; i < YOUNGER; i++)
-        client_submit(&engine, &younger[i]);
+    struct late_batch late;
+    late_batch_open(&late);
     /* a claim waits for the lock for less than DB_LOCK_MS */
-    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_ANSWER_MS - DB_LOCK_MS + 300));
-    struct db *holder = block_grants(&engine);
-    client_refused(&oldest, ERR_DATABASE_UNAVAILABLE, 2000);
+    clock_sleep_ms(clock_left_ms(late.begun_ms + ENGINE_ANSWER_MS - DB_LOCK_MS + 300));
+    struct db *holder = block_grants(&late.engine);
+    client_refused(&late.oldest, ERR_DATABASE_UNAVAILABLE, 2000);
     unblock_grants(holder);
-    test_pool_include(engine.pool.db, held, YOUNGER);
-    for (size_t i = 0; i < YOUNGER; i++)
-        client_lease(&younger[i], 2000);
-    test_engine_close(&engine);
-    clients_wipe(holders, YOUNGER);
-    clients_wipe(younger, YOUNGER);
+    late_batch_release(&late);
+    late_batch_close(&late);
 }
 
 /* COMMIT lasts for longer than the oldest request has. The key of each other one says what became of it. */
 TEST(DX7_a_slow_COMMIT_leaves_only_the_oldest_request_of_its_batch_without_an_answer)
 {
-    enum {
-        YOUNGER = 5
-    };
-    struct test_engine engine;
-    struct client holders[YOUNGER + 1] = {0}, oldest = {0}, younger[YOUNGER] = {0};
-    struct lease_request requests[YOUNGER];
-    const struct lease *held[YOUNGER + 1];
-    test_engine_open(&engine, YOUNGER + 1, 2);
-    test_db_exec(&engine.pool.test,
+    struct late_batch late;
+    late_batch_open(&late);
+    test_db_exec(&late.engine.pool.test,
         "CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS"
         " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;"
         " CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON fairway.leases DEFERRABLE INITIALLY DEFERRED"
         " FOR EACH ROW EXECUTE FUNCTION wait_for_test()");
-    for (size_t i = 0; i <= YOUNGER; i++)
-        client_submit(&engine, &holders[i]);
-    for (size_t i = 0; i <= YOUNGER; i++)
-        held[i] = client_lease(&holders[i], 3000);
-    client_submit(&engine, &oldest); /* no account is idle for it and all that follow */
-    const int64_t begun_ms = clock_ms();
-    clock_sleep_ms(ENGINE_WAIT_MS - 3500);
-    for (size_t i = 0; i < YOUNGER; i++) {
-        requests[i] = engine.asked.request;
-        snprintf(requests[i].idempotency_key, sizeof requests[i].idempotency_key, "key %zu", i);
-        younger[i].ticket.grant.request = &requests[i];
-        client_submit(&engine, &younger[i]);
-    }
-    clock_sleep_ms(clock_left_ms(begun_ms + ENGINE_ANSWER_MS - 1000));
-    struct db *holder = test_db_open(&engine.pool.test);
+    clock_sleep_ms(clock_left_ms(late.begun_ms + ENGINE_ANSWER_MS - 1000));
+    struct db *holder = test_db_open(&late.engine.pool.test);
     assert_int_equal(db_begin(holder, NULL), ERR_OK);
     assert_int_equal(db_query(holder, DB_SQL0("SELECT pg_advisory_xact_lock(7)"), NULL, NULL), ERR_OK);
-    test_pool_include(engine.pool.db, held, YOUNGER + 1);
-    client_refused(&oldest, ERR_OUTCOME_UNKNOWN, 2000);
+    late_batch_release(&late);
+    client_refused(&late.oldest, ERR_OUTCOME_UNKNOWN, 2000);
     unblock_grants(holder);
     for (size_t i = 0; i < YOUNGER; i++)
-        client_lease(&younger[i], 2000);
-    assert_int_equal(lease_rows(&engine.pool), 2 * (YOUNGER + 1));
-    test_engine_close(&engine);
-    clients_wipe(holders, YOUNGER + 1);
-    clients_wipe(younger, YOUNGER);
+        client_lease(&late.younger[i], 2000);
+    assert_int_equal(lease_rows(&late.engine.pool), 2 * (YOUNGER + 1));
+    late_batch_close(&late);
 }
 
 /* The key process continues before its answer counts as lost, so that the next lease is granted. */
