@@ -50,7 +50,8 @@ static enum err judge_release(const struct account_locked *row, const struct acc
         probe->account.sequence, probe->ledger, row->leased ? "; its open lease stays open" : "");
 }
 
-/* A ledger has proved the row's sequence number, so that a lying RPC decides about the signers only. */
+/* The row's sequence number is that of a ledger, or of the reads after a gap: a lying RPC decides only about
+ * what else is compared. */
 static enum err judge_return(const struct account_locked *row, const struct account_probe *probe,
     enum account_state *state, struct detail *detail)
 {
