@@ -4,7 +4,6 @@
 CREATE TABLE fairway.ledgers (
     sequence          bigint PRIMARY KEY CHECK (sequence BETWEEN 1 AND 4294967295),
     hash              bytea NOT NULL CHECK (octet_length(hash) = 32),
-    previous_hash     bytea NOT NULL CHECK (octet_length(previous_hash) = 32),
     protocol          integer NOT NULL,
     close_time        bigint NOT NULL CHECK (close_time > 0), -- Unix seconds
     transaction_count integer NOT NULL,

@@ -2,15 +2,15 @@
 -- the hold (0: grants are not on hold). Returns by how many seconds the database's clock is ahead of the ledger's close time. The caller has locked
 -- the cursor; the caller's own term is checked again, and that the ledger is a later one. One with a lower number closed later only when the number of the
 -- last one was false: then nothing stays as of a ledger above it.
-CREATE OR REPLACE FUNCTION fairway.append_ledger(ledger bigint, ledger_hash bytea, previous bytea, ledger_protocol integer, closed bigint,
+CREATE OR REPLACE FUNCTION fairway.append_ledger(ledger bigint, ledger_hash bytea, ledger_protocol integer, closed bigint,
     transactions integer, my_term bigint, hold_until bigint, gap_reason text, operation_total integer, operations_max integer,
     lane_prices bigint[] DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     false_time bigint;
 BEGIN
-    INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count, operations, max_operations, prices)
-        VALUES (ledger, ledger_hash, previous, ledger_protocol, closed, transactions, operation_total, operations_max, lane_prices);
+    INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count, operations, max_operations, prices)
+        VALUES (ledger, ledger_hash, ledger_protocol, closed, transactions, operation_total, operations_max, lane_prices);
     UPDATE fairway.cursor c SET sequence = ledger, hash = ledger_hash, close_time = closed,
         grants_allowed = c.grants_allowed OR c.grants_reason = gap_reason, grants_reason = nullif(c.grants_reason, gap_reason),
         hold_reason = CASE WHEN hold_until <> 0 THEN c.hold_reason END, held_until = nullif(hold_until, 0),

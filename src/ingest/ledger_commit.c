@@ -117,7 +117,7 @@ static enum err follow_funds(struct ledger_tx *tx, struct detail *detail)
 }
 
 static const char sql_append[] =
-    "SELECT fairway.append_ledger($1, $2, $3, $4, $5, $6, $7, $8, '" GRANTS_GAP_REASON "', $9, $10, $11)";
+    "SELECT fairway.append_ledger($1, $2, $3, $4, $5, $6, $7, '" GRANTS_GAP_REASON "', $8, $9, $10)";
 
 /* Before the accounts are settled: fairway.settle_accounts lets leases expire by ledgers that it sees. */
 static enum err append(struct ledger_tx *tx, struct detail *detail)
@@ -126,10 +126,10 @@ static enum err append(struct ledger_tx *tx, struct detail *detail)
     AUTO_ROWS rows = NULL;
     enum err e = db_query(tx->lead->db,
         DB_SQL(sql_append, DB_I64(ledger->sequence), DB_BYTEA(BYTES_OF(ledger->hash.bytes)),
-            DB_BYTEA(BYTES_OF(ledger->previous_hash.bytes)), DB_I32((int32_t)ledger->protocol),
-            DB_I64((int64_t)ledger->close_time_s), DB_I32((int32_t)ledger->transaction_count),
-            DB_I64(tx->lead->term), DB_I64(tx->hold_until_s), DB_I32((int32_t)ledger->operation_total),
-            DB_I32((int32_t)ledger->max_operations), DB_I64S(ledger->prices_stroops, LANE_COUNT)),
+            DB_I32((int32_t)ledger->protocol), DB_I64((int64_t)ledger->close_time_s),
+            DB_I32((int32_t)ledger->transaction_count), DB_I64(tx->lead->term), DB_I64(tx->hold_until_s),
+            DB_I32((int32_t)ledger->operation_total), DB_I32((int32_t)ledger->max_operations),
+            DB_I64S(ledger->prices_stroops, LANE_COUNT)),
         &rows, detail);
     if (e == ERR_OK)
         tx->out->lag_s = db_i64(rows, 0, 0);

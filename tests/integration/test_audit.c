@@ -75,8 +75,8 @@ static void start(struct ingest_world *world, unsigned every_ms)
 static void commit_up_to(struct ingest_world *world, unsigned ledger)
 {
     test_db_execf(&world->db,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
-        "transaction_count) SELECT %u, hash, hash, protocol, close_time, 0 FROM fairway.ledgers LIMIT 1;"
+        "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)"
+        " SELECT %u, hash, protocol, close_time, 0 FROM fairway.ledgers LIMIT 1;"
         " UPDATE fairway.cursor SET sequence = %u",
         ledger, ledger);
 }

@@ -302,9 +302,8 @@ static struct oldest_snapshot oldest(struct db *reader)
 static void add_ledger(unsigned sequence, unsigned age_s)
 {
     test_db_execf(&database,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
-        "transaction_count, committed_at) SELECT %u, hash, hash, 28, 1, 0, clock_timestamp() - interval '%u "
-        "s'"
+        "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count,"
+        " committed_at) SELECT %u, hash, 28, 1, 0, clock_timestamp() - interval '%u s'"
         " FROM fairway.ledgers WHERE sequence = %d",
         sequence, age_s, POOL_ROWS_LEDGER);
 }

@@ -530,9 +530,9 @@ TEST(the_assertions_find_what_breaks_a_rule)
             fail_msg("not found: %s", wrong[i].what);
     assert_int_equal(broken_rules(f, TEST_END_LEASES("'confirmed'", "NULL", "101", "true")), 0);
     static const char expired[] = TEST_END_LEASES("'expired'", "NULL", "101", "true");
-    test_db_exec(&f->test, "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time,"
-                           " transaction_count)"
-                           " SELECT 101, sha256('a'), sha256('b'), 23, max_time, 0 FROM fairway.leases");
+    test_db_exec(&f->test,
+        "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)"
+        " SELECT 101, sha256('a'), 23, max_time, 0 FROM fairway.leases");
     assert_int_equal(broken_rules(f, expired), 1);
     test_db_exec(&f->test, "UPDATE fairway.ledgers SET close_time = close_time + 1 WHERE sequence = 101");
     assert_int_equal(broken_rules(f, expired), 0);

@@ -128,7 +128,7 @@ SELECT pg_stat_get_xact_blocks_fetched('fairway.channel_accounts'::regclass) - :
 ROLLBACK;
 
 -- Ledgers of the retention time and the cursor's stay
-INSERT INTO fairway.ledgers SELECT n, hash, previous_hash, protocol, close_time, 0, NULL, now() - interval '2 hours'
+INSERT INTO fairway.ledgers SELECT n, hash, protocol, close_time, 0, NULL, now() - interval '2 hours'
     FROM fairway.ledgers, generate_series(990, 994) n;
 SELECT fairway.drop_ledgers('7300 s', 2), fairway.drop_ledgers('7000 s', 2), fairway.drop_ledgers('7000 s', 2), fairway.drop_ledgers('7000 s', 2),
     fairway.drop_ledgers('7000 s', 2);

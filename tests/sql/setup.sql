@@ -7,8 +7,8 @@ CREATE FUNCTION bid_hash(number bigint) RETURNS bytea LANGUAGE sql IMMUTABLE AS 
 -- Makes idle accounts 0, 1, ..., and ledger 1000, which has closed now.
 CREATE FUNCTION fill_pool(count bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa') ON CONFLICT DO NOTHING;
-    INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count)
-        VALUES (1000, sha256('1000'), sha256('999'), 28, floor(extract(epoch FROM clock_timestamp())), 0) ON CONFLICT DO NOTHING;
+    INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)
+        VALUES (1000, sha256('1000'), 28, floor(extract(epoch FROM clock_timestamp())), 0) ON CONFLICT DO NOTHING;
     INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time FROM fairway.ledgers ON CONFLICT DO NOTHING;
     INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger, state)
         SELECT account(n), n, decode(repeat('00', 72), 'hex'), '00000000000000aa', 100, 1000, 'active' FROM generate_series(0, count - 1) n;
@@ -41,7 +41,7 @@ $$;
 
 -- Commits a ledger that closes so many seconds after the last one.
 CREATE FUNCTION ledger(seconds bigint DEFAULT 5, hold bigint DEFAULT 0) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    PERFORM fairway.append_ledger(c.sequence + 1, sha256(c.hash), c.hash, 28, c.close_time + seconds, 0, c.term, hold, 'gap', 0, 0) FROM fairway.cursor c;
+    PERFORM fairway.append_ledger(c.sequence + 1, sha256(c.hash), 28, c.close_time + seconds, 0, c.term, hold, 'gap', 0, 0) FROM fairway.cursor c;
 END $$;
 -- The last ledger ends lease n.
 CREATE FUNCTION settle(n bigint, result text, state text DEFAULT 'active', fee bigint DEFAULT 0) RETURNS void LANGUAGE plpgsql AS $$ BEGIN

@@ -33,8 +33,8 @@ static struct names names_of(unsigned n)
 void ledger_row(const struct test_db *db, int age_s)
 {
     test_db_execf(db,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
-        "transaction_count) VALUES (%d, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+        "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)"
+        " VALUES (%d, decode(repeat('01', 32), 'hex'), 28,"
         " floor(extract(epoch FROM clock_timestamp()))::int8 - %d, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers",

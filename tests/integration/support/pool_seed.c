@@ -9,8 +9,8 @@ static const char sql_network[] =
     "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ($1, $2)";
 
 static const char sql_ledger[] =
-    "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, transaction_count) "
-    "VALUES ($1, decode(repeat('01', 32), 'hex'), decode(repeat('00', 32), 'hex'), 28,"
+    "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)"
+    " VALUES ($1, decode(repeat('01', 32), 'hex'), 28,"
     " floor(extract(epoch FROM clock_timestamp()))::int8, 0)";
 
 static const char sql_cursor[] = "INSERT INTO fairway.cursor (sequence, hash, close_time)"

@@ -177,9 +177,8 @@ void service_start(struct service *service, size_t accounts)
     service->keyd = start_keyd(service);
     make_accounts(service);
     test_db_exec(&service->db,
-        "INSERT INTO fairway.ledgers (sequence, hash, previous_hash, protocol, close_time, "
-        "transaction_count) VALUES (1000, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'), "
-        "28,"
+        "INSERT INTO fairway.ledgers (sequence, hash, protocol, close_time, transaction_count)"
+        " VALUES (1000, decode(repeat('00', 32), 'hex'), 28,"
         " extract(epoch FROM clock_timestamp())::int8, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) SELECT sequence, hash, close_time"
         " FROM fairway.ledgers");
