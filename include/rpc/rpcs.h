@@ -47,6 +47,8 @@ bool rpcs_take_ledgers(struct rpcs *rpcs, size_t address, struct rpcs_ledgers *o
 int64_t rpcs_waits_ms(struct rpcs *rpcs, size_t address);
 /* Whether calls of this process ask an address after the others: its ledgers are late, or none. */
 void rpcs_avoid(struct rpcs *rpcs, size_t address, bool avoided);
+/* Whether an address that is not avoided has refused a call of this process in the last minute. */
+bool rpcs_are_scarce(const struct rpcs *rpcs);
 /* Returns when an answer has come that nobody has taken, or at this clock_ms(). */
 void rpcs_wait(struct rpcs *rpcs, int64_t until_ms);
 

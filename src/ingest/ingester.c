@@ -169,6 +169,7 @@ static enum err commit_next(struct ingester *ingester, struct detail *detail)
     struct follow_ledger found = {0};
     const int64_t asked_ms = clock_ms();
     ingester->watch.led = cursor->sequence;
+    ingester->pace.is_scarce = rpcs_are_scarce(follow->rpcs);
     const enum err e = follow_next(follow, cursor, cursor->sequence + 1, false, &found, detail);
     if (e == ERR_OK)
         return commit(ingester, &found, detail);

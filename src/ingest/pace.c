@@ -2,7 +2,6 @@
 #include "pace.h"
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /* Requests come this many times in the time by which intervals differ; they begin this part of it, and one
@@ -30,13 +29,18 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static unsigned short_ms(const struct pace *pace)
+{
+    return pace->is_scarce ? PACE_SCARCE_MS : PACE_SHORT_MS;
+}
+
 /* Without the shortest and the longest one: a late ledger makes one interval long and the next one short. Of
  * two, the longer one may be a time in which nobody asked. */
 static struct expected expect(const struct pace *pace)
 {
     unsigned known[PACE_INTERVALS];
     size_t count = 0;
-    struct expected expected = {.step_ms = PACE_SHORT_MS};
+    struct expected expected = {.step_ms = short_ms(pace)};
     for (size_t i = 0; i < PACE_INTERVALS; i++)
         if (pace->intervals_ms[i] != 0)
             known[count++] = pace->intervals_ms[i];
@@ -45,7 +49,7 @@ static struct expected expect(const struct pace *pace)
     qsort(known, count, sizeof known[0], compare);
     expected.interval_ms = known[count > 2];
     expected.spread_ms = known[count - (count > 3 ? 2 : 1)] - expected.interval_ms;
-    if (expected.spread_ms / SPREAD_STEPS > PACE_SHORT_MS)
+    if (expected.spread_ms / SPREAD_STEPS > expected.step_ms)
         expected.step_ms = expected.spread_ms / SPREAD_STEPS;
     return expected;
 }
@@ -98,7 +102,7 @@ unsigned pace_pause_ms(const struct pace *pace, uint32_t after, int64_t now_ms, 
     if (expected.interval_ms == 0 && !there)
         return poll_ms;
     const unsigned early_ms = expected.spread_ms / EARLY_PARTS + expected.step_ms,
-                   step_ms = there ? PACE_SHORT_MS : expected.step_ms;
+                   step_ms = there ? short_ms(pace) : expected.step_ms;
     const int64_t passed_ms =
         now_ms - (there ? pace->found_ms : pace->had_ms + expected.interval_ms - early_ms);
     if (passed_ms < 0)

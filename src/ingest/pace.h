@@ -5,12 +5,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PACE_INTERVALS 8
 /* Between two requests while a ledger is due: at most 40 a second. */
 #define PACE_SHORT_MS 25
+/* The same while an RPC refuses requests: these may be among those for which it refuses others. */
+#define PACE_SCARCE_MS 100
 /* At most, while none is due: a ledger that comes early is not found later. */
 #define PACE_QUIET_MS 5000
 
@@ -23,6 +26,7 @@ struct pace {
     int64_t missed_ms;                     /* the last request that found no new one */
     unsigned intervals_ms[PACE_INTERVALS]; /* between the last ledgers; 0: not known yet */
     size_t next;                           /* interval to be written */
+    bool is_scarce;                        /* an RPC refuses requests: the caller's */
 };
 
 /* Notes the latest ledger of the RPC, as the answer to a request of asked_ms says. */

@@ -132,6 +132,16 @@ void rpcs_avoid(struct rpcs *rpcs, size_t address, bool avoided)
         atomic_store(&rpcs->sources[address].rpc->addresses[0]->avoided, avoided);
 }
 
+bool rpcs_are_scarce(const struct rpcs *rpcs)
+{
+    bool any = false;
+    for (size_t i = 0; i < rpcs->count; i++) {
+        struct rpc *rpc = rpcs->sources[i].rpc;
+        any |= rpc != NULL && rpc_is_scarce(rpc) && !atomic_load(&rpc->addresses[0]->avoided);
+    }
+    return any;
+}
+
 /* With the mutex. */
 static bool any_answered(const struct rpcs *rpcs)
 {

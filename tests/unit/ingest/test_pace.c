@@ -154,12 +154,17 @@ TEST(an_early_ledger_is_found_when_it_would_have_been_due)
     assert_in_range(network.requests, 1, 25);
 }
 
-TEST(at_most_forty_requests_a_second)
+TEST(at_most_forty_requests_a_second_or_ten_while_rpcs_refuse_some)
 {
     struct simulation network = start(600);
-    for (int64_t now_ms = network.now_ms; now_ms < network.now_ms + 2000; now_ms += 10)
-        assert_true(pace_pause_ms(&network.pace, network.closed, now_ms, POLL_MS) >= PACE_SHORT_MS ||
-                    now_ms - network.pace.found_ms < 600);
+    for (int scarce = 0; scarce < 2; scarce++) {
+        const unsigned least_ms = scarce ? PACE_SCARCE_MS : PACE_SHORT_MS;
+        network.pace.is_scarce = scarce;
+        for (int64_t now_ms = network.pace.found_ms + 600; now_ms < network.now_ms + 2600; now_ms += 10)
+            assert_true(pace_pause_ms(&network.pace, network.closed, now_ms, POLL_MS) >= least_ms);
+        assert_int_equal(
+            pace_pause_ms(&network.pace, network.closed - 1, network.pace.found_ms, POLL_MS), least_ms);
+    }
 }
 
 /* Another RPC has to confirm it, for example. */
