@@ -1,4 +1,4 @@
-// A database server whose disk can be full (it reports SQLSTATE 53100 where a file would have to grow) and whose clock can be fast: faults/sick_server.c.
+// A database server whose disk can be full (it reports SQLSTATE 53100 where a file would have to grow) and whose clock can be fast, and services whose clock is: faults/sick_server.c.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -7,6 +7,17 @@ const library = path.resolve(root, process.env.FAIRWAY_SICK_SERVER ?? 'build/rel
 
 /** The environment of a service whose host's clock is fast by so many seconds. */
 export const fastHost = seconds => ({ LD_PRELOAD: library, FAST_SECONDS: String(seconds) });
+
+/** The environment of services whose monotonic clock is fast: by 30 days more, which are more milliseconds than an int has, each time
+ *  that grow() is called. */
+export function oldHost(folder) {
+  const file = fs.openSync(path.join(folder, 'monotonic'), 'w+'), seconds = new BigInt64Array(1);
+  fs.writeSync(file, seconds);
+  return { env: { LD_PRELOAD: library, MONOTONIC_CLOCK: path.join(folder, 'monotonic') }, grow() {
+    seconds[0] += 30n * 86_400n;
+    fs.writeSync(file, seconds, 0, 8, 0);
+  } };
+}
 
 /** Restarts the world's server. fill() fills its disk, free() makes space; setClock() sets by how many seconds its clock is fast. */
 export async function restartSick(world, isStopped = false) {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { payment, sleep, startWorld, until } from '../e2e/harness.mjs';
 import { proxyRpc } from '../e2e/rpc-proxy.mjs';
+import { oldHost } from '../e2e/sick-server.mjs';
 
 const root = path.resolve(import.meta.dirname, '../..'), promtool = path.join(root, 'build/packages/promtool');
 const SCRAPE_S = 15, HEALTHY = 60; // scrapes
@@ -27,7 +28,8 @@ export class Patient {
     this.proxies = await Promise.all(Array.from({ length: rpcs }, (_, i) => proxyRpc(this.world.localnet.url,
       (call, forward) => this.rpc?.(call, forward, i) ?? forward())));
     const urls = this.proxies.map(({ url }) => url).join(',');
-    this.env = { RPC_URL: urls };
+    this.host = oldHost(this.world.folder);
+    this.env = { RPC_URL: urls, ...this.host.env };
     Object.assign(this.world.env, { LEDGER_SECONDS: '500ms', ...env });
     this.service = await this.world.serve(this.env);
     this.users = await Promise.all([this.world.newAccount(), this.world.newAccount()]);
@@ -77,6 +79,7 @@ export class Patient {
   /** fault: begin() brings it about, end() ends it. names: the lines of the status that name it or follow from it; alerts: its rules; may: one that may fire too; log: its line. */
   async exam(fault) {
     const { begin, names, end = () => {} } = fault;
+    this.host.grow(); // it happens to a service that is months old
     const isWell = async () => Object.values(await this.status()).every(({ level }) => level === 'ok');
     await until(isWell, 60_000, 'it is well');
     const healthy = await this.scrape(), from = this.service.log.length, scrapes = [];
