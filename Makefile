@@ -176,10 +176,10 @@ TEST_ENV = FAIRWAY_BIN=$(FAIRWAY) FAIRWAY_STOP=$(STOP) FAIRWAY_SICK_SERVER=$(SIC
     XDR_JUDGE=$(BUILD)/tests/xdr/xdr_judge
 
 # The longest programs come first, so that none runs alone at the end. JOBS=1 runs one at a time. `make test` runs QUICK, test-rest the others.
-LONGEST = $(patsubst %,tests/e2e/%.test.mjs,steps steps-ledger provisioning exhausted storm schemathesis limits failover) \
-    tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs \
+LONGEST = $(patsubst %,tests/e2e/%.test.mjs,steps steps-ledger provisioning exhausted storm schemathesis limits quarantine outages failover) \
+    tests/exam/judge.test.mjs tests/exam/exam.test.mjs tests/ha/ha.test.mjs tests/defects/defects.test.mjs tests/dev/run.test.mjs tests/model/lease.test.mjs \
     $(patsubst %,$(BUILD)/tests/integration/test_%,watch engine_deadlines janitor lease_property)
-QUICK = $(patsubst %,tests/e2e/%.test.mjs,payments one-call duplicates failover) tests/defects/patches.test.mjs tests/xdr/inspect-transaction.test.mjs \
+QUICK = $(patsubst %,tests/e2e/%.test.mjs,payments one-call duplicates failover) tests/defects/patches.test.mjs tests/exam/judge.test.mjs tests/xdr/inspect-transaction.test.mjs \
     $(patsubst %,tests/lint/%.test.mjs,ids openapi packages readme) $(wildcard tests/sql/*.test.mjs) $(INTEGRATION) $(UNIT) $(FUZZ_PROGRAMS)
 TESTS = $(wildcard $(patsubst %,tests/%/*.test.mjs,e2e exam ha clients defects dev model xdr fuzz localnet/test oracle lint)) $(QUICK)
 longest_first = $(filter $(1),$(LONGEST)) $(filter-out $(LONGEST),$(1))
@@ -281,7 +281,7 @@ fuzz-run:
 	$(BUILD)/tests/fuzz/$(T) -max_total_time=$(SECONDS) -timeout=20 -malloc_limit_mb=64 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
 	    -verbosity=0 -artifact_prefix=$(BUILD)/$(T)- $(BUILD)/found/$(T) tests/fuzz/corpus/$(T)
 
-# The storms at full size, then the judge of what /readyz says, over all its faults. tests/faults/soak.mjs describes how to replay a run and how to
+# The storms at full size, then the judge of what /readyz says and which alerts fire, over all its faults. tests/faults/soak.mjs describes how to replay a run and how to
 # make it smaller.
 .PHONY: soak
 soak: install-test

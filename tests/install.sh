@@ -96,9 +96,10 @@ if [ "$target" != build ] && ! { [ -x node_modules/.bin/node ] && cmp -s package
     cp package-lock.json $marker
 fi
 
-# promtool, for tests/lint/prometheus.test.mjs. Debian 12 has it in the package of a service, so this file alone is taken from the package.
-take_promtool() {
-    { apt-get -q download promtool || apt-get -q download prometheus; } && dpkg-deb --fsys-tarfile prom*.deb | tar -x ./usr/bin/promtool
+# prometheus and promtool, which Debian 12 has in one package. The package would start a service, so these files alone are taken from it.
+take_prometheus() {
+    apt-get -q download prometheus && { apt-get -q download promtool || true; } &&
+        for package in prom*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x --wildcards './usr/bin/prom*'; done
 }
 
 # The Stellar SDK for Python, schemathesis, and Go, whose version in Debian is too old for its SDK. By hash, and none is built here.
@@ -111,15 +112,15 @@ if [ "$target" = test ]; then
             --only-binary :all: --target ../build/packages -r requirements.txt || failed "pip, of the packages in tests/requirements.txt,"
         echo "$lock" >../build/packages/.fairway-lock
     fi
-    if [ ! -x ../build/packages/promtool ]; then
-        echo "taking promtool out of Debian's package"
+    if [ ! -x ../build/packages/prometheus ]; then
+        echo "taking prometheus out of Debian's package"
         folder=$(mktemp -d)
-        if ! (cd "$folder" && { take_promtool || { [ "$(id -u)" -eq 0 ] && apt-get -q update && take_promtool; }; }) >"$folder.log" 2>&1; then
+        if ! (cd "$folder" && { take_prometheus || { [ "$(id -u)" -eq 0 ] && apt-get -q update && take_prometheus; }; }) >"$folder.log" 2>&1; then
             tail -n 5 "$folder.log" >&2
-            echo "apt-get download of promtool failed; after apt-get update, repeat the command" >&2
+            echo "apt-get download of prometheus failed; after apt-get update, repeat the command" >&2
             exit 69
         fi
-        mv "$folder/usr/bin/promtool" ../build/packages/
+        mv "$folder"/usr/bin/prom* ../build/packages/
         rm -rf "$folder" "$folder.log"
     fi
     # Stellar's XDR definitions, and the decoder that is made of them. cargo checks each package by its digest in Cargo.lock, which has no name
