@@ -157,7 +157,6 @@ export class Chain extends EventEmitter {
     this.head = { header, hash };
     this.history.add({ place, xdr: meta, decodedTransactions: items.map(describeItem) });
     this.queue.ledgerClosed(isDropped ? [] : chosen, this.state, this.#nextLedger(closeTime), this.#latenessMargin());
-    await this.#store.trim(header, this.state, this.history.oldest);
     this.emit('closed', { header, items, queued });
     return header;
   }

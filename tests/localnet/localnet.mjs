@@ -9,7 +9,7 @@ import { Network } from './network.mjs';
 import { LaggingNode } from './node.mjs';
 import { createMethods } from './rpc/methods.mjs';
 import { RpcServer } from './rpc/server.mjs';
-import { DirectoryStore, MemoryStore } from './store.mjs';
+import { FileStore, MemoryStore } from './store.mjs';
 
 export const DEFAULTS = Object.freeze({ listen: '127.0.0.1', port: 8000, ledgerMs: 5_000, retention: 17_280 });
 
@@ -23,20 +23,19 @@ const throwLater = (error) => {
  * Starts a network. Options: `listen` (an IPv4 address), `port` (0: any free one), `data` (a directory; none: memory), `ledgerMs` (0: by hand
  * only), `passphrase`, `retention`, `maxOperations`, `baseReserve`, `firstLedger`, `protocol`, `hideFriendbot` (getNetwork does not name
  * it), `faults` (settings of faults.mjs), `log` (called with each line) and `onFatal` (called with an error after which no state can
- * be trusted); for tests `clock` (milliseconds), `verifier`, `segmentLedgers`. Throws UnusableData for a data directory that is not
- * its own.
+ * be trusted); for tests `clock` (milliseconds) and `verifier`. Throws UnusableData for ledgers that are no chain.
  */
 export const startLocalnet = async (options = {}) => {
   const { listen = DEFAULTS.listen, port = 0, data = null, ledgerMs = DEFAULTS.ledgerMs, retention = DEFAULTS.retention } = options;
   const { hideFriendbot = false, clock = Date.now, verifier = new Verifier(), log = () => {}, onFatal = throwLater } = options;
   const network = new Network(options);
-  const store = data ? await DirectoryStore.open(data, network, options) : new MemoryStore();
+  const store = data ? new FileStore(data, network) : new MemoryStore();
   const faults = new Faults(options.faults);
   const chain = new Chain({ network, verifier, store, clock, targetMs: ledgerMs, retention, faults });
   try {
     await chain.open();
   } catch (error) {
-    await store.close();
+    store.close();
     throw error;
   }
   chain.on('closed', ({ header, items }) => logLedger(log, header, items));
@@ -51,7 +50,7 @@ export const startLocalnet = async (options = {}) => {
   try {
     await server.listen(listen, port);
   } catch (error) {
-    await store.close();
+    store.close();
     throw error;
   }
   closing.resume();
@@ -60,7 +59,7 @@ export const startLocalnet = async (options = {}) => {
     closing.pause();
     await server.close();
     await chain.settled();
-    await store.close();
+    store.close();
   };
   let stopped;
 

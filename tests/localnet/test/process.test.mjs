@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -75,20 +75,21 @@ test('bad options: a message and 64', async (t) => {
   }
 });
 
-test('a data directory of another network: a message and 78; a port in use: 69', async (t) => {
+test('ledgers that are no chain: a message and 78; a port in use: 69', async (t) => {
   const data = directory(t);
-  const first = new Program(t, ['--port', '0', '--ledger-ms', '0', '--data', data]);
-  const port = new URL(await first.url()).port;
-  const busy = new Program(t, ['--port', port]);
+  const first = new Program(t, ['--port', '0', '--ledger-ms', '15', '--data', data]);
+  const url = await first.url();
+  const busy = new Program(t, ['--port', new URL(url).port]);
   assert.equal(await busy.exited, 69);
-  const second = new Program(t, ['--port', '0', '--data', data]);
-  assert.equal(await second.exited, 78);
-  assert.match(second.errors, /in use by another process/);
+  while ((await call(url, 'localnet_status')).latestLedger < 4) await new Promise((resolve) => setTimeout(resolve, 15));
   first.child.kill('SIGTERM');
   await first.exited;
-  const other = new Program(t, ['--port', '0', '--data', data, '--passphrase', 'another']);
-  assert.equal(await other.exited, 78);
-  assert.match(other.errors, /^localnet: .* holds the network "Standalone Network ; February 2017", not "another"\n$/);
+  const file = join(data, readdirSync(data)[0]);
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.subarray(4 + bytes.readUInt32BE(0)));
+  const second = new Program(t, ['--port', '0', '--data', data]);
+  assert.equal(await second.exited, 78);
+  assert.match(second.errors, /^localnet: ledger 3 does not follow its predecessor\n$/);
 });
 
 test('kill -9 at any time: everything that was served is still there, byte for byte, and the chain continues', async (t) => {
