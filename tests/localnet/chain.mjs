@@ -91,11 +91,6 @@ export class Chain extends EventEmitter {
     return this.#submit(transaction, this.state, this.#nextLedger(this.closeTime), this.#latenessMargin());
   }
 
-  /** Submits to a core that has no ledger yet and cannot validate. */
-  submitUnchecked(transaction) {
-    return this.queue.submitUnchecked(transaction);
-  }
-
   /** Submits to a node whose last ledger is `sequence`: it validates with the state of that ledger. */
   submitAt(transaction, sequence, state, closeTime) {
     const next = { ...this.#nextLedger(closeTime), sequence: sequence + 1 };

@@ -38,10 +38,6 @@ export class LaggingNode {
     return this.#chain.now();
   }
 
-  submitUnchecked(transaction) {
-    return this.#chain.submitUnchecked(transaction);
-  }
-
   submit(transaction) {
     return this.#chain.submitAt(transaction, this.#latest, this.state, this.closeTime);
   }

@@ -121,15 +121,6 @@ export class Queue {
     return { status: Status.PENDING };
   }
 
-  /** Queues as a core does that has no ledger yet and cannot validate. The next nomination drops what is invalid. */
-  submitUnchecked(transaction) {
-    if (this.#isBanned(transaction)) return tryAgainLater;
-    const queued = this.#bySource.get(transaction.source)?.transaction;
-    if (queued) return isDuplicate(queued, transaction) ? { status: Status.DUPLICATE } : tryAgainLater;
-    this.#add(transaction);
-    return { status: Status.PENDING };
-  }
-
   /** Removes a transaction as if it had not arrived; it is not banned. */
   withdraw({ source }) {
     this.#remove(source);

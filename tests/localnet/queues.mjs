@@ -26,10 +26,6 @@ export class Queues {
     return this.#of(transaction).submit(transaction, state, ledger, late);
   }
 
-  submitUnchecked(transaction) {
-    return this.#isPendingInOther(transaction) ? tryAgainLater : this.#of(transaction).submitUnchecked(transaction);
-  }
-
   /** Removes a transaction as if it had not arrived; it is not banned. */
   withdraw(transaction) {
     this.#of(transaction).withdraw(transaction);

@@ -1,9 +1,7 @@
-// An RPC that has just started with an empty store: the response of each method until the first ledger is stored. Measured on
+// An RPC that has just started with an empty store: the response of each method that reads until the first ledger is stored. Measured on
 // stellar-rpc 28, except for those marked "read", which are from its source.
 
-import { base64 } from '../xdr.mjs';
 import { internalError } from './error.mjs';
-import { readSubmission } from './submission.mjs';
 
 const EMPTY = 'DB is empty';
 
@@ -16,21 +14,7 @@ const errors = new Map([
   ['getTransaction', `unable to get ledger range: ${EMPTY}`],
 ]);
 
-/** Its core responds PENDING to what it cannot check. The RPC has no latest ledger. */
-const sendUnchecked = ({ network, chain }, params) => {
-  const transaction = readSubmission(params, network);
-  const { status, outcome } = chain.submitUnchecked(transaction);
-  return {
-    ...(outcome && { errorResultXdr: base64(outcome.toXdr()) }),
-    status,
-    hash: transaction.hashHex,
-    latestLedger: 0,
-    latestLedgerCloseTime: '0',
-  };
-};
-
-const substitute = (name, context) => {
-  if (name === 'sendTransaction') return (params) => sendUnchecked(context, params);
+const substitute = (name) => {
   if (name === 'simulateTransaction') return () => ({ error: EMPTY, latestLedger: 0 }); // read
   if (!errors.has(name)) return null;
   return () => {
@@ -40,7 +24,7 @@ const substitute = (name, context) => {
 
 /** Wraps a method so that it responds as on an empty store while the store is empty. */
 export const unlessEmpty = (name, method, context) => {
-  const empty = substitute(name, context);
+  const empty = substitute(name);
   if (!empty) return method;
   return (params) => (context.faults.storeIsEmpty() ? empty(params) : method(params));
 };

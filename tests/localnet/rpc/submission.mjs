@@ -21,7 +21,7 @@ const parse = (params, network) => {
 };
 
 /** The envelope of a sendTransaction. */
-export const readSubmission = (params, network) => {
+const readSubmission = (params, network) => {
   requireBase64(params);
   const transaction = parse(params, network);
   if (!transaction) throw invalidParams('invalid_xdr');

@@ -41,35 +41,3 @@ test('the fault ends after its time, or by a reset', async (t) => {
   client.net.faults.configure({ reset: true });
   assert.equal((await client.call('getHealth')).result.status, 'healthy');
 });
-
-test('an invalid submission is PENDING, then DUPLICATE, then TRY_AGAIN_LATER, and ERROR only after its ban', async (t) => {
-  const { client, alice, bob, setEmpty } = await start(t);
-  const wrong = client.build(alice, [payment(bob)], { sequence: client.account(alice).sequence + 9n });
-  setEmpty(FOREVER);
-  const { result } = await client.call('sendTransaction', { transaction: wrong.toXdr() });
-  assert.deepEqual([result.status, result.latestLedger, result.latestLedgerCloseTime], ['PENDING', 0, '0']);
-  assert.equal((await client.send(wrong)).status, 'DUPLICATE');
-  assert.equal((await client.send(client.build(alice, [payment(bob)]))).status, 'TRY_AGAIN_LATER', 'one a source');
-  await client.close();
-  assert.equal((await client.send(wrong)).status, 'TRY_AGAIN_LATER');
-  setEmpty(0);
-  for (let ledger = 0; ledger < 9; ledger++) {
-    assert.equal((await client.send(wrong)).status, 'TRY_AGAIN_LATER', `${ledger} ledgers later`);
-    await client.close();
-  }
-  await client.close();
-  assert.deepEqual(await client.send(wrong).then(({ status, code }) => [status, code]), ['ERROR', -5]);
-});
-
-test('a valid submission is included; one of an account that does not exist is dropped without notice', async (t) => {
-  const { client, alice, bob, setEmpty } = await start(t);
-  setEmpty(FOREVER);
-  const good = client.build(alice, [payment(bob)]);
-  assert.equal((await client.send(good)).status, 'PENDING');
-  const [nobody] = [client.root].map(({ constructor }) => constructor.random());
-  assert.equal((await client.send(client.build(nobody, [payment(bob)]))).status, 'PENDING');
-  await client.close();
-  setEmpty(0);
-  assert.equal((await client.result((await client.send(good)).hash)).status, 'SUCCESS');
-  assert.equal(client.net.chain.queue.size, 0);
-});
