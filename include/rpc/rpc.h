@@ -24,7 +24,6 @@ struct rpc_settings {
     unsigned only;   /* 0: all addresses; else this one alone, counted from 1 */
     int timeout_ms;  /* of a transfer, from its beginning; 0: 15,000 */
     int wait_ms; /* for others of the process that the address answers; then ERR_OVERLOADED. 0: timeout_ms */
-    size_t max_body; /* 0: the limit of each method, at most 64 MiB */
 };
 
 /*

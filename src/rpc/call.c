@@ -231,7 +231,6 @@ static void arrived(struct loop_transfer *transfer)
 static void hand_over(struct rpc_call *call, unsigned after_ms)
 {
     struct rpc *rpc = call->rpc;
-    const size_t most = call->limits->bytes;
     const int64_t now_ms = clock_ms();
     const bool asks = call->at < rpc->count;
     buf_free(&call->transfer.body);
@@ -242,7 +241,7 @@ static void hand_over(struct rpc_call *call, unsigned after_ms)
         .json = call->json,
         .request_id = call->ask.request_id,
         .number = number_of(call),
-        .max_body = rpc->max_body != 0 && rpc->max_body < most ? rpc->max_body : most,
+        .max_body = call->limits->bytes,
         .not_before_ms = now_ms + after_ms,
         .timeout_ms = rpc->timeout_ms,
         .cancelled = &rpc->cancelled,

@@ -20,7 +20,6 @@ struct rpc {
     size_t count;
     unsigned first; /* number of addresses[0] in the url, counted from 1 */
     int timeout_ms, wait_ms;
-    size_t max_body;       /* of all responses; 0: none */
     atomic_bool cancelled; /* all calls, also later ones */
     pthread_mutex_t mutex; /* guards the rest */
     pthread_cond_t changed;

@@ -110,7 +110,6 @@ struct rpc *rpc_new(const struct rpc_settings *settings)
     rpc->first = rpc->last = settings->only != 0 ? settings->only : 1;
     rpc->timeout_ms = settings->timeout_ms != 0 ? settings->timeout_ms : RPC_TIMEOUT_MS;
     rpc->wait_ms = settings->wait_ms != 0 ? settings->wait_ms : rpc->timeout_ms;
-    rpc->max_body = settings->max_body;
     pthread_mutex_init(&rpc->mutex, NULL);
     pthread_cond_init(&rpc->changed, NULL);
     for (unsigned n = 1; n <= RPC_ADDRESSES_MAX && (address = next_address(&list)).len > 0; n++) {

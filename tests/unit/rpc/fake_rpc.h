@@ -40,7 +40,7 @@ struct fake_reply {
 #define FAKE_REPLIES 4
 #define FAKE_CONNECTIONS 256
 #define FAKE_TIMEOUT_MS 20000 /* of fake_client: a busy machine is not a silent server */
-#define FAKE_MAX_BODY 50000
+#define FAKE_MAX_BODY 65536   /* of getHealth */
 
 struct fake_rpc {
     int listener, stop[2];
@@ -191,8 +191,7 @@ static inline char *fake_url(const struct fake_rpc *fake)
 static inline struct rpc *fake_client(const struct fake_rpc *fake)
 {
     AUTO_FREE char *url = fake_url(fake);
-    return rpc_new(
-        &(struct rpc_settings){.url = url, .timeout_ms = FAKE_TIMEOUT_MS, .max_body = FAKE_MAX_BODY});
+    return rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = FAKE_TIMEOUT_MS});
 }
 
 /* Set-up and tear-down of each test: *state is a struct fake_rpc. */

@@ -85,7 +85,7 @@ FAKE_TEST(a_body_over_the_limit_ends_the_transfer)
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
         fake_set_reply(fake, 0, (struct fake_reply){.manner = manners[i]});
         assert_int_equal(ask(fake->rpc), ERR_RPC_UNAVAILABLE);
-        assert_non_null(strstr(detail.text, "larger than 50000 bytes"));
+        assert_non_null(strstr(detail.text, "larger than 65536 bytes"));
     }
 }
 
