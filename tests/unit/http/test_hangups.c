@@ -156,20 +156,6 @@ TEST_WITH(after_unwatch_nothing_is_reported, start, stop)
     disconnect(&watched);
 }
 
-TEST_WITH(a_connection_may_be_watched_many_times, start, stop)
-{
-    struct watched watched;
-    connect_one(&watched);
-    for (int i = 0; i < 1000; i++) {
-        watch(&watched);
-        connection_unwatch(watched.connection);
-    }
-    watch(&watched);
-    close(watched.client_fd);
-    await_calls(&watched, 1);
-    disconnect(&watched);
-}
-
 TEST_WITH(unwatch_waits_for_a_callback_that_runs, start, stop)
 {
     struct watched watched;

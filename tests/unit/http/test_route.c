@@ -71,10 +71,3 @@ TEST(known_path_with_another_method_names_the_allowed_ones)
     assert_int_equal(find(&match, "HEAD", "/v1/transactions"), ERR_METHOD_NOT_ALLOWED);
     assert_string_equal(match.allow, "POST");
 }
-
-TEST(head_is_answered_by_get)
-{
-    struct route_match match;
-    assert_int_equal(find(&match, "HEAD", "/"), ERR_OK);
-    assert_ptr_equal(match.route, &routes[0]);
-}
