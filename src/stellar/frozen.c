@@ -31,8 +31,8 @@ enum err frozen_entry_decode(struct bytes entry, struct frozen_accounts *out)
     if (e != ERR_OK)
         return e;
     struct xdr_reader reader = xdr_reader(entry);
-    if (xdr_u32(&reader) != LEDGER_ENTRY_CONFIG_SETTING ||
-        xdr_u32(&reader) != CONFIG_SETTING_FROZEN_LEDGER_KEYS)
+    const uint32_t type = xdr_u32(&reader), setting = xdr_u32(&reader);
+    if (type != LEDGER_ENTRY_CONFIG_SETTING || setting != CONFIG_SETTING_FROZEN_LEDGER_KEYS)
         return ERR_MALFORMED;
     for (uint32_t count = xdr_u32(&reader); e == ERR_OK && count > 0; count--)
         e = add_key(xdr_take(&reader, XDR_EncodedLedgerKey), out);

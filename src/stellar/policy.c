@@ -121,10 +121,9 @@ void policy_invoked_contract(const struct envelope *envelope, char out[static AD
         return;
     struct xdr_reader in = xdr_reader(first.span);
     operation_head_read(&in, &head);
-    if (xdr_u32(&in) != HOST_FUNCTION_INVOKE_CONTRACT || xdr_u32(&in) != SC_ADDRESS_CONTRACT)
-        return;
+    const uint32_t function = xdr_u32(&in), address = xdr_u32(&in);
     xdr_opaque(&in, contract.bytes, sizeof contract.bytes);
-    if (in.e == ERR_OK)
+    if (in.e == ERR_OK && function == HOST_FUNCTION_INVOKE_CONTRACT && address == SC_ADDRESS_CONTRACT)
         strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, out);
 }
 
