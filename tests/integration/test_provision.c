@@ -309,7 +309,7 @@ TEST(pool_counts_include_the_cursor_and_a_time_no_earlier_than_its_ledger)
     assert_int_equal(pool_counts(world).cursor_sequence, 0);
     assert_true(pool_counts(world).now_s > 1700000000);
     test_db_exec(&world->db,
-        "INSERT INTO fairway.ledgers VALUES (7, sha256(''), sha256(''), 28, 9000000000, 0);"
+        "INSERT INTO fairway.ledgers VALUES (7, sha256(''), 28, 9000000000, 0);"
         "INSERT INTO fairway.cursor (sequence, hash, close_time) VALUES (7, sha256(''), 9000000000)");
     assert_int_equal(pool_counts(world).cursor_sequence, 7);
     assert_true(pool_counts(world).now_s == 9000000000);
