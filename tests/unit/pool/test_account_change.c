@@ -106,19 +106,19 @@ TEST(an_account_comes_back_only_if_all_but_its_sequence_number_is_as_before)
 {
     const struct account_locked moved = {.state = ACCOUNT_QUARANTINED, .moved = true, .sequence = 7};
     const struct account_probe same = {.account = {.sequence = 7, .own_authority = true, .bare = true}};
-    struct combination not[] = {{moved, same}, {moved, same}, {moved, same}, {moved, same}, {moved, same},
+    struct combination refused[] = {{moved, same}, {moved, same}, {moved, same}, {moved, same}, {moved, same},
         {moved, same}, {moved, same}, {moved, same}};
-    not[0].row.moved = false; /* another reason */
-    not[1].row.leased = true;
-    not[2].row.grants_on_hold = true;
-    not[3].row.sequence = 6;
-    not[4].probe.account.own_authority = false;
-    not[5].probe.account.bare = false;
-    not[6].probe.account.removed = true;
-    not[7].probe.frozen = true;
+    refused[0].row.moved = false; /* another reason */
+    refused[1].row.leased = true;
+    refused[2].row.grants_on_hold = true;
+    refused[3].row.sequence = 6;
+    refused[4].probe.account.own_authority = false;
+    refused[5].probe.account.bare = false;
+    refused[6].probe.account.removed = true;
+    refused[7].probe.frozen = true;
     assert_int_equal(judge(CHANGE_RETURN, &moved, &same).state, ACCOUNT_ACTIVE);
-    for (size_t i = 0; i < ARRAY_LEN(not); i++) {
-        const struct verdict verdict = judge(CHANGE_RETURN, &not[i].row, &not[i].probe);
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        const struct verdict verdict = judge(CHANGE_RETURN, &refused[i].row, &refused[i].probe);
         assert_false(verdict.changes);
         assert_int_equal(verdict.e, ERR_REFUSED);
     }
