@@ -213,39 +213,24 @@ void connection_unwatch(struct connection *connection)
     struct connections *connections = connection->list;
     pthread_mutex_lock(&connections->lock);
     connection->on_left = NULL;
-    connection->left = false;
     while (connections->calling_back == connection && !pthread_equal(pthread_self(), connections->caller))
         pthread_cond_wait(&connections->returned, &connections->lock);
     pthread_mutex_unlock(&connections->lock);
 }
 
-static struct connection *first_left(struct connections *connections)
+/* Under lock, but for the callback: it may end its request, and with it the connection. */
+static void call_back(struct connections *connections, struct connection *connection)
 {
-    struct connection *c;
-    TAILQ_FOREACH(c, &connections->list, entry)
-    {
-        if (c->left)
-            return c;
-    }
-    return NULL;
-}
-
-/* Under lock, but for the callbacks: each may end its request, and with it the connection. */
-static void call_back(struct connections *connections)
-{
+    void (*const callback)(void *context) = connection->on_left;
+    void *const context = connection->context;
+    connection->on_left = NULL;
+    connections->calling_back = connection;
     connections->caller = pthread_self();
-    for (struct connection *c; (c = first_left(connections)) != NULL;) {
-        void (*const callback)(void *context) = c->on_left;
-        void *const context = c->context;
-        c->on_left = NULL;
-        c->left = false;
-        connections->calling_back = c;
-        pthread_mutex_unlock(&connections->lock);
-        callback(context);
-        pthread_mutex_lock(&connections->lock);
-        connections->calling_back = NULL;
-        pthread_cond_broadcast(&connections->returned);
-    }
+    pthread_mutex_unlock(&connections->lock);
+    callback(context);
+    pthread_mutex_lock(&connections->lock);
+    connections->calling_back = NULL;
+    pthread_cond_broadcast(&connections->returned);
 }
 
 static bool is_closed_by_peer(const struct connection *connection)
@@ -269,10 +254,9 @@ static void repeat_end_event(const struct connection *connection)
 void connections_check(struct connections *connections)
 {
     int64_t now = clock_ms();
+    struct connection place = {0}; /* of this loop in the list, during a callback */
     pthread_mutex_lock(&connections->lock);
-    struct connection *c;
-    TAILQ_FOREACH(c, &connections->list, entry)
-    {
+    for (struct connection *c = TAILQ_FIRST(&connections->list), *next; c != NULL; c = next) {
         uint64_t state = atomic_load(&c->state);
         enum connection_phase phase = phase_of(state);
         /* The connection's thread sees the end of the stream and closes the descriptor. */
@@ -282,10 +266,14 @@ void connections_check(struct connections *connections)
             end(connections, c, state);
         else if (phase != CONNECTION_HANDLER)
             repeat_end_event(c);
-        else
-            c->left = c->on_left != NULL && is_closed_by_peer(c);
+        next = TAILQ_NEXT(c, entry);
+        if (phase != CONNECTION_HANDLER || c->on_left == NULL || !is_closed_by_peer(c))
+            continue;
+        TAILQ_INSERT_AFTER(&connections->list, c, &place, entry);
+        call_back(connections, c);
+        next = TAILQ_NEXT(&place, entry);
+        TAILQ_REMOVE(&connections->list, &place, entry);
     }
-    call_back(connections);
     pthread_mutex_unlock(&connections->lock);
 }
 

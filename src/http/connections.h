@@ -33,7 +33,6 @@ struct connection {
     struct connections *list;
     void (*on_left)(void *context); /* of connection_watch, under the list's lock; NULL: not watched */
     void *context;
-    bool left; /* on_left is to be called */
 };
 
 struct connection_limits {

@@ -203,6 +203,36 @@ static void *race(void *context)
     return NULL;
 }
 
+static void count_one(void *context)
+{
+    ++*(unsigned *)context;
+}
+
+/* Meanwhile the listener accepts nobody. */
+TEST_WITH(clients_that_leave_together_are_found_in_one_pass, NULL, NULL)
+{
+    static struct connection *left[30000];
+    unsigned calls = 0;
+    int pair[2];
+    connections = connections_new(0, ARRAY_LEN(left), &(struct connection_limits){60000, 60000});
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    close(pair[1]);
+    for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+        (void)connections_count(connections, 1);
+        left[i] = connections_add(connections, pair[0]);
+        assert_true(connection_enter(left[i], CONNECTION_HANDLER));
+        connection_watch(left[i], count_one, &calls);
+    }
+    const int64_t end_ms = clock_ms() + slower(500);
+    connections_check(connections);
+    assert_true(clock_ms() < end_ms);
+    assert_int_equal(calls, ARRAY_LEN(left));
+    for (size_t i = 0; i < ARRAY_LEN(left); i++)
+        (void)connections_remove(connections, left[i]);
+    close(pair[0]);
+    connections_free(connections);
+}
+
 TEST_WITH(hang_ups_and_replies_may_come_at_the_same_time, start, stop)
 {
     pthread_t threads[4];
