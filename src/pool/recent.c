@@ -20,8 +20,9 @@ static const char sql_ends[] =
 
 static const char sql_waiting[] = "SELECT coalesce(sum(w.waiting), 0)::int8 FROM fairway.waiting_now w";
 
+/* Not those without a name: AUTH=none, and ensure-accounts. */
 static const char sql_holder[] =
-    "SELECT p.lease_client, count(*) FROM fairway.pool_accounts p WHERE p.lease_hash IS NOT NULL GROUP BY 1"
+    "SELECT p.lease_client, count(*) FROM fairway.pool_accounts p WHERE p.lease_client <> '' GROUP BY 1"
     " ORDER BY 2 DESC, 1 LIMIT 1";
 
 static const char sql_events[] =
