@@ -186,7 +186,8 @@ struct rpc_transaction {
 MUST_CHECK enum err rpc_transaction(
     struct rpc *rpc, const struct hash *hash, struct rpc_transaction *out, struct detail *detail);
 
-/* Whether an address has refused one of these calls in the last minute. */
+/* Whether an address has refused a call in the last minute. Those that are avoided (rpc/rpcs.h) count when
+ * all are. */
 bool rpc_is_scarce(struct rpc *rpc);
 
 /* When it succeeds all but the last two members are set, else only these. What the server does not tell is

@@ -350,10 +350,13 @@ int call_retry_after_s(const struct rpc *rpc)
 
 bool rpc_is_scarce(struct rpc *rpc)
 {
-    bool any = false;
-    for (size_t i = 0; i < rpc->count; i++)
-        any |= address_state(rpc->addresses[i]).is_scarce;
-    return any;
+    bool any[2] = {false}, has_other = false; /* 1: of those that are avoided */
+    for (size_t i = 0; i < rpc->count; i++) {
+        const bool avoided = atomic_load(&rpc->addresses[i]->avoided);
+        any[avoided] |= address_state(rpc->addresses[i]).is_scarce;
+        has_other |= !avoided;
+    }
+    return any[!has_other];
 }
 
 static bool repeats(struct rpc_call *call, const struct call_error *error)

@@ -215,6 +215,23 @@ FAKE_TEST(a_call_that_is_refused_with_http_200_does_not_fail_over)
     assert_int_equal(rpc->last, 1);
 }
 
+/* One that has used up its quota is no reason to let clients simulate less at the others. */
+TEST(what_an_avoided_address_refuses_is_scarce_only_when_all_are_avoided)
+{
+    AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/,http://127.0.0.1:2/"});
+    address_forget();
+    assert_false(rpc_is_scarce(rpc));
+    address_note(rpc->addresses[1], ADDRESS_REFUSES, clock_ms(), 0);
+    assert_true(rpc_is_scarce(rpc));
+    atomic_store(&rpc->addresses[1]->avoided, true);
+    assert_false(rpc_is_scarce(rpc));
+    atomic_store(&rpc->addresses[0]->avoided, true);
+    assert_true(rpc_is_scarce(rpc));
+    atomic_store(&rpc->addresses[0]->avoided, false);
+    atomic_store(&rpc->addresses[1]->avoided, false);
+    address_forget();
+}
+
 TEST(addresses_are_counted_and_compared)
 {
     assert_int_equal(rpc_address_count(" a , b,, c\t"), 3);
