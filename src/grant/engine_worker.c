@@ -176,7 +176,7 @@ static enum err run_again(
 
 /* Runs count tickets of the batch, unless e is an error already. Those that it leaves open wait for another
  * batch. When the database refuses them because of one item, each runs alone, so that only that one fails.
- * Returns the error of the last run. */
+ * Returns the error of the last run that failed. */
 static enum err run(struct engine_worker *worker, struct batch *batch, size_t from, size_t count, enum err e,
     struct detail *detail)
 {
@@ -185,7 +185,8 @@ static enum err run(struct engine_worker *worker, struct batch *batch, size_t fr
     if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL) && count > 1) {
         for (size_t i = 0; i < count; i++) {
             struct detail own = {0};
-            e = run(worker, batch, from + i, 1, ERR_OK, &own);
+            const enum err of_item = run(worker, batch, from + i, 1, ERR_OK, &own);
+            e = of_item != ERR_OK ? of_item : e;
         }
         return e;
     }
@@ -264,7 +265,7 @@ static void call_done(struct ticket_queue *decided)
     }
 }
 
-/* e: of the batch's last run. */
+/* e: ERR_OK when every run of the batch was without error. */
 static void finish(struct engine *engine, const struct batch *batch, enum err e)
 {
     struct outcome outcome = {0};

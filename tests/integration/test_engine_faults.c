@@ -50,6 +50,49 @@ TEST(an_item_that_the_database_refuses_fails_alone)
     clients_wipe(clients, ARRAY_LEN(clients));
 }
 
+/* As a lock that others hold. */
+static const char sql_lock_slow[] =
+    "CREATE FUNCTION public.lock() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$ BEGIN PERFORM pg_sleep(1.1); RAISE EXCEPTION 'planted' USING ERRCODE = 'lock_not_available'; END $$;"
+    " CREATE TRIGGER lock AFTER INSERT ON fairway.leases FOR EACH ROW WHEN (NEW.request_id = 'slow')"
+    " EXECUTE FUNCTION public.lock()";
+
+/* They run alone, because the database refuses the first: what became of the last one says nothing of the one
+ * before it, which may have a lease of an earlier batch. */
+TEST(an_item_of_unknown_outcome_stays_so_when_another_one_of_its_batch_is_granted)
+{
+    enum { FIRST, BAD, SLOW, LAST, COUNT };
+    static const char *const ids[COUNT] = {[BAD] = "bad", [SLOW] = "slow"};
+    struct test_engine engine;
+    struct client clients[COUNT] = {0};
+    struct asked asked[COUNT] = {0};
+    test_engine_open(&engine, COUNT, 1);
+    test_db_exec(&engine.pool.test, sql_refuse_bad);
+    test_db_exec(&engine.pool.test, sql_lock_slow);
+    struct db *holder = block_grants(&engine);
+    clients[SLOW].ticket.is_unknown = true;
+    for (size_t i = 0; i < COUNT; i++) {
+        if (ids[i] != NULL) {
+            ask_as(&engine, &asked[i], ids[i]);
+            clients[i].ticket.grant.request = &asked[i].request;
+        }
+        client_submit(&engine, &clients[i]);
+        if (i == FIRST)
+            await_taken(&engine);
+    }
+    unblock_grants(holder);
+    client_lease(&clients[FIRST], SOON_MS);
+    client_refused(&clients[BAD], ERR_CONSTRAINT, 2 * SOON_MS);
+    client_lease(&clients[LAST], 2 * SOON_MS);
+    assert_true(clients[SLOW].ticket.is_unknown);
+    test_db_exec(&engine.pool.test, "DROP TRIGGER lock ON fairway.leases");
+    client_lease(&clients[SLOW], 2 * SOON_MS);
+    test_engine_close(&engine);
+    clients_wipe(clients, COUNT);
+    asked_wipe(&asked[BAD]);
+    asked_wipe(&asked[SLOW]);
+}
+
 /* Batches with a request of the id slow or bad stall when they record their leases, until resume; those with
  * bad fail then. */
 static const char sql_stall[] =
