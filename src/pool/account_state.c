@@ -89,13 +89,16 @@ static void follow_transaction(struct account_row *row, const struct account_new
         quarantine(row, ACCOUNT_MOVED);
 }
 
-/* Anybody can create an account under a key that is not secret. */
+/* Anybody can create an account under a key that is not secret. Of another account an earlier reason says
+ * nothing. */
 static void follow_creation(struct account_row *row, const struct account_news *news)
 {
-    const bool again = row->state == ACCOUNT_ACTIVE;
+    const bool again = row->state == ACCOUNT_ACTIVE || (row->state == ACCOUNT_QUARANTINED && row->known);
     take_sequence(row, ledger_first_sequence(news->ledger), news->ledger);
-    if (again)
-        quarantine(row, "it was created again: it is another account under the same key");
+    if (again) {
+        row->state = ACCOUNT_QUARANTINED;
+        row->reason = "it was created again: it is another account under the same key";
+    }
 }
 
 static bool is_changed(const struct account_row *before, const struct account_row *after)

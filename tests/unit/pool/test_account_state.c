@@ -145,6 +145,20 @@ TEST(an_account_that_is_merged_in_the_ledger_that_creates_it_is_never_active)
     assert_int_equal(retiring.state, ACCOUNT_RETIRED);
 }
 
+/* Else it would come back by itself when its sequence number had been used before (account_change.h). */
+TEST(a_quarantined_account_that_is_created_again_has_that_as_its_reason)
+{
+    struct account_row row = row_of(ACCOUNT_QUARANTINED), moved = row_of(ACCOUNT_ACTIVE), created = {0};
+    assert_true(apply(&row, (struct account_news){.merged = true, .created = true}));
+    assert_true(apply(&moved, (struct account_news){.consumed = 41, .merged = true, .created = true}));
+    assert_non_null(row.reason);
+    assert_non_null(strstr(row.reason, "created again"));
+    assert_string_equal(moved.reason, row.reason);
+    created.state = ACCOUNT_QUARANTINED; /* before it existed: its seed does not open, for example */
+    assert_true(apply(&created, (struct account_news){.created = true}));
+    assert_null(created.reason);
+}
+
 TEST(a_quarantined_account_keeps_its_first_reason)
 {
     struct account_row row = row_of(ACCOUNT_QUARANTINED);
