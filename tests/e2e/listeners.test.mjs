@@ -194,7 +194,7 @@ test('the admin port is 1000 above that of the API, and can be turned off', asyn
 });
 
 test('the admin listener of this host refuses the name of a page that an operator has open (DNS rebinding)', async () => {
-  const asked = host => ask(`${service.adminUrl}/readyz`, { headers: { host } });
+  const asked = host => ask(`${service.adminUrl}/status.json`, { headers: { host } });
   for (const host of ['evil.example', 'evil.example:9001', '127.0.0.1.evil.example', 'localhost.evil.example', '1.evil.example'])
     assert.deepEqual([host, (await asked(host)).status], [host, 403]);
   for (const host of ['127.0.0.1:9001', '10.0.0.1', 'LOCALHOST:1', 'localhost', '[::1]:9001'])

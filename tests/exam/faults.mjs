@@ -4,7 +4,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Account, Asset, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
-import { sleep, submit } from '../e2e/harness.mjs';
+import { sleep, slower, submit } from '../e2e/harness.mjs';
 import { eachLedger, flip } from '../e2e/lies.mjs';
 import { fastHost, restartSick } from '../e2e/sick-server.mjs';
 import { unseal } from '../e2e/unseal.mjs';
@@ -33,9 +33,10 @@ export async function setOptions(one, options, ...signers) {
 patient('one RPC', { env: { LOW_BALANCE_PAYMENTS: '50', MIN_BALANCE_PAYMENTS: '10' } }, fault => {
   fault('protocol vote', async one => one.exam({
     begin: async () => {
+      await sleep(slower(3000)); // it has asked for the node's version since it grew old, and asks again in five minutes
       await fetch(one.world.localnet.url, { method: 'POST', headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'localnet_upgrade', params: { supportedProtocol: 99 } }) });
-      one.host.grow(); // the node's version is asked for every five minutes
+      one.host.grow();
     },
     names: { [PART]: /^the network has or will have protocol 99, newer than this build, which knows \d+: install a newer one$/ },
     alerts: ['FairwayCheckWarns'], log: /newer than this build.*protocol=99/,

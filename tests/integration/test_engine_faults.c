@@ -61,7 +61,13 @@ static const char sql_lock_slow[] =
  * before it, which may have a lease of an earlier batch. */
 TEST(an_item_of_unknown_outcome_stays_so_when_another_one_of_its_batch_is_granted)
 {
-    enum { FIRST, BAD, SLOW, LAST, COUNT };
+    enum {
+        FIRST,
+        BAD,
+        SLOW,
+        LAST,
+        COUNT
+    };
     static const char *const ids[COUNT] = {[BAD] = "bad", [SLOW] = "slow"};
     struct test_engine engine;
     struct client clients[COUNT] = {0};
