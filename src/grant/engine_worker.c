@@ -286,7 +286,7 @@ static void finish(struct engine *engine, const struct batch *batch, enum err e)
          */
         if (e != ERR_OK || outcome.is_faulty || batch->claim.locked_unused)
             engine_accounts_released(engine);
-        /* Nobody waits: while the database is away this would be tried again and again. */
+        /* No request waits: else a database that is down would be asked without a pause. */
         engine->is_short &= e == ERR_OK || batch->count > 0;
     }
     engine_wake_worker(engine);
