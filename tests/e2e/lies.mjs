@@ -19,19 +19,15 @@ export const eachLedger = change => answer => {
   return answer;
 };
 
-/** Changes one bit of each ledger's metadata, this many bytes before its end. */
-export const flip = offset => eachLedger(ledger => {
-  const meta = Buffer.from(ledger.metadataXdr, 'base64');
-  meta[meta.length - offset] ^= 1;
-  ledger.metadataXdr = meta.toString('base64');
-});
-
 /** Changes the decoded metadata of each ledger. */
 export const eachMeta = change => eachLedger(ledger => {
   const meta = decode('LedgerCloseMeta', Buffer.from(ledger.metadataXdr, 'base64'));
   change(meta.v2, ledger);
   ledger.metadataXdr = encode('LedgerCloseMeta', meta).toString('base64');
 });
+
+/** Changes one bit that the hash of each ledger covers: many bytes of a transaction's metadata are covered by none. */
+export const flip = eachMeta(meta => { meta.ledgerHeader.header.totalCoins ^= 1n; });
 
 /** Changes the decoded first ledger of each answer, the only one that is told then, so that the hashes of header and ledger fit. */
 export const forged = change => answer => eachMeta((meta, ledger) => {

@@ -15,7 +15,7 @@ const OTHER = 'GCM6QMP3DLRPTAZW2UZPCPX2LF3SXWXKPMP3GKFZBDSF3QZGV2G5QSTK';
 
 const lies = [
   ['another close time', forged((meta, header) => (header.scpValue.closeTime += 400n))],
-  ['one bit of the metadata', flip(400)],
+  ['one bit of the header', flip],
   ['that ledgers are dropped', outside(900000, 900010)],
 ];
 

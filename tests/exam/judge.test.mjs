@@ -150,7 +150,7 @@ const faults = {
   'all RPCs answer after four seconds': [...rpc(slow(4000)), []],
   'all RPCs have no ledger from now on': rpc(async (call, forward) => call.method === 'getLedgers' ? failed(call, 'no history') : forward()),
   'RPC 1 hangs': [...rpc(() => new Promise(() => {}), 0), PART],
-  'RPC 2 lies': [...fresh(rpc(async (call, forward) => call.method === 'getLedgers' ? flip(400)(await forward()) : forward(), 1)), [...PART, 'FairwayRpcLies']],
+  'RPC 2 lies': [...fresh(rpc(async (call, forward) => call.method === 'getLedgers' ? flip(await forward()) : forward(), 1)), [...PART, 'FairwayRpcLies']],
   'RPC 1 is stuck': [...fresh(rpc(async (call, forward, one) => {
     one.stuck ??= (await forward()).result?.latestLedger;
     return call.method === 'getLedgers' ? failed(call, `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${one.stuck} for this rpc instance.`) : forward();
