@@ -97,12 +97,6 @@ const onLease = body => sql(`CREATE FUNCTION public.test_fault() RETURNS trigger
   CREATE TRIGGER fault BEFORE INSERT ON fairway.leases FOR EACH ROW EXECUTE FUNCTION public.test_fault()`, 'DROP FUNCTION public.test_fault CASCADE');
 const failed = (call, message) => ({ jsonrpc: '2.0', id: call.id, error: { code: -32600, message } });
 const slow = ms => async (call, forward) => (await sleep(ms), forward());
-/** Of another process: without signatures, an RPC that an earlier fault has put away is not heard until it has a ledger in time. */
-const fresh = ([begin, end]) => [async one => {
-  await one.service.kill();
-  one.service = await one.world.serve(one.env);
-  begin(one);
-}, end];
 const REFUSED = ['FairwayCheckFails', 'FairwayNotGranting'], PART = ['FairwayCheckWarns'], BUG = [...REFUSED, 'FairwayInternalError'];
 /** name: [begin, end, the alerts that fire, else those of REFUSED, and one that may]; faults at full size alone come after the empty name */
 const faults = {
@@ -150,11 +144,11 @@ const faults = {
   'all RPCs answer after four seconds': [...rpc(slow(4000)), []],
   'all RPCs have no ledger from now on': rpc(async (call, forward) => call.method === 'getLedgers' ? failed(call, 'no history') : forward()),
   'RPC 1 hangs': [...rpc(() => new Promise(() => {}), 0), PART],
-  'RPC 2 lies': [...fresh(rpc(async (call, forward) => call.method === 'getLedgers' ? flip(await forward()) : forward(), 1)), [...PART, 'FairwayRpcLies']],
-  'RPC 1 is stuck': [...fresh(rpc(async (call, forward, one) => {
+  'RPC 2 lies': [...rpc(async (call, forward) => call.method === 'getLedgers' ? flip(await forward()) : forward(), 1), [...PART, 'FairwayRpcLies']],
+  'RPC 1 is stuck': [...rpc(async (call, forward, one) => {
     one.stuck ??= (await forward()).result?.latestLedger;
     return call.method === 'getLedgers' ? failed(call, `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${one.stuck} for this rpc instance.`) : forward();
-  }, 0)), PART, 'FairwayCheckFails'], // what RPC 2 says alone is believed after 30 s, and leases are refused after 31
+  }, 0), PART, 'FairwayCheckFails'], // what RPC 2 says alone is believed after 30 s, and leases are refused after 31
 };
 const names = Object.keys(faults), quick = names.indexOf('');
 const chosen = LONG ? names.filter(name => name !== '') : names.slice(0, quick);
