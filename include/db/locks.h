@@ -7,21 +7,6 @@
 
 #include "db/db.h"
 
-#define LOCKS_MAX 100
-
-/* The columns of a session: text, but for the first and the last one. */
-enum {
-    LOCKS_PID, /* int4; 0: a prepared transaction */
-    LOCKS_NAME,
-    LOCKS_USER,
-    LOCKS_CLIENT,
-    LOCKS_STATE,          /* "active", "idle in transaction", ...; "hidden" without the privilege to see it */
-    LOCKS_WAIT,           /* "Lock:transactionid"; "" when it does not wait */
-    LOCKS_QUERY,          /* the current or last one, cut to fit */
-    LOCKS_TRANSACTION_MS, /* int8: how long its transaction has been open; -1: none, or hidden */
-    LOCKS_SESSION         /* how many columns */
-};
-
 /*
  * A subquery of SQL: what keeps vacuum from removing dead rows of this database, without this session.
  * Columns: what ("session", "standby", "prepared transaction", "replication slot"); name, of the last two;
@@ -43,19 +28,14 @@ enum {
     "   UNION ALL SELECT 'replication slot', r.slot_name::text, NULL, NULL, age(r.xmin)::int8, false"        \
     "   FROM pg_replication_slots r WHERE r.xmin IS NOT NULL)"
 
+/* Lines for an operator, at most 100 of each kind. Column 0 is the text, which may have line breaks; column 1
+ * is a bool: it is a lock for longer than a session of fairway waits. */
 struct locks_report {
-    /* Sessions that wait for a lock, a row for each that blocks one: the columns of both; int8, ms of
-     * waiting; the lock, "row of fairway.cursor (ShareLock)". */
-    struct db_rows *waits;
-    /* Name and mode of each advisory lock, and of each lock of a table of fairway ("table fairway.cursor")
-     * that a transaction has had for longer than a session waits; the session that holds it. */
-    struct db_rows *holders;
-    /* What keeps vacuum from removing dead rows, the oldest first: what it is, and its name, as in
-     * LOCKS_PINS_SQL; int8, ms of its transaction, -1: unknown, or hidden; int8, transactions begun since;
-     * the session. */
-    struct db_rows *pins;
-    /* int8: how many sessions of other roles show only their process id. */
-    struct db_rows *hidden;
+    struct db_rows *waits;   /* each session that waits for a lock, with each one that blocks it */
+    struct db_rows *holders; /* who holds an advisory lock, or for so long one of a table */
+    struct db_rows *pins;    /* what has kept vacuum from removing dead rows for so long, or for an unknown
+                              * time; the oldest first */
+    struct db_rows *hidden;  /* how many sessions of other roles show only their process id; no row: none */
 };
 void locks_report_free(struct locks_report *report);
 
@@ -66,7 +46,7 @@ struct lock_name {
     int64_t number;
 };
 
-/* Reads at most LOCKS_MAX rows of each kind; of advisory locks, those in names. Needs only the privilege
- * CONNECT. The caller frees *out, also after an error. */
+/* Of advisory locks, those in names are shown. Needs only the privilege CONNECT. The caller frees *out, also
+ * after an error. */
 MUST_CHECK enum err locks_read(struct db *db, const struct lock_name names[], size_t name_count,
     struct locks_report *out, struct detail *detail);

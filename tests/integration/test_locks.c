@@ -2,6 +2,7 @@
  * for a role without privileges. */
 #include "check.h"
 
+#include <fnmatch.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,10 +18,6 @@ static struct test_db database;
 static struct db *db;
 static struct detail detail;
 static struct locks_report report;
-
-#define BLOCKER LOCKS_SESSION /* columns of a wait */
-#define WAITED_MS (2 * LOCKS_SESSION)
-#define LOCK (WAITED_MS + 1)
 
 static int open_database(void **state)
 {
@@ -93,12 +90,19 @@ static void await_waits(struct db *reader, size_t count)
     assert_int_equal(db_count(report.waits), count);
 }
 
+static void assert_line(const struct db_rows *lines, size_t row, const char *pattern)
+{
+    assert_true(row < db_count(lines));
+    if (fnmatch(pattern, db_text(lines, row, 0), 0) != 0)
+        fail_msg("\"%s\" is not \"%s\"", db_text(lines, row, 0), pattern);
+}
+
 TEST(an_idle_database_has_an_empty_report)
 {
     read_with(db);
     assert_int_equal(db_count(report.waits), 0);
     assert_int_equal(db_count(report.holders), 0);
-    assert_int_equal(db_i64(report.hidden, 0, 0), 0);
+    assert_int_equal(db_count(report.hidden), 0);
 }
 
 TEST(a_wait_shows_waiter_blocker_time_lock_and_query)
@@ -109,18 +113,18 @@ TEST(a_wait_shows_waiter_blocker_time_lock_and_query)
     begin(holder, DB_SQL0(sql_row));
     assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
     await_waits(db, 1);
-    clock_sleep_ms(300);
+    assert_line(report.waits, 0,
+        "for 0.? s: row of fairway.cursor (ShareLock)\n"
+        "    waiter:  * \"waiter\" (superuser, 127.0.0.1:*): active, waits for Lock:transactionid, in a "
+        "transaction for 0.? s\n      SELECT sequence FROM fairway.cursor FOR UPDATE\n"
+        "    blocker: * \"holder\" (superuser, 127.0.0.1:*): idle in transaction, waits for "
+        "Client:ClientRead, in a "
+        "transaction for 0.? s\n      SELECT sequence FROM fairway.cursor FOR UPDATE");
+    assert_false(db_bool(report.waits, 0, 1));
+    clock_sleep_ms(DB_LOCK_MS + 100);
     read_with(db);
-    const struct db_rows *waits = report.waits;
-    assert_string_equal(db_text(waits, 0, LOCKS_NAME), "waiter");
-    assert_string_equal(db_text(waits, 0, LOCKS_STATE), "active");
-    assert_string_equal(db_text(waits, 0, LOCKS_WAIT), "Lock:transactionid");
-    assert_string_equal(db_text(waits, 0, LOCKS_QUERY), sql_row);
-    assert_string_equal(db_text(waits, 0, BLOCKER + LOCKS_NAME), "holder");
-    assert_string_equal(db_text(waits, 0, BLOCKER + LOCKS_STATE), "idle in transaction");
-    assert_string_equal(db_text(waits, 0, LOCK), "row of fairway.cursor (ShareLock)");
-    assert_in_range(db_i64(waits, 0, WAITED_MS), 300, 20000);
-    assert_in_range(db_i64(waits, 0, BLOCKER + LOCKS_TRANSACTION_MS), 300, 20000);
+    assert_line(report.waits, 0, "for ?.? s: row of fairway.cursor*");
+    assert_true(db_bool(report.waits, 0, 1));
     db_rollback(holder);
     pthread_join(thread, &failed);
     assert_null(failed);
@@ -139,10 +143,9 @@ TEST(a_table_lock_shows_its_table_and_each_waiter)
         assert_int_equal(pthread_create(&threads[i], NULL, wait_for_row, waiters[i]), 0);
         await_waits(db, i + 1);
     }
-    for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(db_text(report.waits, i, LOCK), "relation fairway.cursor (RowShareLock)");
-        assert_string_equal(db_text(report.waits, i, BLOCKER + LOCKS_NAME), "holder");
-    }
+    for (size_t i = 0; i < 2; i++)
+        assert_line(report.waits, i,
+            "for *: relation fairway.cursor (RowShareLock)\n*waiter: *\n*blocker: * \"holder\" *");
     db_rollback(holder);
     for (size_t i = 0; i < 2; i++) {
         void *failed;
@@ -166,11 +169,9 @@ TEST(who_holds_a_table_or_its_rows_is_shown_though_nobody_waits)
     read_with(db);
     assert_int_equal(db_count(report.waits), 0);
     assert_int_equal(db_count(report.holders), 2);
-    assert_string_equal(db_text(report.holders, 0, 0), "table fairway.channel_accounts");
-    assert_string_equal(db_text(report.holders, 0, 1), "AccessExclusiveLock");
-    assert_string_equal(db_text(report.holders, 0, 2 + LOCKS_NAME), "table");
-    assert_string_equal(db_text(report.holders, 1, 0), "table fairway.cursor");
-    assert_string_equal(db_text(report.holders, 1, 2 + LOCKS_NAME), "row");
+    assert_line(report.holders, 0, "table fairway.channel_accounts (AccessExclusiveLock): * \"table\" *");
+    assert_line(report.holders, 1, "table fairway.cursor (RowShareLock): * \"row\" *");
+    assert_true(db_bool(report.holders, 1, 1));
     db_free(table);
     db_free(row);
     db_free(reader);
@@ -189,45 +190,39 @@ TEST(holders_of_advisory_locks_are_shown_with_the_lock_names)
     begin(grant, DB_SQL0("SELECT pg_try_advisory_xact_lock_shared(hashtext('fairway grants'))"));
     read_names(db, names, ARRAY_LEN(names));
     assert_int_equal(db_count(report.holders), 2);
-    assert_string_equal(db_text(report.holders, 0, 0), "grants");
-    assert_string_equal(db_text(report.holders, 0, 1), "ShareLock");
-    assert_string_equal(db_text(report.holders, 0, 2 + LOCKS_NAME), "fairway grant");
-    assert_string_equal(db_text(report.holders, 1, 0), "leader");
-    assert_string_equal(db_text(report.holders, 1, 2 + LOCKS_NAME), "fairway ingest");
+    assert_line(report.holders, 0, "grants (ShareLock): * \"fairway grant\" *");
+    assert_line(report.holders, 1, "leader (ExclusiveLock): * \"fairway ingest\" *");
+    assert_false(db_bool(report.holders, 1, 1));
     db_free(leader);
     db_free(grant);
 }
 
-/* The row of report.pins; as many as it has: none. */
-static size_t pin_of(const char *name)
+/* The line about a pin, or NULL. */
+static const char *pin_of(const char *name)
 {
-    size_t i = 0;
-    while (i < db_count(report.pins) && strcmp(db_text(report.pins, i, 4 + LOCKS_NAME), name) != 0 &&
-           strcmp(db_text(report.pins, i, 1), name) != 0)
-        i++;
-    return i;
+    for (size_t i = 0; i < db_count(report.pins); i++)
+        if (strstr(db_text(report.pins, i, 0), name) != NULL)
+            return db_text(report.pins, i, 0);
+    return NULL;
 }
 
 TEST(H15_the_oldest_snapshot_is_shown_with_its_age)
 {
     AUTO_DB old = session("report that runs all night");
     read_with(db);
-    assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
+    assert_null(pin_of("report that runs all night"));
     test_db_execf(&database, "SELECT 1");
     begin(old, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"));
     run(old, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"));
     for (int i = 0; i < 3; i++)
         test_db_exec(&database, "UPDATE fairway.cursor SET term = term + 1");
-    clock_sleep_ms(200);
+    clock_sleep_ms(DB_LOCK_MS + 100);
     read_with(db);
-    const size_t pin = pin_of("report that runs all night");
-    assert_true(pin < db_count(report.pins));
-    assert_string_equal(db_text(report.pins, pin, 0), "session");
-    assert_in_range(db_i64(report.pins, pin, 2), 200, 20000);
-    assert_true(db_i64(report.pins, pin, 3) >= 3);
+    assert_line(report.pins, 0,
+        "session for ?.? s, [3-9] transactions begun since: * \"report that runs all night\" *");
     db_rollback(old);
     read_with(db);
-    assert_int_equal(pin_of("report that runs all night"), db_count(report.pins));
+    assert_null(pin_of("report that runs all night"));
 }
 
 TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden)
@@ -242,9 +237,8 @@ TEST(a_role_without_privileges_sees_how_many_sessions_are_hidden)
     begin(holder, DB_SQL0(sql_row));
     assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
     await_waits(little, 1);
-    assert_string_equal(db_text(report.waits, 0, BLOCKER + LOCKS_NAME), "holder");
-    assert_string_equal(db_text(report.waits, 0, BLOCKER + LOCKS_STATE), "hidden");
-    assert_true(db_i64(report.hidden, 0, 0) >= 2);
+    assert_line(report.waits, 0, "*blocker: * \"holder\" (*): hidden\n*");
+    assert_line(report.hidden, 0, "the statements of [2-9] sessions *");
     db_rollback(holder);
     pthread_join(thread, NULL);
     db_free(holder);
@@ -264,11 +258,11 @@ TEST(a_prepared_transaction_is_shown_as_blocker_and_as_held_snapshot)
     db_free(holder);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_row, waiter), 0);
     await_waits(db, 1);
-    assert_int_equal(db_i32(report.waits, 0, BLOCKER + LOCKS_PID), 0);
-    assert_string_equal(db_text(report.waits, 0, LOCKS_NAME), "waiter");
-    const size_t pin = pin_of("forgotten");
-    assert_true(pin < db_count(report.pins));
-    assert_string_equal(db_text(report.pins, pin, 0), "prepared transaction");
+    assert_line(report.waits, 0, "*\n*waiter: * \"waiter\" *\n*blocker: a prepared transaction");
+    assert_null(pin_of("forgotten"));
+    clock_sleep_ms(DB_LOCK_MS + 100);
+    read_with(db);
+    assert_non_null(strstr(pin_of("forgotten"), "prepared transaction forgotten for "));
     run(db, DB_SQL0("ROLLBACK PREPARED 'forgotten'"));
     void *failed;
     pthread_join(thread, &failed);
@@ -333,7 +327,7 @@ TEST(DX9_the_oldest_snapshot_is_as_old_as_the_first_ledger_after_it)
     assert_string_equal(found.user, "superuser");
     assert_true(found.pid > 0);
     read_with(role); /* fairway locks shows it too */
-    assert_true(pin_of("a long report") < db_count(report.pins));
+    assert_non_null(pin_of("a long report"));
     db_rollback(old);
     assert_in_range(oldest(role).age_s, 300, 320);
     db_rollback(later);
