@@ -34,8 +34,8 @@ struct api_settings {
     struct funds_limits funds;           /* of the distribution account's balance */
     bool synchronous_failover;           /* DATABASE_FAILOVER=synchronous */
     unsigned ledger_ms;                  /* expected between two ledgers */
-    unsigned reports_each_second; /* of /readyz and of /v1/pool; other requests get the last one. 0: 10 */
-    bool signatures;              /* ledgers are proved by those of validators; false: the RPC is believed */
+    bool reports_anew;                   /* each request of /readyz and of /v1/pool reads the database */
+    bool signatures; /* ledgers are proved by those of validators; false: the RPC is believed */
     /* Whether ingestion works in this process; if not, why. NULL: nothing is ingested. */
     bool (*ingest_ready)(void *context, struct detail *why);
     /* Whether the RPC is known to be of the network: nothing is leased before. NULL: it is. */

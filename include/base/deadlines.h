@@ -46,6 +46,7 @@
 #define SUBMIT_DATABASE_MS 2000   /* a call of the database by the submitter */
 #define TRANSACTION_WAIT_MAX_S 60 /* ?wait= */
 #define OUTCOME_COUNTS_MS 10000   /* what the last batch came to says nothing when it is older */
+#define REPORT_FRESH_MS 100       /* no newer report of /readyz or /v1/pool is made */
 #define REPORT_AGE_MS 5000        /* a report of /readyz or /v1/pool is not shown again when it is older */
 
 /* ---- tokens */

@@ -24,7 +24,7 @@ static void run(struct worker_job *job, enum err e, struct db *db)
     struct db_query *query = (struct db_query *)job;
     struct db_reply reply = {.status = 200};
     struct detail detail = {0};
-    if (e == ERR_OK)
+    if (e == ERR_OK || (query->endpoint->judges && e != ERR_SHUTTING_DOWN))
         e = query->endpoint->run(query, db, &reply, &detail);
     end(query, e, &reply, &detail);
 }
@@ -50,9 +50,8 @@ void db_endpoint_begin(struct http_request *http, struct api *api, const struct 
 void db_endpoint_report(
     struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last)
 {
-    const unsigned each_second = api->settings.reports_each_second;
     int status;
-    char *text = last_report_get(last, each_second == 0 ? REPORTS_EACH_SECOND : each_second, &status);
+    char *text = api->settings.reports_anew ? NULL : last_report_get(last, &status);
     if (text != NULL)
         http_reply_json(http, status, text);
     else

@@ -27,6 +27,7 @@ struct db_reply {
 struct db_endpoint {
     size_t
         query_size; /* of the endpoint's own structure, which begins with a struct db_query; it is zeroed */
+    bool judges; /* run says what is wrong when no session is free in time: it is called without one, NULL */
     /* Reads the request and refuses what can be refused without the database. NULL: there is nothing to read.
      */
     enum err (*read)(struct db_query *query, struct detail *detail);

@@ -66,7 +66,8 @@ static void reply_stopping(struct http_request *request)
 
 void api_get_readyz(struct http_request *request, void *context)
 {
-    static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
+    static const struct db_endpoint endpoint = {
+        .query_size = sizeof(struct db_query), .judges = true, .run = run};
     struct api *api = context;
     if (atomic_load(&api->stopping))
         reply_stopping(request);

@@ -1,4 +1,4 @@
-/* Keeps the last report of a probe, which is made at most so often, whoever asks. */
+/* Keeps the last report of a probe, however many ask. */
 #include "last_report.h"
 
 #include <stdlib.h>
@@ -24,22 +24,22 @@ void last_report_set(struct last_report *last, int status, const char *text, int
     pthread_mutex_lock(&last->mutex);
     free(last->text);
     last->set_ms = clock_ms();
-    last->fresh_until_ms = last->set_ms + fresh_ms;
+    last->fresh_until_ms = last->set_ms + (fresh_ms > REPORT_FRESH_MS ? fresh_ms : REPORT_FRESH_MS);
     last->status = status;
-    last->text = text == NULL ? NULL : mem_copy_text(text);
+    last->text = mem_copy_text(text);
     pthread_mutex_unlock(&last->mutex);
 }
 
-char *last_report_get(struct last_report *last, unsigned each_second, int *status)
+char *last_report_get(struct last_report *last, int *status)
 {
     char *text = NULL;
     pthread_mutex_lock(&last->mutex);
-    const bool fresh = clock_ms() < last->fresh_until_ms;
-    if ((fresh || !rate_limit_allows(&last->reports, each_second, 1000, NULL)) && last->text != NULL &&
-        clock_ms() - last->set_ms <= REPORT_AGE_MS) {
+    const int64_t now = clock_ms();
+    if (now >= last->fresh_until_ms)
+        last->fresh_until_ms = now + 2 * DB_ENDPOINT_REPLY_MS; /* this request makes one, or fails */
+    else if (last->text != NULL && now - last->set_ms <= REPORT_AGE_MS)
         text = mem_copy_text(last->text);
-        *status = last->status;
-    }
+    *status = last->status;
     pthread_mutex_unlock(&last->mutex);
     return text;
 }

@@ -1,5 +1,6 @@
 /* GET /metrics: Prometheus' text format, correct values; unknown values are left out (DO2). */
 #include <ctype.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/version.h"
 #include "support/api_client.h"
 #include "support/fixture.h"
@@ -426,6 +428,28 @@ TEST(the_version_and_commit_of_the_build_are_reported)
     assert_non_null(build);
     assert_true(isalnum(
         (unsigned char)build[strlen("\nfairway_build_info{version=\"" FAIRWAY_VERSION "\",commit=\"")]));
+}
+
+static void *read_status(void *context)
+{
+    struct api_reply reply = api_get(http_server_port(service.admin_http), "/status.json");
+    api_reply_wipe(&reply);
+    return context;
+}
+
+/* Another request has the only session of the listener until it is too late for this one. */
+TEST(DX7_metrics_that_wait_for_the_database_in_vain_say_so)
+{
+    AUTO_DB holder = test_db_open(&service.db);
+    pthread_t thread;
+    assert_int_equal(db_begin(holder, NULL), ERR_OK);
+    assert_int_equal(db_query(holder, DB_SQL0("LOCK TABLE fairway.channel_accounts"), NULL, NULL), ERR_OK);
+    assert_int_equal(pthread_create(&thread, NULL, read_status, NULL), 0);
+    clock_sleep_ms(DB_WORKERS_BEGIN_MS / 3);
+    assert_int_equal(value("fairway_check{check=\"database\"}"), 2);
+    db_rollback(holder);
+    pthread_join(thread, NULL);
+    assert_int_equal(value("fairway_check{check=\"database\"}"), 0);
 }
 
 /* The last test: it kills the server. */

@@ -132,7 +132,7 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .funds = service_funds,
         .synchronous_failover = service->synchronous_failover,
         .ledger_ms = 5000,
-        .reports_each_second = UINT32_MAX,
+        .reports_anew = true,
         .ingest_ready = ingest_ready,
         .ingest_context = service,
         .seen_ledger = &service->seen_ledger};
