@@ -87,7 +87,8 @@ static void set_options(struct loop_transfer *transfer)
         (long)(transfer->timeout_ms < RPC_CONNECT_TIMEOUT_MS ? transfer->timeout_ms
                                                              : RPC_CONNECT_TIMEOUT_MS));
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
-    SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+    if (transfer->class == RPC_LEDGERS)
+        SET(CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
     SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->max_body);
     SET(CURLOPT_WRITEFUNCTION, receive);
     SET(CURLOPT_WRITEDATA, transfer);
