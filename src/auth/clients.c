@@ -46,6 +46,8 @@ static enum err add_key(struct clients *clients, const char *address, struct det
         return detail_set(detail, ERR_CONFIG,
             "client %s: \"%.64s\" is not the public key (G...) of an account", name,
             address == NULL ? "" : address);
+    if (clients_find(clients, &key) != NULL)
+        return detail_set(detail, ERR_CONFIG, "client %s: key %s is given twice", name, address);
     clients->keys = mem_grow(clients->keys, clients->key_count + 1, sizeof clients->keys[0]);
     clients->keys[clients->key_count++] = (struct clients_key){key, clients->count - 1};
     return ERR_OK;
@@ -162,22 +164,6 @@ static enum err read_file(struct clients *clients, struct bytes text, struct det
     return ERR_OK;
 }
 
-static enum err sort_keys(struct clients *clients, struct detail *detail)
-{
-    struct clients_key *keys = clients->keys;
-    char address[ADDRESS_SIZE];
-    if (clients->key_count == 0)
-        return ERR_OK;
-    qsort(keys, clients->key_count, sizeof keys[0], public_key_compare); /* its first member */
-    for (size_t i = 1; i < clients->key_count; i++) {
-        if (!public_key_equal(&keys[i - 1].key, &keys[i].key))
-            continue;
-        address_encode(&keys[i].key, address);
-        return detail_set(detail, ERR_CONFIG, "key %s is given twice", address);
-    }
-    return ERR_OK;
-}
-
 enum err clients_read(
     const char *public_keys, const struct bytes *file, struct clients *out, struct detail *detail)
 {
@@ -187,8 +173,6 @@ enum err clients_read(
         e = read_list(out, public_keys, detail);
     if (e == ERR_OK && file != NULL)
         e = read_file(out, *file, detail);
-    if (e == ERR_OK)
-        e = sort_keys(out, detail);
     if (e != ERR_OK)
         clients_wipe(out);
     return e;
@@ -203,9 +187,8 @@ void clients_wipe(struct clients *clients)
 
 const struct clients_client *clients_find(const struct clients *clients, const struct public_key *key)
 {
-    const struct clients_key *found =
-        clients->key_count == 0
-            ? NULL
-            : bsearch(key, clients->keys, clients->key_count, sizeof clients->keys[0], public_key_compare);
-    return found == NULL ? NULL : &clients->list[found->client];
+    for (size_t i = 0; i < clients->key_count; i++)
+        if (public_key_equal(&clients->keys[i].key, key))
+            return &clients->list[clients->keys[i].client];
+    return NULL;
 }

@@ -20,7 +20,7 @@ struct clients_key {
 struct clients {
     struct clients_client *list;
     size_t count;
-    struct clients_key *keys; /* sorted by key after clients_read */
+    struct clients_key *keys; /* each key once */
     size_t key_count;
 };
 
