@@ -2,9 +2,14 @@
  * socket is read or written here but those that linger. */
 #include "connections.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sysexits.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
@@ -23,6 +28,8 @@ struct connections {
     unsigned label, max;
     struct connection_limits limits;
     struct rate_limit crowded;
+    int wake;
+    atomic_bool full;   /* the maximum was open lately: a connection that becomes idle wakes the listener */
     atomic_uint open;   /* accepted and not yet closed */
     atomic_uint ending; /* of these, ended and not yet closed */
     pthread_mutex_t lock;
@@ -53,16 +60,30 @@ static int64_t since_ms_of(uint64_t state)
     return (int64_t)(state >> PHASE_BITS);
 }
 
+void connections_wake(struct connections *connections)
+{
+    uint64_t one = 1;
+    if (write(connections->wake, &one, sizeof one) < 0)
+        return; /* the counter is full: the thread is being woken already */
+}
+
+int connections_wake_fd(const struct connections *connections)
+{
+    return connections->wake;
+}
+
 bool connection_enter(struct connection *connection, enum connection_phase phase)
 {
     uint64_t from = atomic_load(&connection->state), to = state_of(phase, clock_ms());
-    while (phase_of(from) != CONNECTION_ENDED) {
+    do {
+        if (phase_of(from) == CONNECTION_ENDED)
+            return false;
         if (phase == CONNECTION_HEAD && phase_of(from) == CONNECTION_HEAD)
             return true;
-        if (atomic_compare_exchange_weak(&connection->state, &from, to))
-            return true;
-    }
-    return false;
+    } while (!atomic_compare_exchange_weak(&connection->state, &from, to));
+    if (phase == CONNECTION_IDLE && atomic_load(&connection->list->full))
+        connections_wake(connection->list);
+    return true;
 }
 
 static bool is_late(uint64_t state, const struct connection_limits *limits, int64_t now_ms)
@@ -95,6 +116,9 @@ struct connections *connections_new(unsigned label, unsigned max, const struct c
     connections->max = max;
     metric_set(METRIC_CONNECTIONS_MAX, label, max);
     connections->limits = *limits;
+    connections->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (connections->wake < 0)
+        log_fatal(EX_OSERR, "cannot make an event descriptor", "reason=\"%s\"", strerror(errno));
     pthread_mutex_init(&connections->lock, NULL);
     pthread_cond_init(&connections->returned, NULL);
     TAILQ_INIT(&connections->list);
@@ -111,6 +135,7 @@ void connections_free(struct connections *connections)
 {
     (void)connections_count(connections, -(int)atomic_load(&connections->open));
     (void)linger_read(&connections->lingering, INT64_MAX);
+    close(connections->wake);
     pthread_cond_destroy(&connections->returned);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
@@ -133,7 +158,7 @@ struct connection *connections_add(struct connections *connections, int fd)
     return connection;
 }
 
-bool connections_remove(struct connections *connections, struct connection *connection)
+void connections_remove(struct connections *connections, struct connection *connection)
 {
     bool lingers = connection->linger;
     pthread_mutex_lock(&connections->lock);
@@ -146,7 +171,8 @@ bool connections_remove(struct connections *connections, struct connection *conn
     const unsigned open = connections_count(connections, -1);
     INVARIANT(open > 0);
     free(connection);
-    return open >= connections->max || lingers;
+    if (open >= connections->max || lingers)
+        connections_wake(connections);
 }
 
 /* Shuts it down, and its thread then closes it. Returns false when its state has changed since it was read.
@@ -185,6 +211,8 @@ void connections_thin_out(struct connections *connections)
     const unsigned spare = connections->max < SPARE_FRACTION ? 1 : connections->max / SPARE_FRACTION;
     struct connection *longest;
     uint64_t state;
+    /* Before they are looked at: one that becomes idle after that wakes us. */
+    atomic_store(&connections->full, connections_full(connections));
     pthread_mutex_lock(&connections->lock);
     while (atomic_load(&connections->open) > connections->max - spare + atomic_load(&connections->ending) &&
            (longest = most_dispensable(connections, &state)) != NULL)

@@ -72,11 +72,15 @@ unsigned connections_count(struct connections *connections, int by);
 /* A record for a counted socket whose connection the library has started. Before that the library may have
  * closed it, and its number may be another's: nothing is done to it. */
 struct connection *connections_add(struct connections *connections, int fd);
-/* Frees the record; the socket is about to be closed. Returns true when the listener must be woken: the
- * maximum was reached until now, or the socket lingers. */
-bool connections_remove(struct connections *connections, struct connection *connection);
+/* Frees the record; the socket is still open, and about to be closed. */
+void connections_remove(struct connections *connections, struct connection *connection);
+/* Wakes the listener's thread, as the functions above do where it has something to do. */
+void connections_wake(struct connections *connections);
 
 /* ---- the rest is for the listener's thread */
+
+/* An eventfd, which is readable after connections_wake. */
+int connections_wake_fd(const struct connections *connections);
 
 /* Ends connections to make room for new ones, as http/server.h says. */
 void connections_thin_out(struct connections *connections);

@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,22 +20,14 @@ enum {
 };
 
 struct listener {
-    struct listener_settings settings;
     struct connections *connections;
+    listener_accepted accepted;
+    void *context;
     struct address_sockets sockets; /* the thread's; none when closed */
-    int wake;
-    bool accept_failed; /* the thread's: the last accept failed, which has been logged */
+    bool accept_failed;             /* the thread's: the last accept failed, which has been logged */
     pthread_t thread;
     atomic_bool refusing, refused, stopping;
-    atomic_bool full; /* the maximum is open: a connection that becomes idle wakes the thread */
 };
-
-static void wake(struct listener *listener)
-{
-    uint64_t one = 1;
-    if (write(listener->wake, &one, sizeof one) < 0)
-        return; /* the counter is full: the thread is being woken already */
-}
 
 /* Returns false when descriptors or memory are exhausted: an immediate retry would only use the CPU. */
 static bool accept_all(struct listener *listener, int socket)
@@ -58,7 +48,7 @@ static bool accept_all(struct listener *listener, int socket)
         }
         listener->accept_failed = false;
         (void)connections_count(listener->connections, 1);
-        if (!listener->settings.accepted(listener->settings.context, fd, (struct sockaddr *)&address, len))
+        if (!listener->accepted(listener->context, fd, (struct sockaddr *)&address, len))
             (void)connections_count(listener->connections, -1);
     }
     return true;
@@ -75,7 +65,7 @@ static void wait_for_events(
     const struct listener *listener, bool accepting, int timeout_ms, struct pollfd fds[1 + ADDRESSES_MAX])
 {
     const struct address_sockets *sockets = &listener->sockets;
-    fds[0] = (struct pollfd){.fd = listener->wake, .events = POLLIN};
+    fds[0] = (struct pollfd){.fd = connections_wake_fd(listener->connections), .events = POLLIN};
     for (size_t i = 0; i < ADDRESSES_MAX; i++)
         fds[1 + i] =
             (struct pollfd){.fd = accepting && i < sockets->count ? sockets->fds[i] : -1, .events = POLLIN};
@@ -86,13 +76,10 @@ static void wait_for_events(
 static int tidy(struct listener *listener, int64_t next_tick)
 {
     const int left_ms = clock_left_ms(next_tick);
-    /* Before connections are looked at: one that becomes idle after that wakes us. */
-    const bool full = connections_full(listener->connections);
-    atomic_store(&listener->full, full);
     connections_thin_out(listener->connections);
-    const int most_ms = connections_read(listener->connections) ? LINGER_TICK_MS
-                        : full                                  ? FULL_TICK_MS
-                                                                : TICK_MS;
+    const int most_ms = connections_read(listener->connections)   ? LINGER_TICK_MS
+                        : connections_full(listener->connections) ? FULL_TICK_MS
+                                                                  : TICK_MS;
     return left_ms < most_ms ? left_ms : most_ms;
 }
 
@@ -109,7 +96,7 @@ static void *run(void *context)
         wait_for_events(
             listener, !out_of_descriptors && !connections_full(listener->connections), timeout_ms, fds);
         uint64_t ignored;
-        if (fds[0].revents != 0 && read(listener->wake, &ignored, sizeof ignored) < 0)
+        if (fds[0].revents != 0 && read(fds[0].fd, &ignored, sizeof ignored) < 0)
             continue;
         for (size_t i = 0; i < listener->sockets.count && !atomic_load(&listener->refusing); i++)
             if (fds[1 + i].revents != 0 && !accept_all(listener, listener->sockets.fds[i]))
@@ -124,27 +111,22 @@ static void *run(void *context)
     return NULL;
 }
 
-struct listener *listener_new(const struct address_sockets *sockets, const struct listener_settings *settings)
+struct listener *listener_start(const struct address_sockets *sockets, struct connections *connections,
+    listener_accepted accepted, void *context)
 {
     struct listener *listener = NEW(struct listener);
-    listener->settings = *settings;
     listener->sockets = *sockets;
-    listener->connections = connections_new(settings->label, settings->max_connections, &settings->limits);
-    listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (listener->wake < 0)
-        log_fatal(EX_OSERR, "cannot make an event descriptor", "reason=\"%s\"", strerror(errno));
-    return listener;
-}
-
-void listener_start(struct listener *listener)
-{
+    listener->connections = connections;
+    listener->accepted = accepted;
+    listener->context = context;
     thread_start(&listener->thread, "http", run, listener);
+    return listener;
 }
 
 void listener_refuse(struct listener *listener)
 {
     atomic_store(&listener->refusing, true);
-    wake(listener);
+    connections_wake(listener->connections);
     while (!atomic_load(&listener->refused))
         clock_sleep_ms(1);
 }
@@ -152,32 +134,7 @@ void listener_refuse(struct listener *listener)
 void listener_stop(struct listener *listener)
 {
     atomic_store(&listener->stopping, true);
-    wake(listener);
+    connections_wake(listener->connections);
     pthread_join(listener->thread, NULL);
-}
-
-void listener_free(struct listener *listener)
-{
-    connections_free(listener->connections);
-    close(listener->wake);
     free(listener);
-}
-
-struct connection *listener_opened(struct listener *listener, int fd)
-{
-    return connections_add(listener->connections, fd);
-}
-
-bool listener_phase(struct listener *listener, struct connection *connection, enum connection_phase phase)
-{
-    bool entered = connection_enter(connection, phase);
-    if (entered && phase == CONNECTION_IDLE && atomic_load(&listener->full))
-        wake(listener);
-    return entered;
-}
-
-void listener_closed(struct listener *listener, struct connection *connection)
-{
-    if (connections_remove(listener->connections, connection))
-        wake(listener);
 }

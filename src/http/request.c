@@ -54,7 +54,7 @@ static enum MHD_Result queue(struct request *request)
     if (request->closes || atomic_load(&request->server->stage) != SERVING)
         MHD_add_response_header(request->response, MHD_HTTP_HEADER_CONNECTION, "close");
     INVARIANT(move(request, QUEUED) == REPLIED && request->response != NULL);
-    if (!listener_phase(request->server->listener, request->peer, CONNECTION_REPLY))
+    if (!connection_enter(request->peer, CONNECTION_REPLY))
         return MHD_NO;
     return MHD_queue_response(request->connection, (unsigned)request->status, request->response);
 }
@@ -76,7 +76,7 @@ static enum MHD_Result run_handler(struct request *request)
 {
     struct http_server *server = request->server;
     const struct http_route *route = request->match.route;
-    if (!listener_phase(server->listener, request->peer, CONNECTION_HANDLER))
+    if (!connection_enter(request->peer, CONNECTION_HANDLER))
         return MHD_NO;
     /* Counted before the stage is read: either we see that the server is closed, or http_server_drain waits
      * for us. */
@@ -172,7 +172,7 @@ enum MHD_Result request_continue(void *context, struct MHD_Connection *connectio
     if (!request->head_seen) {
         request->head_seen = true;
         snprintf(request->http.method, sizeof request->http.method, "%s", method);
-        if (!listener_phase(request->server->listener, request->peer, CONNECTION_BODY))
+        if (!connection_enter(request->peer, CONNECTION_BODY))
             return MHD_NO;
         take_over_id(request);
         if (!check_head(request, method, version))
@@ -222,8 +222,7 @@ void *request_begin(void *context, const char *target, struct MHD_Connection *co
     if (target != NULL)
         hide_query(target);
     atomic_fetch_add(&server->in_progress, 1);
-    (void)!listener_phase(
-        server->listener, request->peer, CONNECTION_HEAD); /* checked when the head is complete */
+    (void)connection_enter(request->peer, CONNECTION_HEAD); /* checked when the head is complete */
     return request;
 }
 
@@ -282,7 +281,7 @@ void request_end(
     INVARIANT(phase != HANDLED && phase != SUSPENDED); /* then it is the replying thread's */
     count_request(request);
     request_log(request, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
-    (void)!listener_phase(server->listener, request->peer, CONNECTION_IDLE); /* or it is closed */
+    (void)connection_enter(request->peer, CONNECTION_IDLE); /* or it is closed */
     if (request->response != NULL)
         MHD_destroy_response(request->response);
     target_wipe(&request->target);

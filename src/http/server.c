@@ -23,9 +23,9 @@ static void connection_notify(void *context, struct MHD_Connection *connection, 
     struct http_server *server = context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        *closure = listener_opened(server->listener, fd);
+        *closure = connections_add(server->connections, fd);
     } else if (*closure != NULL) {
-        listener_closed(server->listener, *closure);
+        connections_remove(server->connections, *closure);
     }
 }
 
@@ -121,12 +121,9 @@ enum err http_server_start(
         free(server);
         return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
     }
-    server->listener = listener_new(&sockets, &(struct listener_settings){.label = settings->listener,
-                                                  .max_connections = max_connections,
-                                                  .limits = limits_of(settings),
-                                                  .accepted = connection_accepted,
-                                                  .context = server});
-    listener_start(server->listener);
+    const struct connection_limits limits = limits_of(settings);
+    server->connections = connections_new(settings->listener, max_connections, &limits);
+    server->listener = listener_start(&sockets, server->connections, connection_accepted, server);
     *out = server;
     return ERR_OK;
 }
@@ -162,7 +159,7 @@ void http_server_free(struct http_server *server)
     wait_for_zero(&server->in_progress, clock_ms() + HTTP_FLUSH_MS);
     listener_stop(server->listener);
     stop_workers(server);
-    listener_free(server->listener);
+    connections_free(server->connections);
     free(server->route_labels);
     free(server->routes);
     free(server);

@@ -23,6 +23,7 @@ struct http_server {
      * close without a race. */
     struct MHD_Daemon *workers[HTTP_THREADS_MAX];
     unsigned worker_count, next_worker;
+    struct connections *connections;
     struct listener *listener;
     unsigned port;
     uint64_t id_prefix, id_base;

@@ -76,7 +76,7 @@ static void watch(struct watched *watched)
 static void disconnect(struct watched *watched)
 {
     connection_unwatch(watched->connection);
-    (void)connections_remove(connections, watched->connection);
+    connections_remove(connections, watched->connection);
     close(watched->fd);
 }
 
@@ -228,7 +228,7 @@ TEST_WITH(clients_that_leave_together_are_found_in_one_pass, NULL, NULL)
     assert_true(clock_ms() < end_ms);
     assert_int_equal(calls, ARRAY_LEN(left));
     for (size_t i = 0; i < ARRAY_LEN(left); i++)
-        (void)connections_remove(connections, left[i]);
+        connections_remove(connections, left[i]);
     close(pair[0]);
     connections_free(connections);
 }
