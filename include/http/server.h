@@ -13,7 +13,7 @@ struct http_server_settings {
     unsigned listener;               /* for metrics: METRIC_API or METRIC_ADMIN */
     const struct http_route *routes; /* copied; their strings and contexts must outlive the server */
     size_t route_count;
-    unsigned threads; /* 0: 2 */
+    unsigned threads; /* 1, or 0: two */
     unsigned
         max_connections; /* 0: HTTP_MAX_CONNECTIONS; more wait in the listen backlog. A descriptor each */
     int idle_timeout_s;  /* 0: 30; for each of: idling, sending a body, taking a reply. Sending or reading

@@ -4,16 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
 
 #include "address.h"
 #include "base/clock.h"
 #include "base/deadlines.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/metric.h"
 #include "request.h"
 
 enum {
-    THREADS_DEFAULT = 2,
     HEAD_BYTES = 16 << 10, /* a connection's whole memory in the library: head, and the reply's head */
 };
 
@@ -51,31 +53,14 @@ static struct MHD_Daemon *worker_start(struct http_server *server, unsigned max_
     const unsigned flags =
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME;
     /* The listener enforces the limit. The library may still count a connection that is being closed. */
-    return MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server, MHD_OPTION_CONNECTION_LIMIT,
-        2 * max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
-        MHD_OPTION_STRICT_FOR_CLIENT, strict, MHD_OPTION_URI_LOG_CALLBACK, request_begin, server,
-        MHD_OPTION_NOTIFY_COMPLETED, request_end, server, MHD_OPTION_NOTIFY_CONNECTION, connection_notify,
-        server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
-}
-
-static void stop_workers(struct http_server *server)
-{
-    for (unsigned i = 0; i < server->worker_count; i++)
-        MHD_stop_daemon(server->workers[i]);
-}
-
-static enum err start_workers(
-    struct http_server *server, const struct http_server_settings *settings, unsigned max_connections)
-{
-    unsigned count = settings->threads == 0 ? THREADS_DEFAULT : settings->threads;
-    for (; server->worker_count < count && server->worker_count < HTTP_THREADS_MAX; server->worker_count++) {
-        server->workers[server->worker_count] = worker_start(server, max_connections);
-        if (server->workers[server->worker_count] == NULL) {
-            stop_workers(server);
-            return ERR_INTERNAL;
-        }
-    }
-    return ERR_OK;
+    struct MHD_Daemon *worker = MHD_start_daemon(flags, 0, NULL, NULL, request_continue, server,
+        MHD_OPTION_CONNECTION_LIMIT, 2 * max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, strict, MHD_OPTION_URI_LOG_CALLBACK, request_begin,
+        server, MHD_OPTION_NOTIFY_COMPLETED, request_end, server, MHD_OPTION_NOTIFY_CONNECTION,
+        connection_notify, server, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_END);
+    if (worker == NULL)
+        log_fatal(EX_OSERR, "cannot start an HTTP thread", "reason=\"%s\"", strerror(errno));
+    return worker;
 }
 
 static void name_routes(struct http_server *server)
@@ -99,8 +84,6 @@ enum err http_server_start(
     const struct http_server_settings *settings, struct http_server **out, struct detail *detail)
 {
     uint64_t random[2];
-    if (getentropy(random, sizeof random) != 0)
-        return detail_set(detail, ERR_INTERNAL, "no random bytes: %s", strerror(errno));
     struct address_sockets sockets;
     enum err e = address_listen(settings->address, &sockets, detail);
     if (e != ERR_OK)
@@ -108,19 +91,17 @@ enum err http_server_start(
     unsigned max_connections =
         settings->max_connections == 0 ? HTTP_MAX_CONNECTIONS : settings->max_connections;
     struct http_server *server = NEW(struct http_server);
+    if (getentropy(random, sizeof random) != 0)
+        log_fatal(EX_OSERR, "no random bytes", "reason=\"%s\"", strerror(errno));
     server->id_prefix = random[0];
     server->id_base = random[1];
     server->port = sockets.port;
     server->route_count = settings->route_count;
     server->routes = mem_copy(settings->routes, settings->route_count * sizeof *settings->routes);
     name_routes(server);
-    if (start_workers(server, settings, max_connections) != ERR_OK) {
-        address_close(&sockets);
-        free(server->route_labels);
-        free(server->routes);
-        free(server);
-        return detail_set(detail, ERR_INTERNAL, "cannot start the HTTP threads: %s", strerror(errno));
-    }
+    server->worker_count = settings->threads == 1 ? 1 : HTTP_THREADS;
+    for (unsigned i = 0; i < server->worker_count; i++)
+        server->workers[i] = worker_start(server, max_connections);
     const struct connection_limits limits = limits_of(settings);
     server->connections = connections_new(settings->listener, max_connections, &limits);
     server->listener = listener_start(&sockets, server->connections, connection_accepted, server);
@@ -158,7 +139,8 @@ void http_server_free(struct http_server *server)
     wait_for_zero(&server->awaiting_reply, INT64_MAX);
     wait_for_zero(&server->in_progress, clock_ms() + HTTP_FLUSH_MS);
     listener_stop(server->listener);
-    stop_workers(server);
+    for (unsigned i = 0; i < server->worker_count; i++)
+        MHD_stop_daemon(server->workers[i]);
     connections_free(server->connections);
     free(server->route_labels);
     free(server->routes);

@@ -7,7 +7,7 @@
 #include "http/server.h"
 #include "listener.h"
 
-#define HTTP_THREADS_MAX 64
+#define HTTP_THREADS 2 /* unless the settings ask for one */
 
 enum server_stage {
     SERVING,
@@ -21,7 +21,7 @@ struct http_server {
     size_t route_count;
     /* Each a daemon with one thread. The library's own thread pool needs a listening socket, which it cannot
      * close without a race. */
-    struct MHD_Daemon *workers[HTTP_THREADS_MAX];
+    struct MHD_Daemon *workers[HTTP_THREADS];
     unsigned worker_count, next_worker;
     struct connections *connections;
     struct listener *listener;
