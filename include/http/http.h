@@ -16,7 +16,7 @@
 struct http_request {
     const char *target;      /* as sent: path and query, neither split nor decoded. It begins with '/' */
     char method[16];         /* a longer one is cut off, and has no route */
-    const char *parameter;   /* the path's, percent-decoded; NULL: none */
+    const char *parameter;   /* the path's last segment, as sent; NULL: the route has none */
     uint64_t content_length; /* 0 without one */
     struct buf body; /* a handler that has read it may free it: it takes memory while the request waits */
     /* The X-Request-Id, if that is 1 to 64 characters of A-Z a-z 0-9 . _ -; else 32 hexadecimal digits,
@@ -39,7 +39,7 @@ struct http_refusal {
 
 struct http_route {
     const char *method;   /* "GET" (also serves HEAD), "POST" */
-    const char *path;     /* "/v1/transactions/{hash}": at most one {parameter}, which matches one segment */
+    const char *path;     /* "/v1/transactions/{hash}": a {parameter} is the last segment, whatever that is */
     size_t body_cap;      /* bytes; a larger body is refused with 413 BODY_TOO_LARGE; 0: no body */
     http_handler handler; /* runs on a thread of the server and must not block for long */
     void *context;

@@ -32,8 +32,8 @@ struct http_server_settings {
  *
  * The server itself refuses, as problem+json: 404 NOT_FOUND (also a trailing slash or an escaped literal),
  * 405 METHOD_NOT_ALLOWED (with Allow), 413, 415 for a POST with a body_cap whose Content-Type is not
- * application/json, 400 for a request target that is not an absolute path, broken percent escapes, and
- * queries that have a parameter twice or too many. Also 400, and the connection closed, for heads with more
+ * application/json, 400 for a request target that is not an absolute path, and for queries that have a broken
+ * percent escape, a parameter twice, or too many. Also 400, and the connection closed, for heads with more
  * than one meaning: a NUL anywhere; Content-Length with Transfer-Encoding; two of Authorization,
  * Content-Length, Content-Type, Expect, Host, Idempotency-Key, Transfer-Encoding, X-Request-Id. 411, and the
  * connection closed, for a Transfer-Encoding. A request that is refused by its head, also by its route's

@@ -146,7 +146,7 @@ static bool check_head(struct request *request, const char *method, const char *
     request->http.content_length = head.length;
     if (e == ERR_OK)
         e = route_find(request->server->routes, request->server->route_count, method, request->target.path,
-            &request->match, detail);
+            &request->match);
     request->http.parameter = request->match.parameter;
     const struct http_route *route = request->match.route;
     if (e == ERR_OK && head.length > route->body_cap)
@@ -285,7 +285,6 @@ void request_end(
     if (request->response != NULL)
         MHD_destroy_response(request->response);
     target_wipe(&request->target);
-    free(request->match.parameter);
     buf_free(&request->http.body);
     if (request->http.release != NULL)
         request->http.release(request->http.kept);

@@ -1,28 +1,19 @@
-/* Finds the route of a method and path, and decodes its parameter. Patterns are constants of the program. */
+/* Finds the route of a method and path. Patterns are constants of the program. */
 #include "route.h"
 
 #include <string.h>
 
-#include "base/mem.h"
-#include "target.h"
-
-/* The segment that stands for {parameter} goes to value (NULL: none). */
-static bool path_fits(const char *pattern, const char *path, struct bytes *value)
+/* The segment that stands for {parameter} goes to *value (NULL: none). */
+static bool path_fits(const char *pattern, const char *path, const char **value)
 {
-    *value = (struct bytes){0};
-    while (*pattern != '\0') {
-        if (*pattern == '{') {
-            size_t len = strcspn(path, "/");
-            if (len == 0)
-                return false;
-            *value = (struct bytes){(const uint8_t *)path, len};
-            path += len;
-            pattern = strchr(pattern, '}') + 1;
-        } else if (*pattern++ != *path++) {
-            return false;
-        }
-    }
-    return *path == '\0';
+    const size_t literal = strcspn(pattern, "{");
+    *value = NULL;
+    if (strncmp(pattern, path, literal) != 0)
+        return false;
+    if (pattern[literal] == '\0')
+        return path[literal] == '\0';
+    *value = path + literal;
+    return **value != '\0' && strchr(*value, '/') == NULL;
 }
 
 static bool method_fits(const struct http_route *route, const char *method)
@@ -43,29 +34,19 @@ static void allow_add(struct route_match *match, const char *method)
         allow_add(match, "HEAD");
 }
 
-static enum err take(
-    struct route_match *match, const struct http_route *route, struct bytes value, struct detail *detail)
-{
-    match->route = route;
-    match->allow[0] = '\0';
-    if (value.data == NULL)
-        return ERR_OK;
-    match->parameter = mem_format("%.*s", (int)value.len, (const char *)value.data);
-    if (target_decode(match->parameter) != ERR_OK)
-        return detail_set(detail, ERR_INVALID_REQUEST, "The path has a broken percent escape.");
-    return ERR_OK;
-}
-
 enum err route_find(const struct http_route *routes, size_t count, const char *method, const char *path,
-    struct route_match *match, struct detail *detail)
+    struct route_match *match)
 {
     *match = (struct route_match){0};
     for (size_t i = 0; i < count; i++) {
-        struct bytes value;
-        if (!path_fits(routes[i].path, path, &value))
+        const char *parameter;
+        if (!path_fits(routes[i].path, path, &parameter))
             continue;
-        if (method_fits(&routes[i], method))
-            return take(match, &routes[i], value, detail);
+        if (method_fits(&routes[i], method)) {
+            match->route = &routes[i];
+            match->parameter = parameter;
+            return ERR_OK;
+        }
         allow_add(match, routes[i].method);
     }
     return match->allow[0] == '\0' ? ERR_NOT_FOUND : ERR_METHOD_NOT_ALLOWED;

@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-enum err target_decode(char *text)
+/* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
+static enum err decode(char *text)
 {
     char *to = text;
     for (const char *from = text; *from != '\0'; from++, to++) {
@@ -34,7 +35,7 @@ static enum err add_parameter(struct target *target, char *pair, struct detail *
         value = pair + strlen(pair);
     else
         *value++ = '\0';
-    if (target_decode(pair) != ERR_OK || target_decode(value) != ERR_OK)
+    if (decode(pair) != ERR_OK || decode(value) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST, "The query has a broken percent escape.");
     if (target_query(target, pair) != NULL)
         return detail_set(detail, ERR_INVALID_REQUEST, "The query names a parameter twice.");

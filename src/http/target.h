@@ -23,6 +23,3 @@ struct target {
 MUST_CHECK enum err target_parse(struct target *target, const char *raw, struct detail *detail);
 void target_wipe(struct target *target);
 const char *target_query(struct target *target, const char *name); /* NULL: absent */
-
-/* Decodes %XX in place. ERR_MALFORMED for a broken escape and for %00, which would end the string early. */
-MUST_CHECK enum err target_decode(char *text);
