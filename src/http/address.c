@@ -13,10 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-enum {
-    BACKLOG = 1024,  /* connections that have not been accepted yet; net.core.somaxconn caps it */
-    PORT_TRIES = 20, /* for port 0: a port may be free at one address and taken at another */
-};
+#define BACKLOG 1024 /* connections that have not been accepted yet; net.core.somaxconn caps it */
 
 void address_close(struct address_sockets *sockets)
 {
@@ -131,8 +128,6 @@ static enum err listen_host(
         return detail_set(detail, ERR_CONFIG, "cannot listen on %s: %s", address,
             failure == EAI_SYSTEM ? strerror(errno) : gai_strerror(failure));
     const struct addrinfo *failed = listen_on_all(found, htons(port), out);
-    for (int i = 1; failed != NULL && errno == EADDRINUSE && port == 0 && i < PORT_TRIES; i++)
-        failed = listen_on_all(found, 0, out);
     enum err e = ERR_OK;
     if (failed != NULL) {
         int reason = errno;
