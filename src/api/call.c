@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/deadlines.h"
@@ -243,11 +244,13 @@ void call_reply(struct call *call, int status, struct json_write *object)
 }
 
 /* Of the problem: a text that is freed; NULL: none. */
-static char *take_members(struct call *call, enum err e)
+static char *take_members(struct call *call, enum err e, enum limit limit)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     char hex[HASH_HEX_SIZE], *members = call->members;
     int64_t least;
+    if (limit != LIMIT_NONE)
+        return mem_format("{\"limit\":\"%s\"}", limit_name(limit));
     if (bumps && e == ERR_FEE_EXCEEDS_MAXIMUM)
         return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(&call->bump));
     if (bumps && e == ERR_FEE_BELOW_MINIMUM && bump_fee(&call->bump, 0, &least, NULL) == ERR_OK)
@@ -262,26 +265,28 @@ static char *take_members(struct call *call, enum err e)
     return members;
 }
 
+/* When a request may be repeated; 0: as after any other with this error. */
+static int retry_after_s(const struct call *call, enum err e, enum limit limit)
+{
+    const unsigned ledger_ms = call->api->settings.ledger_ms;
+    const size_t short_s = call->ticket.ledgers * ledger_ms / 1000;
+    if (limit != LIMIT_NONE)
+        return limit_retry_after_s(limit, time(NULL), ledger_ms);
+    if (e == ERR_CHANNEL_ACCOUNT_UNAVAILABLE)
+        return short_s < TRANSACTION_WAIT_MAX_S ? (int)short_s : TRANSACTION_WAIT_MAX_S;
+    return e == ERR_RPC_UNAVAILABLE ? call->retry_after_s : 0;
+}
+
 void call_refuse(struct call *call, enum err e, const struct detail *detail)
 {
     const bool bumps = call->ticket.kind == TICKET_BUMP;
     if (atomic_load(&call->gone))
         e = ERR_CANCELLED;
-    const size_t short_s = call->ticket.ledgers * call->api->settings.ledger_ms / 1000,
-                 after_s = e == ERR_RPC_UNAVAILABLE               ? (size_t)call->retry_after_s
-                           : e != ERR_CHANNEL_ACCOUNT_UNAVAILABLE ? 0
-                           : short_s < TRANSACTION_WAIT_MAX_S     ? short_s
-                                                                  : TRANSACTION_WAIT_MAX_S;
     enum limit limit = bumps ? call->ticket.bump.item.limit : call->ticket.grant.limit;
     if (e == ERR_LIMIT_EXCEEDED && call->refused_by != LIMIT_NONE)
         limit = call->refused_by;
     name_transaction(call);
     give_all(call);
-    if (limit != LIMIT_NONE)
-        api_refuse_limit(call->http, e, detail, limit, call->api->settings.ledger_ms);
-    else if (after_s > 0)
-        api_refuse_after(call->http, e, detail, (int)after_s);
-    else
-        api_refuse_with(call->http, e, detail, take_members(call, e));
+    api_refuse_with(call->http, e, detail, retry_after_s(call, e, limit), take_members(call, e, limit));
     call_free(call);
 }

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -72,40 +71,20 @@ static void log_failure(const struct http_request *request, enum err e, const st
             not_logged);
 }
 
-static void refuse(
+void api_refuse_with(
     struct http_request *request, enum err e, const struct detail *detail, int after_s, char *members)
 {
     if (err_status(e) >= 500 && e != ERR_CANCELLED && detail != NULL && detail->text[0] != '\0')
         log_failure(request, e, detail);
     if (e == ERR_GRANTS_SUSPENDED && members == NULL && grants_forgotten_since() > 0)
         members = mem_format("{\"forgottenSince\":%" PRId64 "}", grants_forgotten_since());
-    http_reply_problem(request, e, detail, after_s, members);
+    http_reply_problem(request, e, detail, after_s > 0 ? after_s : retry_after_s(e), members);
     free(members);
-}
-
-void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members)
-{
-    refuse(request, e, detail, retry_after_s(e), members);
-}
-
-void api_refuse_after(struct http_request *request, enum err e, const struct detail *detail, int after_s)
-{
-    refuse(request, e, detail, after_s, NULL);
-}
-
-void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
-    unsigned ledger_ms)
-{
-    if (limit == LIMIT_NONE)
-        api_refuse(request, e, detail);
-    else
-        refuse(request, e, detail, limit_retry_after_s(limit, time(NULL), ledger_ms),
-            mem_format("{\"limit\":\"%s\"}", limit_name(limit)));
 }
 
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail)
 {
-    api_refuse_with(request, e, detail, NULL);
+    api_refuse_with(request, e, detail, 0, NULL);
 }
 
 enum err api_read_limit(const struct http_request *request, size_t max, size_t *limit, struct detail *detail)

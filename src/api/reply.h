@@ -21,15 +21,10 @@ void api_reply_text(struct http_request *request, int status, char *text);
  * client; that of a 5xx is logged with the request's id instead.
  */
 void api_refuse(struct http_request *request, enum err e, const struct detail *detail);
-/* The same with more members in the problem: the text of an object, which is freed; NULL: none. */
-void api_refuse_with(struct http_request *request, enum err e, const struct detail *detail, char *members);
-
-/* The same, with Retry-After: after_s. */
-void api_refuse_after(struct http_request *request, enum err e, const struct detail *detail, int after_s);
-/* The same for a request that a limit has refused, unless it is LIMIT_NONE: with the limit's name, and
- * Retry-After by the limit. */
-void api_refuse_limit(struct http_request *request, enum err e, const struct detail *detail, enum limit limit,
-    unsigned ledger_ms);
+/* The same with Retry-After: after_s (0: by the error), and with more members in the problem: the text of an
+ * object, which is freed; NULL: none. */
+void api_refuse_with(
+    struct http_request *request, enum err e, const struct detail *detail, int after_s, char *members);
 
 /* Reads limit, how many items a page may have: 100 unless it is given. */
 MUST_CHECK enum err api_read_limit(

@@ -35,7 +35,7 @@ static enum err error;
 static void reply_error(struct http_request *request, void *context)
 {
     api_refuse_with(
-        request, error, &(struct detail){"words of a library"}, mem_copy_text("{\"more\":\"7\"}"));
+        request, error, &(struct detail){"words of a library"}, 0, mem_copy_text("{\"more\":\"7\"}"));
 }
 
 /* Replies with the lengths of the request's body and of the transaction, and of the body afterwards. */
