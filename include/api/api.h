@@ -21,7 +21,6 @@ struct api_settings {
     const struct master_key_row *keys; /* those that keyd has */
     size_t key_count;
     const char *database_url;
-    unsigned workers; /* threads with a database connection each; 0: 3 */
     const char *rpc_url;
     bool admin_is_local;  /* only this host can reach the admin listener */
     unsigned connections; /* of the API's listener; requests that wait get shares of them. 0: 1,024 */

@@ -13,7 +13,7 @@
 
 _Static_assert(API_BODY_MAX <= KEYD_TRANSACTION_MAX, "no body has a transaction that keyd does not take");
 
-#define WORKERS_DEFAULT 3
+#define API_WORKERS 3
 #define ADMIN_WORKERS 1
 
 static void add(struct api *api, const char *method, const char *path, size_t body_cap, http_handler handler)
@@ -55,7 +55,7 @@ static void add_probes(struct api *api)
 
 struct api *api_start(const struct api_settings *settings)
 {
-    struct api *api = api_new(settings, settings->workers == 0 ? WORKERS_DEFAULT : settings->workers);
+    struct api *api = api_new(settings, API_WORKERS);
     api->rpc = rpc_new(&(struct rpc_settings){
         .url = settings->rpc_url, .timeout_ms = API_RPC_CALL_MS, .wait_ms = API_RPC_WAIT_MS});
     recent_speed_keep(); /* the first minute is compared with it */

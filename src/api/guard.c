@@ -2,7 +2,7 @@
  * Authentication, before an endpoint sees the request. The head is judged before the body is read, so only
  * clients make us hold bodies. A 401 says what follows from the request and the clock; what depends on the
  * clients or the signature is one text, so that an attacker who tries tokens learns nothing. Every reason is
- * logged, at most LOGGED_EACH_SECOND times a second.
+ * logged, as often as rate_limit_line allows.
  *
  * Then the limits of the client on requests, which keep one client from occupying the connections and threads
  * of this process.
@@ -18,10 +18,6 @@
 #include "context.h"
 #include "reply.h"
 
-enum {
-    LOGGED_EACH_SECOND = 5
-};
-
 _Static_assert(AUTH_NAME_SIZE == CLIENT_SIZE, "a lease has the name of its client");
 
 static void log_refusal(const struct http_request *request, enum err e, const struct auth_client *client,
@@ -33,7 +29,7 @@ static void log_refusal(const struct http_request *request, enum err e, const st
     unsigned not_logged;
     if (!public_key_equal(&client->key, &none))
         address_encode(&client->key, sub);
-    if (rate_limit_allows(&limit, LOGGED_EACH_SECOND, 1000, &not_logged))
+    if (rate_limit_line(&limit, &not_logged))
         log_warn(e == ERR_FORBIDDEN ? "request not allowed" : "request not authenticated",
             "request_id=%s client=%s sub=%s reason=\"%s\" not_logged=%u", request->id, client->name, sub,
             why->text, not_logged);
