@@ -44,39 +44,28 @@ struct loading {
     bool loaded; /* keyd accepts its keys only once */
     bool seals;  /* this command may seal seeds under a key file that the table does not have yet */
     bool stores; /* the current master key is not in the table, and this process adds it */
-    struct master_key_row current;
 };
 
 static enum err load_keyd(struct loading *loading, struct detail *detail)
 {
     struct pool_access *out = loading->out;
     bool is_new = false;
-    enum err e = keyd_load(
-        out->keyd, out->keys, out->key_count, &loading->current, &is_new, &out->distribution, detail);
+    enum err e = master_keys_read(out->db, out->keys, &out->key_count, detail);
+    if (e == ERR_OK)
+        e = keyd_load(
+            out->keyd, out->keys, out->key_count, &out->current_key, &is_new, &out->distribution, detail);
+    if (e != ERR_OK)
+        return e;
     out->limits.limits.distribution = out->distribution;
-    loading->loaded = e == ERR_OK;
-    memcpy(out->current_key_id, loading->current.key_id, sizeof out->current_key_id);
-    loading->stores = is_new && (loading->seals || loading->current.derived || out->key_count == 0);
-    if (e == ERR_OK && is_new)
-        out->keys[out->key_count++] = loading->current;
+    loading->loaded = true;
+    loading->stores = is_new && (loading->seals || out->current_key.derived || out->key_count == 0);
+    if (is_new)
+        out->keys[out->key_count++] = out->current_key;
     /* A rotation may make the old key the one that the pool needs, if the two files were given in the other
      * order. */
-    const struct master_key_row *old = e == ERR_OK ? keyd_old_key(out->keyd) : NULL;
+    const struct master_key_row *old = keyd_old_key(out->keyd);
     if (old != NULL && !master_keys_have(out->keys, out->key_count, old->key_id))
         out->keys[out->key_count++] = *old;
-    return e;
-}
-
-/* If the session was lost, another process may have stored a key since: keyd must have every key in the
- * table.
- */
-static enum err check_key_rows(
-    const struct pool_access *out, const struct master_key_row rows[], size_t count, struct detail *detail)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!master_keys_have(out->keys, out->key_count, rows[i].key_id))
-            return detail_set(detail, ERR_NOT_YET,
-                "another process stored master key %s during this start: start again", rows[i].key_id);
     return ERR_OK;
 }
 
@@ -85,22 +74,13 @@ static enum err try_load_keys(void *context, struct detail *detail)
 {
     struct loading *loading = context;
     struct pool_access *out = loading->out;
-    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
-    size_t count;
     enum err e = master_keys_lock(out->db, (unsigned)clock_left_ms(loading->deadline_ms) / 1000, detail);
-    if (e == ERR_OK)
-        e = master_keys_read(out->db, rows, &count, detail);
-    if (e == ERR_OK && loading->loaded)
-        e = check_key_rows(out, rows, count, detail);
-    else if (e == ERR_OK) {
-        memcpy(out->keys, rows, count * sizeof rows[0]);
-        out->key_count = count;
+    if (e == ERR_OK && !loading->loaded)
         e = load_keyd(loading, detail);
-    }
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
     if (e == ERR_OK && loading->stores)
-        e = master_key_store(out->db, &loading->current, detail);
+        e = master_key_store(out->db, &out->current_key, detail);
     return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
 }
 

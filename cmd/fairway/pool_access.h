@@ -14,7 +14,7 @@ struct pool_access {
     struct keyd *keyd;
     struct master_key_row keys[MASTER_KEY_ROWS_MAX + 2]; /* those that keyd has */
     size_t key_count;
-    char current_key_id[KEY_ID_SIZE]; /* of the one that seals */
+    struct master_key_row current_key; /* the one that seals */
     struct db *db;
     const char *database_url;
     bool synchronous_failover; /* of the database */

@@ -6,7 +6,6 @@
 
 #include "commands.h"
 #include "start.h"
-#include "base/text.h"
 #include "pool/role.h"
 #include "provision/rotate.h"
 
@@ -21,14 +20,6 @@ static enum err check_role(struct db *db, struct detail *detail)
         "seed");
 }
 
-static const struct master_key_row *current_key(const struct pool_access *access)
-{
-    size_t i = 0;
-    while (!text_equal(access->keys[i].key_id, access->current_key_id))
-        i++;
-    return &access->keys[i];
-}
-
 static enum err rotate(const struct config *config, const struct pool_access *access,
     struct rotate_result *result, struct detail *detail)
 {
@@ -40,7 +31,7 @@ static enum err rotate(const struct config *config, const struct pool_access *ac
                           .keyd = access->keyd,
                           .keys = access->keys,
                           .key_count = access->key_count,
-                          .current = current_key(access),
+                          .current = &access->current_key,
                           .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
                           .poll_ms = pool_access_poll_ms(config)},
         result, detail);
@@ -66,7 +57,7 @@ int cmd_rotate_master_key(const struct config *config)
         else
             printf("%sall %" PRId64
                    " seeds are sealed under master key %s: the database needs no other key\n",
-                result.had_ended ? "nothing to do: " : "", result.accounts, access.current_key_id);
+                result.had_ended ? "nothing to do: " : "", result.accounts, access.current_key.key_id);
         code = code == EX_OK && result.broken > 0 ? 1 : code;
     }
     pool_access_close(&access);
