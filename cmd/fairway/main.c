@@ -96,21 +96,6 @@ static void print_version(FILE *to)
     fprintf(to, "fairway %s (commit %s, protocol %d)\n", FAIRWAY_VERSION, FAIRWAY_COMMIT, PROTOCOL_KNOWN);
 }
 
-static const struct {
-    const char *flag;
-    void (*print)(FILE *to);
-} pages[] = {
-    {"--help", command_help_all},
-    {"-h", command_help_all},
-    {"--version", print_version},
-};
-
-static int unexpected(const char *page)
-{
-    fprintf(stderr, "fairway: unexpected argument after %s (see fairway --help)\n", page);
-    return EX_USAGE;
-}
-
 /* Out of memory ends the process. jansson would return an error, and a reply would lack a member. */
 static void *json_memory(size_t size)
 {
@@ -132,13 +117,11 @@ static int run_program(int argc, char **argv)
         command_help_all(stderr);
         return EX_USAGE;
     }
-    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
-        if (strcmp(argv[1], pages[i].flag) == 0) {
-            if (argc > 2)
-                return unexpected(pages[i].flag);
-            pages[i].print(stdout);
-            return EX_OK;
-        }
+    const bool helps = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
+    if (helps || strcmp(argv[1], "--version") == 0) {
+        (helps ? command_help_all : print_version)(stdout);
+        return EX_OK;
+    }
     const struct command *command = command_find(argv[1]);
     if (command != NULL)
         return run(command, argc - 1, argv + 1);
