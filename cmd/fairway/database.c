@@ -35,6 +35,18 @@ enum err database_open(const struct config *config, const struct db_settings *se
     return retry_until(try_connect, &(struct attempt){*out, own.url}, deadline_ms, detail);
 }
 
+static enum err check_schema(void *db, struct detail *detail)
+{
+    return migrate_check(db, &embedded_schema, detail);
+}
+
+enum err database_open_pool(const struct config *config, const char *name, int64_t deadline_ms,
+    struct db **out, struct detail *detail)
+{
+    enum err e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, out, detail);
+    return e == ERR_OK ? retry_until(check_schema, *out, deadline_ms, detail) : e;
+}
+
 int database_run(const struct config *config, const char *name, database_fn run, const char *failed)
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)config_number(config, "START_TIMEOUT") * 1000;
@@ -42,24 +54,9 @@ int database_run(const struct config *config, const char *name, database_fn run,
     struct db *db = NULL;
     enum err e = confinement_enter(config, -1, LOG_DEBUG, &detail);
     if (e == ERR_OK)
-        e = database_open(config, &(struct db_settings){.name = name}, deadline_ms, &db, &detail);
-    if (e == ERR_OK)
-        e = migrate_check(db, &embedded_schema, &detail);
+        e = database_open_pool(config, name, deadline_ms, &db, &detail);
     if (e == ERR_OK)
         e = run(config, db, &detail);
     db_free(db);
     return e == ERR_OK ? EX_OK : command_failed(e, &detail, failed);
-}
-
-static enum err check_schema(void *db, struct detail *detail)
-{
-    return migrate_check(db, &embedded_schema, detail);
-}
-
-enum err database_open_pool(
-    const struct config *config, int64_t deadline_ms, struct db **out, struct detail *detail)
-{
-    enum err e =
-        database_open(config, &(struct db_settings){.name = "fairway start"}, deadline_ms, out, detail);
-    return e == ERR_OK ? retry_until(check_schema, *out, deadline_ms, detail) : e;
 }

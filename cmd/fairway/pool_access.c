@@ -97,7 +97,7 @@ enum err pool_access_step(const struct pool_opening *opening, enum pool_step ste
     case STEP_CONFINEMENT:
         return confinement_enter(opening->config, keyd_pidfd(out->keyd), LOG_INFO, detail);
     case STEP_DATABASE:
-        return database_open_pool(opening->config, opening->deadline_ms, &out->db, detail);
+        return database_open_pool(opening->config, "fairway start", opening->deadline_ms, &out->db, detail);
     case STEP_RPC:
         return check_rpc(out, opening->needs_rpc, opening->deadline_ms, detail);
     case STEP_KEYS:

@@ -33,14 +33,14 @@ MUST_CHECK enum err confinement_enter(
 MUST_CHECK enum err database_open(const struct config *config, const struct db_settings *settings,
     int64_t deadline_ms, struct db **out, struct detail *detail);
 
+/* The same, and checks the schema, which is retried too. */
+MUST_CHECK enum err database_open_pool(const struct config *config, const char *name, int64_t deadline_ms,
+    struct db **out, struct detail *detail);
+
 typedef enum err (*database_fn)(const struct config *config, struct db *db, struct detail *detail);
 /* Runs a command that needs the database alone: confines the process, waits for the database for
  * START_TIMEOUT, checks the schema, and calls run. Returns the exit code; failed: the log's message. */
 int database_run(const struct config *config, const char *name, database_fn run, const char *failed);
-
-/* database_open for a command that works on the pool, and the check of the schema, which is retried too. */
-MUST_CHECK enum err database_open_pool(
-    const struct config *config, int64_t deadline_ms, struct db **out, struct detail *detail);
 
 /* ---- key_process.c */
 
