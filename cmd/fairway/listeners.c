@@ -38,34 +38,24 @@ static unsigned further_addresses(const struct config *config)
     return count > 1 ? (unsigned)count - 1 : 0;
 }
 
-enum err listeners_check(const struct config *config, struct detail *detail)
+enum err listeners_raise_limit(const struct config *config, struct detail *detail)
 {
     struct rlimit limit;
     const unsigned connections = number(config, "MAX_CONNECTIONS");
-    const unsigned rest = ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
-                          DESCRIPTORS_THREAD * number(config, "ENGINE_THREADS") +
-                          DESCRIPTORS_ADDRESS * further_addresses(config);
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= connections + rest)
-        return ERR_OK;
-    const unsigned allowed = (unsigned)limit.rlim_max;
-    if (allowed <= rest)
-        return detail_set(detail, ERR_CONFIG,
-            "this process may open %u files (ulimit -Hn), but MAX_CONNECTIONS=%u needs %u: raise the limit",
-            allowed, connections, connections + rest);
-    return detail_set(detail, ERR_CONFIG,
-        "MAX_CONNECTIONS=%u needs %u open files, but this process may open %u (ulimit -Hn): raise the limit,"
-        " or set MAX_CONNECTIONS to at most %u",
-        connections, connections + rest, allowed, allowed - rest);
-}
-
-void listeners_raise_limit(void)
-{
-    struct rlimit limit;
+    const unsigned needed = connections + ADMIN_CONNECTIONS + DESCRIPTORS_BASE +
+                            DESCRIPTORS_THREAD * number(config, "ENGINE_THREADS") +
+                            DESCRIPTORS_ADDRESS * further_addresses(config);
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
+        return ERR_OK;
+    if (limit.rlim_max < needed)
+        return detail_set(detail, ERR_CONFIG,
+            "MAX_CONNECTIONS=%u needs %u open files, but this process may open %u (ulimit -Hn): raise the "
+            "limit, or lower MAX_CONNECTIONS",
+            connections, needed, (unsigned)limit.rlim_max);
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         log_warn("cannot raise the limit on open files", "reason=\"%s\"", strerror(errno));
+    return ERR_OK;
 }
 
 bool listeners_want_admin(const struct config *config)
@@ -109,10 +99,10 @@ static enum err open_admin(
     struct detail why = {0};
     http.routes = api_routes(admin, &http.route_count);
     enum err e = http_server_start(&http, out, &why);
-    if (e == ERR_CONFIG)
-        return detail_set(detail, e,
-            "admin listener: %s (ADMIN_PORT=0 takes any free port, ADMIN_LISTEN=off turns it off)", why.text);
-    return e == ERR_OK ? e : detail_set(detail, e, "admin listener: %s", why.text);
+    if (e == ERR_OK)
+        return e;
+    return detail_set(detail, e,
+        "admin listener: %s (ADMIN_PORT=0 takes any free port, ADMIN_LISTEN=off turns it off)", why.text);
 }
 
 enum err listeners_open(const struct config *config, const struct api *api, const struct api *admin,

@@ -227,7 +227,7 @@ int cmd_serve(const struct config *config)
     sigset_t ends;
     enum err e = authentication_open(config, &service.auth, &detail);
     if (e == ERR_OK)
-        e = listeners_check(config, &detail);
+        e = listeners_raise_limit(config, &detail);
     if (e != ERR_OK) {
         auth_free(service.auth);
         return command_failed(e, &detail, "cannot start");
@@ -244,7 +244,6 @@ int cmd_serve(const struct config *config)
         return code;
     }
     report(config, &service.access);
-    listeners_raise_limit();
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before the threads, which inherit it */
     signal(SIGHUP, SIG_DFL);             /* else the descriptor would not get it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);

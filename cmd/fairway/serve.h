@@ -25,10 +25,9 @@ struct listeners {
     struct http_server *api, *admin; /* NULL: not open */
 };
 
-/* ERR_CONFIG: this process may not open as many files as MAX_CONNECTIONS and everything else needs. */
-MUST_CHECK enum err listeners_check(const struct config *config, struct detail *detail);
-/* Raises the soft limit on open files to the hard limit. */
-void listeners_raise_limit(void);
+/* Raises the soft limit on open files to the hard limit. ERR_CONFIG: MAX_CONNECTIONS and everything else need
+ * more. */
+MUST_CHECK enum err listeners_raise_limit(const struct config *config, struct detail *detail);
 
 bool listeners_want_admin(const struct config *config);
 /* Only this host can reach it. */
