@@ -123,8 +123,7 @@ enum err listeners_open(const struct config *config, const struct api *api, cons
 
 void listeners_drain(struct listeners *listeners, int grace_ms)
 {
-    if (listeners->api != NULL)
-        http_server_drain(listeners->api, grace_ms);
+    http_server_drain(listeners->api, grace_ms);
     if (listeners->admin != NULL)
         http_server_drain(listeners->admin, ADMIN_DRAIN_MS);
 }

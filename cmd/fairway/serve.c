@@ -162,28 +162,21 @@ static enum err start(const struct config *config, struct service *service, stru
 static void stop(struct service *service)
 {
     systemd_notify("STOPPING=1");
-    if (service->api != NULL)
-        api_stopping(service->api);
+    api_stopping(service->api);
     if (service->admin != NULL)
         api_stopping(service->admin);
-    if (service->watch != NULL)
-        watch_drain(service->watch);
+    watch_drain(service->watch);
     listeners_drain(&service->listeners, SERVE_DRAIN_MS);
-    if (service->api != NULL)
-        api_drain(service->api);
+    api_drain(service->api);
     if (service->admin != NULL)
         api_drain(service->admin);
     ingest_stop(service->ingest); /* it tells the watch */
-    if (service->watch != NULL)
-        watch_stop(service->watch);
-    if (service->submitter != NULL)
-        submitter_stop(service->submitter);
-    if (service->engine != NULL)
-        engine_stop(service->engine);
+    watch_stop(service->watch);
+    submitter_stop(service->submitter);
+    engine_stop(service->engine);
     listeners_free(&service->listeners);
     watch_free(service->watch); /* requests of the engine's last batches have gone there */
-    if (service->submitter != NULL)
-        submitter_free(service->submitter);
+    submitter_free(service->submitter);
     api_free(service->api);
     api_free(service->admin);
     auth_free(service->auth);
@@ -228,10 +221,8 @@ int cmd_serve(const struct config *config)
     enum err e = authentication_open(config, &service.auth, &detail);
     if (e == ERR_OK)
         e = listeners_raise_limit(config, &detail);
-    if (e != ERR_OK) {
-        auth_free(service.auth);
+    if (e != ERR_OK)
         return command_failed(e, &detail, "cannot start");
-    }
     signal(SIGHUP, SIG_IGN); /* until the clients can be read again */
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -239,7 +230,6 @@ int cmd_serve(const struct config *config)
     sigaddset(&ends, SIGHUP);
     int code = pool_access_open(config, KEYD_SERVE, false, &service.access);
     if (code != EX_OK) {
-        auth_free(service.auth);
         pool_access_close(&service.access);
         return code;
     }
@@ -248,7 +238,9 @@ int cmd_serve(const struct config *config)
     signal(SIGHUP, SIG_DFL);             /* else the descriptor would not get it */
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
     e = signals < 0 ? ERR_INTERNAL : start(config, &service, &detail);
-    code = e == ERR_OK ? wait_for_end(&service, signals) : command_failed(e, &detail, "cannot start");
+    if (e != ERR_OK) /* at once, as in a crash: no state that matters is in memory */
+        _exit(command_failed(e, &detail, "cannot start"));
+    code = wait_for_end(&service, signals);
     stop(&service);
     close(signals);
     return code;

@@ -35,7 +35,7 @@ bool listeners_admin_is_local(const struct config *config);
 /* The configured port, or the default that follows from PORT; 0: any free port. */
 unsigned listeners_admin_port(const struct config *config);
 /* Opens both (admin NULL: only the API) and prints their addresses on standard output, where a supervisor may
- * wait for them. After an error, listeners_free closes what was opened. */
+ * wait for them. An error ends the process. */
 MUST_CHECK enum err listeners_open(const struct config *config, const struct api *api,
     const struct api *admin, struct listeners *out, struct detail *detail);
 /* Drains the API first: its open requests may take up to grace_ms. The admin listener serves requests
