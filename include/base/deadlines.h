@@ -112,8 +112,7 @@
 #define JANITOR_LOCK_MS 200
 #define JANITOR_STATEMENT_MS 1000 /* below DB_LOCK_MS: others may wait for the step */
 #define JANITOR_CONNECT_S 2
-#define JANITOR_STEP_MS 100 /* the rows of a step are adapted to it */
-#define SNAPSHOT_OLD_S 300  /* a snapshot that is older is warned of. No transaction of fairway takes 10 s */
+#define SNAPSHOT_OLD_S 300 /* a snapshot that is older is warned of. No transaction of fairway takes 10 s */
 
 /* ---- provisioning */
 /* A few ledgers; also how long a transaction that is not included stays pending. */

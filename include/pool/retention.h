@@ -10,6 +10,7 @@ enum retention {
                              idempotency keys of the days before yesterday; age since the grant */
     RETENTION_LEDGERS,    /* deletes ledgers, but the cursor's; age since their commit */
     RETENTION_WAITING,    /* deletes reports of waiting requests that no longer count */
+    RETENTION_KINDS
 };
 
 #define RETENTION_DAYS_AHEAD 7

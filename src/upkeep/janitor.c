@@ -71,24 +71,12 @@ static enum err snapshot_watch_step(struct snapshot_watch *watch, struct db *db,
 
 #define LEAD_EVERY_MS 1000   /* between checks whether this replica leads */
 #define ROUND_EVERY_MS 10000 /* between rounds, when the last one left nothing to do or failed */
-
-#define STEP_ROWS_FIRST 200
-#define STEP_ROWS_MIN 20
-#define STEP_ROWS_MAX 2000
-
-struct job {
-    const char *what; /* for the log */
-    enum retention kind;
-    int64_t keep_s;
-    int64_t limit; /* rows of the next step */
-};
-
-#define JOBS 4
+#define STEP_ROWS 200
 
 struct janitor {
     struct db *db;
-    struct job jobs[JOBS];
-    size_t next;           /* job. An error ends a round, and the next round begins with the job after it */
+    int64_t retention_s;
+    enum retention next;   /* step. An error ends a round, and the next round begins with the step after it */
     struct detail problem; /* the error of the last round; empty: it succeeded */
     struct snapshot_watch snapshots;
     const atomic_bool *leads;
@@ -96,41 +84,15 @@ struct janitor {
     pthread_t thread;
 };
 
-static int64_t clamp_rows(int64_t rows)
-{
-    return rows < STEP_ROWS_MIN ? STEP_ROWS_MIN : rows > STEP_ROWS_MAX ? STEP_ROWS_MAX : rows;
-}
-
-/* Sets *more if the step reached its limit of rows, so that more may be left. */
-static enum err run_step(struct janitor *janitor, struct job *job, bool *more, struct detail *detail)
-{
-    const int64_t start_ms = clock_ms(), limit = job->limit;
-    size_t rows;
-    enum err e = retention_step(janitor->db, job->kind, job->keep_s, limit, &rows, detail);
-    const int64_t took_ms = clock_ms() - start_ms;
-    const bool limited = job->kind == RETENTION_LEDGERS || job->kind == RETENTION_WAITING;
-    const bool full = e == ERR_OK && (limited ? (int64_t)rows == limit : rows > 0);
-    if (e != ERR_OK)
-        job->limit = clamp_rows(limit / 4);
-    else if (took_ms > JANITOR_STEP_MS)
-        job->limit = clamp_rows(limit / 2);
-    else if (full && took_ms < JANITOR_STEP_MS / 2)
-        job->limit = clamp_rows(limit * 2);
-    *more |= full;
-    if (rows > 0)
-        log_debug(
-            "housekeeping step", "what=\"%s\" changed=%zu ms=%lld", job->what, rows, (long long)took_ms);
-    return e;
-}
-
-/* One step of each job; an error ends the round. */
+/* One step of each kind; an error ends the round. *more: a step changed something, so more may be left. */
 static enum err run_round(struct janitor *janitor, bool *more, struct detail *detail)
 {
     enum err e = ERR_OK;
-    for (size_t i = 0; e == ERR_OK && i < JOBS; i++) {
-        struct job *job = &janitor->jobs[janitor->next];
-        janitor->next = (janitor->next + 1) % JOBS;
-        e = run_step(janitor, job, more, detail);
+    for (size_t i = 0; e == ERR_OK && i < RETENTION_KINDS; i++) {
+        size_t changed;
+        e = retention_step(janitor->db, janitor->next, janitor->retention_s, STEP_ROWS, &changed, detail);
+        janitor->next = (janitor->next + 1) % RETENTION_KINDS;
+        *more |= changed > 0;
     }
     return e;
 }
@@ -183,10 +145,7 @@ struct janitor *janitor_start(const struct janitor_settings *settings)
             .connect_timeout_s = JANITOR_CONNECT_S,
             .statement_timeout_ms = JANITOR_STATEMENT_MS,
             .lock_timeout_ms = JANITOR_LOCK_MS}),
-        .jobs = {{"partitions", RETENTION_PARTITIONS, 0, STEP_ROWS_FIRST},
-            {"history", RETENTION_HISTORY, settings->retention_s, STEP_ROWS_FIRST},
-            {"ledgers", RETENTION_LEDGERS, settings->retention_s, STEP_ROWS_FIRST},
-            {"waiting requests", RETENTION_WAITING, 0, STEP_ROWS_FIRST}},
+        .retention_s = settings->retention_s,
         .leads = settings->leads,
         .stop = settings->stop,
     };
