@@ -111,7 +111,6 @@ static int change_accounts(const struct config *config, change_fn change)
             .url = access.rpc_url, .ledger_ms = (int)config_ms(config, "LEDGER_SECONDS")});
         const struct account_admin admin = {.db = access.db,
             .feed = rpcs_feed(rpcs),
-            .keyd = access.keyd,
             .timeout_s = (unsigned)config_number(config, "START_TIMEOUT"),
             .poll_ms = pool_access_poll_ms(config)};
         code = change_each(config, &admin, change);

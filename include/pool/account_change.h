@@ -4,13 +4,12 @@
 
 #include "pool/accounts.h"
 
-/* What the network and the key process report about one account. */
+/* What the network reports about one account. */
 struct account_probe {
     uint32_t oldest; /* no field is older than this ledger */
     uint32_t ledger; /* as of which the account is: */
     struct account_entry account;
     bool frozen;
-    bool opens; /* the sealed seed opens under a master key that the key process has */
 };
 
 enum account_change {

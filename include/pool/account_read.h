@@ -22,10 +22,6 @@ void account_addresses_free(struct account_addresses *addresses);
 MUST_CHECK enum err account_read_seed(const struct db_rows *rows, size_t row, int column,
     struct public_key *account, struct sealed_seed *sealed, struct detail *detail);
 
-/* Queries the sealed seed of one account. ERR_REFUSED: not an account of this pool. */
-MUST_CHECK enum err account_read_seed_of(
-    struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail);
-
 /* Reads the states of these accounts; of one that is not of this pool, known[i] is false. Retired ones are
  * known.
  */

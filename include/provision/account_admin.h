@@ -7,13 +7,11 @@
 #pragma once
 
 #include "db/db.h"
-#include "keys/keyd.h"
 #include "rpc/feed.h"
 
 struct account_admin {
     struct db *db;
     struct feed feed;   /* reads accounts and frozen keys */
-    struct keyd *keyd;  /* KEYD_SERVE: tells whether the account's sealed seed opens */
     unsigned timeout_s; /* how long to retry while the RPC is behind the cursor */
     unsigned poll_ms;   /* pause between two probes */
 };
@@ -24,15 +22,11 @@ struct account_admin {
  * ERR_OK: the account is in the wanted state; detail says whether it already was. ERR_REFUSED: detail says
  * why and what to do. ERR_NOT_YET: the RPC is behind the cursor, a lease is open, or a provisioning
  * transaction is pending. ERR_OUTCOME_UNKNOWN, ERR_NOT_REPLICATED: the change may have been committed; repeat
- * the call. Any other error: the database, the RPC or the key process is unavailable, and the account is
- * unchanged.
+ * the call. Any other error: the database or the RPC is unavailable, and the account is unchanged.
  */
 
-/*
- * quarantined -> active. The account must exist on the network, be fit for import, and its sealed seed must
- * open. Stores the network's sequence number. An open lease stays open: only
- * a ledger ends it.
- */
+/* quarantined -> active. The account must exist on the network and be fit for import. Stores the network's
+ * sequence number. An open lease stays open: only a ledger ends it. */
 MUST_CHECK enum err account_admin_release(
     const struct account_admin *admin, const struct public_key *account, struct detail *detail);
 

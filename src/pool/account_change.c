@@ -21,12 +21,11 @@ const char *account_refusal(const struct account_entry *account, bool frozen, ui
     return frozen ? "the network has frozen it" : NULL;
 }
 
+/* A sealed seed that does not open is found by the first lease or by the merge, which quarantines the
+ * account. */
 static enum err judge_use(const struct account_probe *probe, struct detail *detail)
 {
     const char *why = account_refusal(&probe->account, probe->frozen, probe->ledger);
-    if (why == NULL && !probe->opens)
-        why = "its sealed seed does not open under these master keys; start with the master key that"
-              " sealed it";
     return why == NULL ? ERR_OK : detail_set(detail, ERR_REFUSED, "refused: %s", why);
 }
 

@@ -36,24 +36,6 @@ enum err account_read_seed(const struct db_rows *rows, size_t row, int column, s
     return ERR_OK;
 }
 
-static const char sql_seed[] =
-    "SELECT " ACCOUNT_SEED_COLUMNS " FROM fairway.channel_accounts a WHERE a.public_key = $1";
-
-enum err account_read_seed_of(
-    struct db *db, const struct public_key *account, struct sealed_seed *out, struct detail *detail)
-{
-    char address[ADDRESS_SIZE];
-    struct public_key key;
-    AUTO_ROWS rows = NULL;
-    address_encode(account, address);
-    enum err e = db_query(db, DB_SQL(sql_seed, DB_TEXT(address)), &rows, detail);
-    if (e != ERR_OK)
-        return e;
-    if (db_count(rows) == 0)
-        return detail_set(detail, ERR_REFUSED, "refused: not an account of this pool");
-    return account_read_seed(rows, 0, 0, &key, out, detail);
-}
-
 static const char sql_states[] =
     "SELECT n.ordinal, a.state FROM unnest($1::text[]) WITH ORDINALITY n (key, ordinal)"
     " JOIN fairway.channel_accounts a ON a.public_key = n.key";

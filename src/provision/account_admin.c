@@ -1,45 +1,13 @@
-/* accounts release and retire: asks the network and the key process about an account, again until what they
- * say is recent enough. Writes no table: account_change does. What the key process signs is never valid. */
+/* accounts release and retire: asks the network about an account, again until what it says is recent enough.
+ * Writes no table: account_change does. */
 #include "provision/account_admin.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "pool/account_change.h"
-#include "pool/account_read.h"
-#include "stellar/envelope_build.h"
 
-/* ---- the probe */
-
-/* A max time in 1970: no network includes the transaction. */
-#define EXPIRED_S 60
-
-/* Memo, operations and ext: a bumpSequence to 0, which does nothing. Its source is nobody's key, because an
- * operation needs one that is not an account of fairway. */
-static const uint8_t tail[64] = {
-    [7] = 1 /* operation */, [11] = 1 /* with a source */, [51] = 11 /* BUMP_SEQUENCE */};
-
-/* The key process signs the transaction if the seed opens. It is never valid: its sequence number is 0, too.
- */
-static enum err probe_seed(const struct account_admin *admin, const struct public_key *account,
-    const struct sealed_seed *sealed, bool *opens, struct detail *detail)
-{
-    struct buf transaction CLEANUP(buf_free) = {0};
-    transaction_build(&(struct envelope){.tail = BYTES_OF(tail)},
-        &(struct transaction_head){.source = *account, .fee_stroops = 100, .max_time_s = EXPIRED_S},
-        &transaction);
-    struct lease_signing signing = {
-        .transaction = buf_bytes(&transaction), .signer = *account, .sealed = *sealed};
-    enum err e = keyd_sign_leases(admin->keyd, 0, 0, &signing, 1);
-    if (e != ERR_OK)
-        return detail_set(detail, e, "the key process is unavailable");
-    if (signing.result != ERR_OK && signing.result != ERR_SEAL_BROKEN)
-        return detail_set(detail, ERR_INTERNAL, "the key process refused the probe transaction: %s",
-            err_code(signing.result));
-    *opens = signing.result == ERR_OK;
-    return ERR_OK;
-}
-
-static enum err probe_network(const struct feed *feed, const struct public_key *account,
+/* No transaction is open meanwhile. */
+static enum err probe_account(const struct feed *feed, const struct public_key *account,
     struct account_probe *out, struct detail *detail)
 {
     struct frozen_accounts frozen CLEANUP(frozen_accounts_free) = {0};
@@ -54,27 +22,13 @@ static enum err probe_network(const struct feed *feed, const struct public_key *
     return ERR_OK;
 }
 
-/* No transaction is open meanwhile. ERR_REFUSED: not an account of this pool. */
-static enum err probe_account(const struct account_admin *admin, const struct public_key *account,
-    struct account_probe *out, struct detail *detail)
-{
-    struct sealed_seed sealed;
-    *out = (struct account_probe){0};
-    enum err e = account_read_seed_of(admin->db, account, &sealed, detail);
-    if (e == ERR_OK)
-        e = probe_network(&admin->feed, account, out, detail);
-    return e != ERR_OK ? e : probe_seed(admin, account, &sealed, &out->opens, detail);
-}
-
-/* ---- the commands */
-
 /* Repeats the probe until it is as of ledger at_least or a later one, and no older than the cursor. */
 static enum err probe_and_change(const struct account_admin *admin, const struct public_key *account,
     enum account_change change, uint32_t at_least, struct account_probe *probe, struct detail *detail)
 {
     const int64_t deadline_ms = clock_ms() + (int64_t)admin->timeout_s * 1000;
     for (;;) {
-        enum err e = probe_account(admin, account, probe, detail);
+        enum err e = probe_account(&admin->feed, account, probe, detail);
         if (e != ERR_OK)
             return e;
         e = probe->oldest >= at_least

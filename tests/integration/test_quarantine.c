@@ -48,8 +48,7 @@ static struct account_probe fresh_probe(void)
 {
     return (struct account_probe){.oldest = POOL_SEED_LEDGER,
         .ledger = POOL_SEED_LEDGER,
-        .account = {.own_authority = true, .bare = true, .sequence = POOL_SEED_SEQUENCE},
-        .opens = true};
+        .account = {.own_authority = true, .bare = true, .sequence = POOL_SEED_SEQUENCE}};
 }
 
 static int64_t number_of(const char *column, size_t slot)

@@ -30,21 +30,20 @@ static struct verdict judge(
 /* The n-th combination of a state and a probe. */
 static bool next_combination(unsigned n, struct combination *out)
 {
-    if (n >= (ACCOUNT_QUARANTINED + 1) << 6)
+    if (n >= (ACCOUNT_QUARANTINED + 1) << 5)
         return false;
     *out = (struct combination){
-        .row = {.state = (enum account_state)(n >> 6), .leased = n & 1, .grants_on_hold = n & 32},
+        .row = {.state = (enum account_state)(n >> 5), .leased = n & 1, .grants_on_hold = n & 16},
         .probe = {.oldest = 90,
             .ledger = 90,
             .account = {.sequence = 7, .removed = !(n & 2), .own_authority = n & 4, .bare = true},
-            .frozen = n & 8,
-            .opens = n & 16}};
+            .frozen = n & 8}};
     return true;
 }
 
 static bool usable(const struct account_probe *probe)
 {
-    return !probe->account.removed && probe->account.own_authority && !probe->frozen && probe->opens;
+    return !probe->account.removed && probe->account.own_authority && !probe->frozen;
 }
 
 TEST(only_a_usable_account_that_is_quarantined_or_was_to_be_created_is_released)
@@ -131,10 +130,9 @@ TEST(each_refusal_names_its_reason)
         const char *words;
     } cases[] = {
         {{.account.removed = true}, "no such account"},
-        {{.opens = true}, "remove its other signers"},
-        {{.account = {.own_authority = true}, .opens = true}, "it has trustlines"},
-        {{.account = {.own_authority = true, .bare = true}, .frozen = true, .opens = true}, "frozen"},
-        {{.account = {.own_authority = true, .bare = true}}, "seed does not open"},
+        {{0}, "remove its other signers"},
+        {{.account.own_authority = true}, "it has trustlines"},
+        {{.account = {.own_authority = true, .bare = true}, .frozen = true}, "frozen"},
     };
     const struct account_locked row = {.state = ACCOUNT_QUARANTINED};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
