@@ -77,10 +77,9 @@ struct policy_limits {
 MUST_CHECK enum err policy_check(const struct envelope *envelope, const struct policy_limits *limits,
     struct named_accounts *named, struct detail *detail);
 
-/* For an account of *named that may not be used, after policy_check has passed: returns ERR_FORBIDDEN_SIGNER,
- * and in detail the operation or extra signer that uses the account. */
-MUST_CHECK enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
-    const struct public_key *account, struct detail *detail);
+/* For an account of *named that may not be used: returns ERR_FORBIDDEN_SIGNER, and in detail the account. */
+MUST_CHECK enum err policy_refuse_account(
+    const struct policy_limits *limits, const struct public_key *account, struct detail *detail);
 
 /* Whether the first operation is InvokeHostFunction, the only kind that has authorization entries. */
 bool policy_invokes(const struct envelope *envelope);

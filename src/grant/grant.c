@@ -111,9 +111,8 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         if (!idempotency_decide(claim->keys, grants, i) || lease_claims_decide(claim->claims, i))
             continue;
         const struct lease_request *request = grants[i]->request;
-        enum err e = named != NULL
-                         ? policy_refuse_account(&request->envelope, &settings->limits, named, &detail)
-                         : check_request(request, settings, &claim->terms, &head, &detail);
+        enum err e = named != NULL ? policy_refuse_account(&settings->limits, named, &detail)
+                                   : check_request(request, settings, &claim->terms, &head, &detail);
         if (e == ERR_OK && request->submits)
             e = lease_bids_choose(claim->bids, i, grants[i], &settings->limits, head.fee_stroops,
                 claim->terms.spendable_stroops, &detail);

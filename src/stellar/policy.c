@@ -85,7 +85,7 @@ enum err policy_check(const struct envelope *envelope, const struct policy_limit
         (e = check_size(envelope, detail)) != ERR_OK)
         return e;
     if (named_has(named, &limits->distribution))
-        return policy_refuse_account(envelope, limits, &limits->distribution, detail);
+        return policy_refuse_account(limits, &limits->distribution, detail);
     return policy_fee_check_bump(envelope, limits, detail);
 }
 
@@ -127,37 +127,15 @@ void policy_invoked_contract(const struct envelope *envelope, char out[static AD
         strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, out);
 }
 
-struct account_use {
-    struct check check;
-    const struct public_key *account;
-    uint32_t operation; /* the index of the first that names the account */
-};
-
-static enum err find_use(const struct operation *operation, void *context)
+enum err policy_refuse_account(
+    const struct policy_limits *limits, const struct public_key *account, struct detail *detail)
 {
-    struct account_use *use = context;
-    use->check.named->count = 0;
-    enum err e = check_operation(operation, &use->check);
-    if (e != ERR_OK || !named_has(use->check.named, use->account))
-        return e;
-    use->operation = operation->index;
-    return ERR_FORBIDDEN_SIGNER;
-}
-
-enum err policy_refuse_account(const struct envelope *envelope, const struct policy_limits *limits,
-    const struct public_key *account, struct detail *detail)
-{
-    struct named_accounts named;
-    struct account_use use = {{envelope, limits, &named, NULL}, account, 0};
     const char *role = public_key_equal(account, &limits->distribution) ? "the distribution" : "a channel";
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    if (operation_each(envelope->operations, find_use, &use) == ERR_FORBIDDEN_SIGNER)
-        return detail_set(detail, ERR_FORBIDDEN_SIGNER, /* ours: promise 1, and a second wall before keys */
-            "operations[%" PRIu32 "] needs, or gives, the authority of %s account (%s). Use another account.",
-            use.operation, role, address);
-    return detail_set(detail, ERR_FORBIDDEN_SIGNER, /* the same */
-        "The extra signer %s is %s account. Use another account.", address, role);
+    return detail_set(detail, ERR_FORBIDDEN_SIGNER, /* ours: promise 1, and a second wall before keys */
+        "The transaction needs, or gives, the authority of %s account (%s). Use another account.", role,
+        address);
 }
 
 enum err policy_check_lease(const struct envelope *transaction, const struct public_key *signer,

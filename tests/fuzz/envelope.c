@@ -69,7 +69,7 @@ static void check_judgements(const struct envelope *envelope, const struct named
     enum err e = check_lease(buf_bytes(&transaction), &channel);
     RULE(e == ERR_OK && operation_each(envelope->operations, check_authority, NULL) == ERR_OK);
     for (size_t i = 0; i < named->count && i < ACCOUNTS_TRIED; i++) {
-        RULE(policy_refuse_account(envelope, &limits, &named->keys[i], &detail) == ERR_FORBIDDEN_SIGNER);
+        RULE(policy_refuse_account(&limits, &named->keys[i], &detail) == ERR_FORBIDDEN_SIGNER);
         buf_clear(&transaction);
         RULE(build_lease(envelope, &named->keys[i], &transaction));
         RULE(check_lease(buf_bytes(&transaction), &named->keys[i]) == ERR_FORBIDDEN_SIGNER);

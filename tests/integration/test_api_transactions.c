@@ -166,7 +166,7 @@ TEST(an_operation_of_a_pool_account_is_refused_plain_and_muxed)
     char address[ADDRESS_SIZE];
     address_encode(&service.accounts[0], address);
     AUTO_FREE char *which =
-        mem_format("operations[1] needs, or gives, the authority of a channel account (%s).", address);
+        mem_format("The transaction needs, or gives, the authority of a channel account (%s).", address);
     for (enum sample_source source = PLAIN; source <= MUXED; source++) {
         struct sample sample = a_payment();
         add_payment(&sample, source, OURS);

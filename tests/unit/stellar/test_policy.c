@@ -13,15 +13,6 @@ TEST(an_operation_without_a_source_is_refused_as_such)
     assert_refused(&sample, ERR_INVALID_OPERATION_STRUCTURE, "operations[1] has no source account");
 }
 
-TEST(DA5_a_refusal_names_the_operation_that_needs_the_authority)
-{
-    AUTO_SAMPLE sample = SAMPLE;
-    add_payment(&sample, PLAIN, 3);
-    add_payment(&sample, MUXED, DISTRIBUTION);
-    assert_refused(
-        &sample, ERR_FORBIDDEN_SIGNER, "operations[1] needs, or gives, the authority of the distribution");
-}
-
 /* FEE_BUMP_BASE_FEE=10000 and MAX_FEE=1000000: 100 operations and one more cost 1,010,000. */
 TEST(a_transaction_whose_fee_bump_exceeds_the_maximum_is_refused)
 {
