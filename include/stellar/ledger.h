@@ -86,8 +86,8 @@ struct ledger {
  * network is for the hashes of transactions: with another one, or NULL, no set is proved unless it is empty.
  * Errors: those of xdr.h. ERR_XDR_UNKNOWN_ARM means that the network runs a protocol newer than this build. A
  * proof that does not hold is not an error here: the caller checks hash_proved, results_proved and
- * set_proved. detail (may be NULL) says at which byte and in which part decoding failed, and of an
- * unknown arm which type and value it is.
+ * set_proved. detail (may be NULL) says at which byte decoding failed, and of an unknown arm which type and
+ * value it is.
  */
 MUST_CHECK enum err ledger_decode(
     struct bytes meta, const struct network_id *network, struct ledger *ledger, struct detail *detail);

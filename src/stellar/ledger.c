@@ -18,32 +18,7 @@ struct decoding {
     struct ledger_set set;
     struct hash result_set_hash; /* the header's txSetResultHash */
     int64_t base_fee_stroops;    /* the header's */
-    const char *part;            /* the part being read and its item, for the detail of an error */
-    uint32_t item;
 };
-
-/* The part of an error stays. */
-static void begin(struct decoding *d, const char *part)
-{
-    if (d->in.e != ERR_OK)
-        return;
-    d->part = part;
-    d->item = 0;
-}
-
-static void take(struct decoding *d, const char *part, enum xdr_type type)
-{
-    begin(d, part);
-    xdr_take(&d->in, type);
-}
-
-static void take_array(struct decoding *d, const char *part, enum xdr_type element)
-{
-    begin(d, part);
-    const uint32_t count = xdr_u32(&d->in);
-    for (; d->in.e == ERR_OK && d->item < count; d->item++)
-        xdr_take(&d->in, element);
-}
 
 /* ---- the header */
 
@@ -75,7 +50,6 @@ static enum err read_fields(struct decoding *d, struct bytes header)
 static void read_header(struct decoding *d)
 {
     struct ledger *ledger = d->ledger;
-    begin(d, "ledgerHeader");
     struct xdr_reader inside = xdr_reader(xdr_take(&d->in, XDR_LedgerHeaderHistoryEntry));
     read_hash(&inside, &ledger->hash);
     const struct bytes header = xdr_take(&inside, XDR_LedgerHeader);
@@ -86,7 +60,6 @@ static void read_header(struct decoding *d)
 
 static void read_set(struct decoding *d)
 {
-    begin(d, "txSet");
     ledger_set_read(&d->in, d->ledger->meta_version >= 1, d->network, &d->set);
     d->ledger->set_previous_hash = d->set.previous_hash;
     for (enum lane lane = 0; lane < LANE_COUNT; lane++)
@@ -115,7 +88,6 @@ static void read_transactions(struct decoding *d)
 {
     struct ledger *ledger = d->ledger;
     const uint8_t *count_at = d->in.at;
-    begin(d, "txProcessing");
     const uint32_t count = xdr_u32(&d->in);
     if (count > (size_t)(d->in.end - d->in.at) / RESULT_META_SIZE_MIN)
         xdr_fail(&d->in, ERR_XDR_TRUNCATED);
@@ -125,8 +97,8 @@ static void read_transactions(struct decoding *d)
     crypto_hash_sha256_init(&hashing);
     crypto_hash_sha256_update(&hashing, count_at, 4);
     ledger->transactions = NEW_ARRAY(count, struct ledger_transaction);
-    for (; d->item < count; d->item++) {
-        const struct bytes result = read_transaction(d, &ledger->transactions[d->item]);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct bytes result = read_transaction(d, &ledger->transactions[i]);
         if (d->in.e != ERR_OK)
             return;
         crypto_hash_sha256_update(&hashing, result.data, result.len);
@@ -139,7 +111,7 @@ static void read_transactions(struct decoding *d)
 
 static enum err read_meta(struct decoding *d)
 {
-    begin(d, "version");
+    uint32_t count;
     const uint32_t version = xdr_u32(&d->in);
     if (version > 2) {
         d->in.at -= 4;
@@ -148,19 +120,18 @@ static enum err read_meta(struct decoding *d)
     }
     d->ledger->meta_version = version;
     if (version >= 1)
-        take(d, "ext", XDR_LedgerCloseMetaExt);
+        xdr_take(&d->in, XDR_LedgerCloseMetaExt);
     read_header(d);
     read_set(d);
     read_transactions(d);
-    take_array(d, "upgradesProcessing", XDR_UpgradeEntryMeta);
-    take_array(d, "scpInfo", XDR_ScpHistoryEntry);
+    xdr_take_array(&d->in, XDR_UpgradeEntryMeta, UINT32_MAX, &count); /* upgradesProcessing */
+    xdr_take_array(&d->in, XDR_ScpHistoryEntry, UINT32_MAX, &count);  /* scpInfo */
     if (version >= 1) {
-        take(d, "totalByteSizeOfLiveSorobanState", XDR_Uint64);
-        take_array(d, "evictedKeys", XDR_LedgerKey);
+        xdr_u64(&d->in);                                           /* totalByteSizeOfLiveSorobanState */
+        xdr_take_array(&d->in, XDR_LedgerKey, UINT32_MAX, &count); /* evictedKeys */
     }
     if (version == 1)
-        take_array(d, "unused", XDR_LedgerEntry);
-    begin(d, "end");
+        xdr_take_array(&d->in, XDR_LedgerEntry, UINT32_MAX, &count); /* unused */
     return xdr_end(&d->in);
 }
 
@@ -177,10 +148,10 @@ enum err ledger_decode(
         return ERR_OK;
     ledger_free(ledger);
     if (d.in.unknown != 0)
-        return detail_set(detail, e, "%s %d at byte %zu of %zu (%s, item %u)", xdr_type_name(d.in.unknown),
-            (int)be32_get(d.in.at), (size_t)(d.in.at - meta.data), meta.len, d.part, d.item);
-    return detail_set(detail, e, "LedgerCloseMeta at byte %zu of %zu (%s, item %u): %s",
-        (size_t)(d.in.at - meta.data), meta.len, d.part, d.item, err_text(e));
+        return detail_set(detail, e, "%s %d at byte %zu of %zu", xdr_type_name(d.in.unknown),
+            (int)be32_get(d.in.at), (size_t)(d.in.at - meta.data), meta.len);
+    return detail_set(detail, e, "LedgerCloseMeta at byte %zu of %zu: %s", (size_t)(d.in.at - meta.data),
+        meta.len, err_text(e));
 }
 
 void ledger_free(struct ledger *ledger)
