@@ -14,15 +14,13 @@
 #include "keys/secrets.h"
 #include "sandbox/confine.h"
 
-static void log_report(const struct confine_report *report, enum log_level level)
+static void log_confined(int landlock, enum log_level level)
 {
-    if (report->landlock == 0)
+    if (landlock == 0)
         log_warn("this kernel has no Landlock: a captured fairway can read the files of its user, also keys",
             NULL);
     log_line(level, "this process is confined",
-        "landlock=%d readable_paths=%zu hidden_secrets=%zu system_calls=%s"
-        " capabilities=none debuggers=refused",
-        report->landlock, report->files, report->hidden, report->filter ? "filtered" : "all");
+        "landlock=%d system_calls=filtered capabilities=none debuggers=refused", landlock);
 }
 
 /* The file is read again, and editors replace it by another file of that name: a rule for the file would not
@@ -46,7 +44,7 @@ enum err confinement_enter(
         config_knows(config, "RPC_URL") ? config_text(config, "RPC_CA_FILE") : NULL,
         getenv("DATABASE_URL_FILE"), getenv("PGPASSFILE"), getenv("PGSERVICEFILE")};
     char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
-    struct confine_report report;
+    int landlock;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     bool abstract = false;
     size_t count = url != NULL ? url_files(url, files, &abstract) : 0;
@@ -60,11 +58,11 @@ enum err confinement_enter(
         .secrets = secrets_files(),
         .abstract_sockets = abstract,
         .keyd_pidfd = keyd_pidfd};
-    enum err e = confine_enter(&settings, &report, detail);
+    enum err e = confine_enter(&settings, &landlock, detail);
     for (size_t i = 0; i < count; i++)
         free(files[i]);
     if (e == ERR_OK)
-        log_report(&report, level);
+        log_confined(landlock, level);
     /* serve listens later, and then calls this itself */
     return e == ERR_OK && !config_knows(config, "PORT") ? confine_listening(detail) : e;
 }

@@ -23,24 +23,18 @@ struct confine_settings {
     int keyd_pidfd;              /* the process may still be killed by it; -1: no key process */
 };
 
-struct confine_report {
-    int landlock;  /* its version; 0: this kernel has none, so files are open */
-    size_t files;  /* files and directories that may be read */
-    size_t hidden; /* secret files that are not among them */
-    bool filter;   /* system calls are filtered: always, except in a build with sanitizers */
-};
-
 /* Forbids other processes of the same user to attach or to take descriptors (ptrace(2), pidfd_getfd(2)), and
  * core dumps. To be called before any secret is read; an execve undoes it. */
 void confine_hide(void);
 
 /*
  * To be called once, before a second thread starts and after the key process has started: by Landlock's rules
- * a process outside cannot be attached to. ERR_CONFIG: the kernel refuses a part, or a secret file can be
- * read nevertheless. ERR_INTERNAL: there are more threads, which would stay outside.
+ * a process outside cannot be attached to. *landlock is its version; 0: this kernel has none, so files are
+ * open. System calls are filtered, except in a build with sanitizers. ERR_CONFIG: the kernel refuses a part,
+ * or a secret file can be read nevertheless. ERR_INTERNAL: there are more threads, which would stay outside.
  */
 MUST_CHECK enum err confine_enter(
-    const struct confine_settings *settings, struct confine_report *report, struct detail *detail);
+    const struct confine_settings *settings, int *landlock, struct detail *detail);
 
 /* To be called when all listening sockets are open: from then on no thread can bind or listen. ERR_CONFIG:
  * the kernel refuses. */

@@ -60,11 +60,9 @@ static enum err drop_capabilities(struct detail *detail)
     return ERR_OK;
 }
 
-enum err confine_enter(
-    const struct confine_settings *settings, struct confine_report *report, struct detail *detail)
+enum err confine_enter(const struct confine_settings *settings, int *landlock, struct detail *detail)
 {
     enum err e;
-    *report = (struct confine_report){0};
     if (!is_one_thread())
         return detail_set(
             detail, ERR_INTERNAL, "sandbox: a process that has more than one thread cannot be confined");
@@ -72,7 +70,8 @@ enum err confine_enter(
     confine_hide();
     if (prctl(PR_GET_DUMPABLE) != 0)
         return failed(detail, "turn off core dumps");
-    if ((e = drop_capabilities(detail)) != ERR_OK || (e = confine_files(settings, report, detail)) != ERR_OK)
+    if ((e = drop_capabilities(detail)) != ERR_OK ||
+        (e = confine_files(settings, landlock, detail)) != ERR_OK)
         return e;
-    return confine_calls(settings->keyd_pidfd, report, detail);
+    return confine_calls(settings->keyd_pidfd, detail);
 }

@@ -65,7 +65,7 @@ static const uint32_t any_arguments[] = {
     /* a further filter: confine_listening */
     SYS_seccomp};
 
-enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct detail *detail)
+enum err confine_calls(int keyd_pidfd, struct detail *detail)
 {
     const uint32_t self = (uint32_t)getpid(), keyd = (uint32_t)keyd_pidfd;
     const struct filter_row rows[] = {
@@ -110,11 +110,6 @@ enum err confine_calls(int keyd_pidfd, struct confine_report *report, struct det
     const struct filter filter = {any_arguments, ARRAY_LEN(any_arguments), rows, ARRAY_LEN(rows),
         .matched = SECCOMP_RET_ALLOW, .otherwise = SECCOMP_RET_ERRNO | EPERM,
         .later = SECCOMP_RET_ERRNO | ENOSYS};
-#ifdef FAIRWAY_SANITIZED /* see filter_install */
-    report->filter = false;
-#else
-    report->filter = true;
-#endif
     return filter_install(&filter, detail);
 }
 

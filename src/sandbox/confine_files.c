@@ -19,7 +19,6 @@
 
 struct rules {
     int fd;
-    size_t count;
     const struct secret_files *secrets;
     char *hidden[SECRET_FILES_MAX]; /* their real paths */
 };
@@ -73,7 +72,7 @@ static void allow_tree(struct rules *rules, const char *path)
             return;
         }
     }
-    rules->count += landlock_allow_read(rules->fd, path);
+    landlock_allow_read(rules->fd, path);
 }
 
 /* path: absolute or not, and possibly a link. Allows what it leads to. */
@@ -153,14 +152,13 @@ static enum err check_hidden(const struct secret_files *secrets, struct detail *
     return ERR_OK;
 }
 
-enum err confine_files(
-    const struct confine_settings *settings, struct confine_report *report, struct detail *detail)
+enum err confine_files(const struct confine_settings *settings, int *landlock, struct detail *detail)
 {
     struct rules rules = {.secrets = &settings->secrets};
-    report->landlock = landlock_version();
-    if (report->landlock == 0)
+    *landlock = landlock_version();
+    if (*landlock == 0)
         return ERR_OK;
-    rules.fd = landlock_rules(report->landlock,
+    rules.fd = landlock_rules(*landlock,
         settings->abstract_sockets ? LANDLOCK_DENY_FILES : LANDLOCK_DENY_FILES | LANDLOCK_DENY_ABSTRACT);
     if (rules.fd < 0)
         return detail_set(detail, ERR_CONFIG, "sandbox: cannot set up Landlock: %s", strerror(errno));
@@ -169,8 +167,6 @@ enum err confine_files(
     allow_all(&rules, settings);
     for (size_t i = 0; i < rules.secrets->count; i++)
         free(rules.hidden[i]);
-    report->files = rules.count;
-    report->hidden = rules.secrets->count;
     enum err e = landlock_restrict(rules.fd, detail);
     return e == ERR_OK ? check_hidden(rules.secrets, detail) : e;
 }

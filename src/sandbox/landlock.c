@@ -34,24 +34,18 @@ int landlock_rules(int version, unsigned denials)
     return (int)syscall(SYS_landlock_create_ruleset, &denied, size, 0u);
 }
 
-bool landlock_allow_read(int rules, const char *path)
+void landlock_allow_read(int rules, const char *path)
 {
     struct stat status;
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0)
-        return false;
-    bool added = fstat(fd, &status) == 0;
-    if (added) {
-        struct landlock_path_beneath_attr rule = {
-            .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE, .parent_fd = fd};
-        if (S_ISDIR(status.st_mode))
-            rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
-        added = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0u) == 0;
-    }
-    const int reason = errno;
+        return;
+    struct landlock_path_beneath_attr rule = {
+        .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE, .parent_fd = fd};
+    if (fstat(fd, &status) == 0 && S_ISDIR(status.st_mode))
+        rule.allowed_access |= LANDLOCK_ACCESS_FS_READ_DIR;
+    syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0u);
     close(fd);
-    errno = reason;
-    return added;
 }
 
 enum err landlock_restrict(int rules, struct detail *detail)

@@ -1,8 +1,6 @@
 /* Landlock (landlock(7)): restricts the calling thread, and all that it starts later. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 /* What a rule set denies unless a rule allows it; ORed. A kernel denies as much of it as its version can. */
@@ -19,8 +17,9 @@ int landlock_version(void);
 /* Returns a rule set without rules as a descriptor, or -1 with errno set. version is landlock_version's. */
 int landlock_rules(int version, unsigned denials);
 
-/* Adds a rule: the file, or everything beneath the directory, may be read. False with errno set. */
-bool landlock_allow_read(int rules, const char *path);
+/* Adds a rule: the file, or everything beneath the directory, may be read. What cannot be opened is left out.
+ */
+void landlock_allow_read(int rules, const char *path);
 
 /* Restricts the calling thread by the rules, and closes them. Needs no new privileges (PR_SET_NO_NEW_PRIVS).
  * ERR_CONFIG: the kernel refuses. */

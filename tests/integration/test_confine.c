@@ -341,7 +341,7 @@ static const struct deed deeds[] = {
 
 /* ---- */
 
-static enum err confine(const char *const files[], size_t count, struct confine_report *report)
+static enum err confine(const char *const files[], size_t count, int *landlock)
 {
     struct detail detail = {0};
     const struct confine_settings settings = {.files = files,
@@ -349,7 +349,7 @@ static enum err confine(const char *const files[], size_t count, struct confine_
         .secrets = secrets_files(),
         .keyd_pidfd = world.keyd != NULL ? keyd_pidfd(world.keyd) : -1};
     confine_hide();
-    enum err e = confine_enter(&settings, report, &detail);
+    enum err e = confine_enter(&settings, landlock, &detail);
     if (e != ERR_OK)
         print_message("%s\n", detail.text);
     return e;
@@ -357,8 +357,8 @@ static enum err confine(const char *const files[], size_t count, struct confine_
 
 static int do_it_confined(const void *deed)
 {
-    struct confine_report report;
-    return confine(NULL, 0, &report) != ERR_OK ? CONFINE_REFUSED : do_it(deed);
+    int landlock;
+    return confine(NULL, 0, &landlock) != ERR_OK ? CONFINE_REFUSED : do_it(deed);
 }
 
 static int listen_on(int family, const void *address, socklen_t size)
@@ -443,10 +443,10 @@ TEST(DS7_as_the_owner_of_the_key_file_a_confined_fairway_can_do_what_it_needs_an
 
 static int hold_no_capability(const void *unused)
 {
-    struct confine_report report;
+    int landlock;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct held[2] = {0}, none[2] = {0};
-    if (confine(NULL, 0, &report) != ERR_OK || syscall(SYS_capget, &header, held) != 0)
+    if (confine(NULL, 0, &landlock) != ERR_OK || syscall(SYS_capget, &header, held) != 0)
         return CONFINE_REFUSED;
     return memcmp(held, none, sizeof none) != 0;
 }
@@ -464,14 +464,14 @@ TEST(DS7_as_root_a_confined_fairway_holds_no_capability)
 
 static int reach_into_a_confined_process(const void *unused)
 {
-    struct confine_report report;
+    int landlock;
     int ready[2];
     char byte;
     if (!become_ordinary() || pipe(ready) != 0)
         return SETUP_FAILED;
     pid_t open_one = start_victim(), confined = fork();
     if (confined == 0) {
-        if (confine(NULL, 0, &report) != ERR_OK || write(ready[1], "x", 1) != 1)
+        if (confine(NULL, 0, &landlock) != ERR_OK || write(ready[1], "x", 1) != 1)
             _exit(CONFINE_REFUSED);
         for (;;)
             pause();
@@ -509,14 +509,14 @@ struct reading {
 static int read_confined(const void *context)
 {
     const struct reading *reading = context;
-    struct confine_report report;
-    if (confine(reading->files, reading->count, &report) != ERR_OK)
+    int landlock;
+    if (confine(reading->files, reading->count, &landlock) != ERR_OK)
         return CONFINE_REFUSED;
-    if (report.landlock == 0)
+    if (landlock == 0)
         return 0;
     if ((read_the_key_file_again() == 0) != reading->reads_key)
         return 1;
-    return (read_another_file_of_its_user() == 0) != reading->reads_other ? 2 : report.hidden != 1;
+    return (read_another_file_of_its_user() == 0) != reading->reads_other ? 2 : 0;
 }
 
 TEST(files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do_not)
@@ -539,13 +539,13 @@ TEST(files_that_the_configuration_names_stay_readable_and_secrets_beside_them_do
 
 static int mount_twice_and_confine(const void *context)
 {
-    struct confine_report report;
+    int landlock;
     AUTO_FREE char *second = mem_format("%s-again", world.folder);
     const char *const files[] = {second};
     if (mkdir(second, 0700) != 0 || mount(world.folder, second, NULL, MS_BIND, NULL) != 0)
         return SETUP_FAILED;
-    const enum err e = confine(files, 1, &report);
-    return report.landlock == 0 ? ERR_CONFIG : (int)e;
+    const enum err e = confine(files, 1, &landlock);
+    return landlock == 0 ? ERR_CONFIG : (int)e;
 }
 
 TEST(a_directory_that_shows_a_secret_under_another_name_is_refused)
@@ -564,15 +564,15 @@ TEST(a_directory_that_shows_a_secret_under_another_name_is_refused)
 /* Kubernetes: link -> data/file, where data is a link that is switched to a new folder. */
 static int read_a_switched_file(const void *context)
 {
-    struct confine_report report;
+    int landlock;
     const char *const files[] = {world.link};
-    if (confine(files, 1, &report) != ERR_OK)
+    if (confine(files, 1, &landlock) != ERR_OK)
         return CONFINE_REFUSED;
     /* the parent switches now: see below */
     char byte;
     if (read(STDIN_FILENO, &byte, 1) != 1)
         return SETUP_FAILED;
-    return report.landlock == 0 ? 0 : result(open(world.link, O_RDONLY | O_CLOEXEC));
+    return landlock == 0 ? 0 : result(open(world.link, O_RDONLY | O_CLOEXEC));
 }
 
 TEST(a_file_behind_a_link_may_be_replaced)
@@ -611,9 +611,9 @@ static bool refuse_landlock(void)
 
 static int confine_without_landlock(const void *context)
 {
-    struct confine_report report;
+    int landlock;
     world.victim = start_victim();
-    if (!refuse_landlock() || confine(NULL, 0, &report) != ERR_OK || report.landlock != 0)
+    if (!refuse_landlock() || confine(NULL, 0, &landlock) != ERR_OK || landlock != 0)
         return SETUP_FAILED;
     int (*const refused[])(void) = {read_the_memory_of_another_process, take_a_descriptor_of_another_process,
         debug_another_process, execute_a_program, start_a_process, let_itself_be_debugged, use_a_capability};
@@ -643,10 +643,10 @@ static void *wait_for_ever(void *context)
 static int confine_with_two_threads(const void *context)
 {
     pthread_t thread;
-    struct confine_report report;
+    int landlock;
     if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
         return SETUP_FAILED;
-    return confine(NULL, 0, &report) == ERR_INTERNAL ? 0 : 1;
+    return confine(NULL, 0, &landlock) == ERR_INTERNAL ? 0 : 1;
 }
 
 TEST(a_process_with_two_threads_is_not_confined)

@@ -301,9 +301,9 @@ static const long never[] = {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_wr
 
 static int make_calls_that_it_never_makes(const void *unused)
 {
-    struct confine_report report;
+    int landlock;
     struct detail detail;
-    if (confine_enter(&(struct confine_settings){.keyd_pidfd = -1}, &report, &detail) != ERR_OK)
+    if (confine_enter(&(struct confine_settings){.keyd_pidfd = -1}, &landlock, &detail) != ERR_OK)
         return CONFINE_REFUSED;
     for (size_t i = 0; i < ARRAY_LEN(never); i++) {
         errno = 0;
@@ -318,13 +318,13 @@ static int make_calls_that_it_never_makes(const void *unused)
 static int do_it_confined(const void *context)
 {
     const struct deed *deed = context;
-    struct confine_report report;
+    int landlock;
     struct detail detail;
-    if (confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(world.keyd)}, &report, &detail) !=
+    if (confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(world.keyd)}, &landlock, &detail) !=
             ERR_OK ||
         ((deed->traits & STARTED) != 0 && confine_listening(&detail) != ERR_OK))
         return CONFINE_REFUSED;
-    if ((deed->traits & LANDLOCK_6) != 0 && report.landlock < 6)
+    if ((deed->traits & LANDLOCK_6) != 0 && landlock < 6)
         return EPERM;
     return deed->run();
 }
@@ -381,12 +381,12 @@ TEST(DS7_as_an_ordinary_user_a_confined_fairway_makes_only_the_calls_that_it_nee
 
 static int stop_a_key_process_that_hangs(const void *unused)
 {
-    struct confine_report report;
+    int landlock;
     struct detail detail;
     struct keyd *keyd = keyd_loaded(KEYD_SERVE);
     const pid_t pid = keyd_pid(keyd);
-    if (kill(pid, SIGSTOP) != 0 ||
-        confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(keyd)}, &report, &detail) != ERR_OK)
+    if (kill(pid, SIGSTOP) != 0 || confine_enter(&(struct confine_settings){.keyd_pidfd = keyd_pidfd(keyd)},
+                                       &landlock, &detail) != ERR_OK)
         return CONFINE_REFUSED;
     keyd_stop(keyd);
     return waitpid(pid, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 1; /* it was waited for */
@@ -407,9 +407,9 @@ TEST(DS7_calls_that_fairway_never_makes_are_refused)
 
 static int connect_where_an_option_names_an_abstract_socket(const void *unused)
 {
-    struct confine_report report;
+    int landlock;
     struct detail detail;
-    if (confine_enter(&(struct confine_settings){.abstract_sockets = true, .keyd_pidfd = -1}, &report,
+    if (confine_enter(&(struct confine_settings){.abstract_sockets = true, .keyd_pidfd = -1}, &landlock,
             &detail) != ERR_OK)
         return CONFINE_REFUSED;
     return connect_to_an_abstract_socket();
