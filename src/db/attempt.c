@@ -67,10 +67,9 @@ struct attempt *attempt_start(const char *url, const char *name, int timeout_s)
     attempt->url = mem_copy_text(url);
     attempt->name = mem_copy_text(name);
     attempt->timeout_s = timeout_s;
-    if (thread_try(&thread, run, attempt) == 0 && pthread_detach(thread) == 0)
-        return attempt;
-    attempt_free(attempt);
-    return NULL;
+    thread_start(&thread, "db connect", run, attempt);
+    pthread_detach(thread);
+    return attempt;
 }
 
 bool attempt_wait(struct attempt *attempt, int64_t deadline_ms, PGconn **conn)
