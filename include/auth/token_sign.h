@@ -18,5 +18,5 @@ struct token_request {
  * the secret key that it computes.
  */
 MUST_CHECK enum err token_sign(const char *seed, const struct token_request *request, char **out);
-/* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE(32) bytes, and G... */
+/* Makes a new key from the kernel's random numbers: its strkeys S..., of STRKEY_SIZE bytes, and G... */
 void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_SIZE]);

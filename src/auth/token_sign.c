@@ -21,7 +21,7 @@ static void wipe_pair(struct key_pair *pair)
 
 static enum err read_pair(const char *seed, struct key_pair *out)
 {
-    enum err e = strkey_decode(STRKEY_SEED, seed, out->seed, sizeof out->seed);
+    enum err e = strkey_decode(STRKEY_SEED, seed, out->seed);
     if (e == ERR_OK)
         crypto_sign_seed_keypair(out->public.bytes, out->secret, out->seed);
     return e;
@@ -75,6 +75,6 @@ void token_key_new(char seed[static ADDRESS_SIZE], char address[static ADDRESS_S
     struct key_pair pair CLEANUP(wipe_pair);
     randombytes_buf(pair.seed, sizeof pair.seed);
     crypto_sign_seed_keypair(pair.public.bytes, pair.secret, pair.seed);
-    strkey_encode(STRKEY_SEED, pair.seed, sizeof pair.seed, seed);
+    strkey_encode(STRKEY_SEED, pair.seed, seed);
     address_encode(&pair.public, address);
 }

@@ -63,7 +63,7 @@ static enum err read_distribution(struct ring *ring, int fd, struct detail *deta
     enum err e = ring_read_secret(fd, text, PASSPHRASE_MAX - 1, &len);
     if (e == ERR_OK) {
         text[without_newline(text, len)] = '\0';
-        e = strkey_decode(STRKEY_SEED, text, key->seed, SEED_SIZE);
+        e = strkey_decode(STRKEY_SEED, text, key->seed);
     }
     sodium_memzero(text, PASSPHRASE_MAX);
     if (e != ERR_OK)

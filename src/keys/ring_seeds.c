@@ -18,7 +18,7 @@ static enum err end_line(struct ring_seeds *seeds, struct detail *detail)
             "standard input has more than %d seeds: give it in parts of so many", KEYD_SEEDS_MAX);
     struct ring_seed *seed = &seeds->seeds[seeds->count++];
     seed->line = seeds->line;
-    seed->valid = strkey_decode(STRKEY_SEED, seeds->text, seed->bytes, sizeof seed->bytes) == ERR_OK;
+    seed->valid = strkey_decode(STRKEY_SEED, seeds->text, seed->bytes) == ERR_OK;
     sodium_memzero(seeds->text, sizeof seeds->text);
     seeds->len = 0;
     return ERR_OK;

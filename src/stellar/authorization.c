@@ -177,5 +177,5 @@ void authorization_address(struct bytes address, char out[static AUTHORIZATION_A
     if (is_account)
         address_encode(&account, out);
     else if (be32_get(address.data) == SC_ADDRESS_CONTRACT)
-        strkey_encode(STRKEY_CONTRACT, address.data + 4, 32, out);
+        strkey_encode(STRKEY_CONTRACT, address.data + 4, out);
 }

@@ -34,16 +34,16 @@ int hash_compare(const void *a, const void *b)
     return memcmp(left->bytes, right->bytes, sizeof left->bytes);
 }
 
-_Static_assert(ADDRESS_SIZE == STRKEY_SIZE(32), "G... is 56 characters");
+_Static_assert(ADDRESS_SIZE == STRKEY_SIZE, "G... is a strkey");
 
 void address_encode(const struct public_key *key, char out[static ADDRESS_SIZE])
 {
-    strkey_encode(STRKEY_ACCOUNT, key->bytes, sizeof key->bytes, out);
+    strkey_encode(STRKEY_ACCOUNT, key->bytes, out);
 }
 
 enum err address_decode(const char *text, struct public_key *out)
 {
-    return strkey_decode(STRKEY_ACCOUNT, text, out->bytes, sizeof out->bytes);
+    return strkey_decode(STRKEY_ACCOUNT, text, out->bytes);
 }
 
 void hash_encode(const struct hash *hash, char out[static HASH_HEX_SIZE])

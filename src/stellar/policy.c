@@ -124,7 +124,7 @@ void policy_invoked_contract(const struct envelope *envelope, char out[static AD
     const uint32_t function = xdr_u32(&in), address = xdr_u32(&in);
     xdr_opaque(&in, contract.bytes, sizeof contract.bytes);
     if (in.e == ERR_OK && function == HOST_FUNCTION_INVOKE_CONTRACT && address == SC_ADDRESS_CONTRACT)
-        strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, out);
+        strkey_encode(STRKEY_CONTRACT, contract.bytes, out);
 }
 
 enum err policy_refuse_account(

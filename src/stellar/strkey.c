@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/invariant.h"
-
-#define RAW_MAX (1 + STRKEY_VALUE_MAX + 2)
+#define VALUE_SIZE 32
+#define RAW_SIZE (1 + VALUE_SIZE + 2) /* with version and checksum: exactly 56 digits */
 
 /* CRC16-XMODEM; strkey stores it with the low byte first. */
 static uint16_t crc16(const uint8_t *data, size_t len)
@@ -30,69 +29,56 @@ static int base32_digit(char c)
     return -1;
 }
 
-void strkey_encode(enum strkey_version version, const uint8_t *value, size_t len, char *out)
+void strkey_encode(
+    enum strkey_version version, const uint8_t value[static VALUE_SIZE], char out[static STRKEY_SIZE])
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    INVARIANT(len <= STRKEY_VALUE_MAX);
-    uint8_t raw[RAW_MAX];
-    size_t raw_len = 1 + len + 2;
-    raw[0] = (uint8_t)version;
-    memcpy(raw + 1, value, len);
-    uint16_t crc = crc16(raw, 1 + len);
-    raw[1 + len] = (uint8_t)crc;
-    raw[2 + len] = (uint8_t)(crc >> 8);
+    uint8_t raw[RAW_SIZE] = {(uint8_t)version};
+    memcpy(raw + 1, value, VALUE_SIZE);
+    const uint16_t crc = crc16(raw, 1 + VALUE_SIZE);
+    raw[1 + VALUE_SIZE] = (uint8_t)crc;
+    raw[2 + VALUE_SIZE] = (uint8_t)(crc >> 8);
 
     uint32_t window = 0;
     unsigned bits = 0;
-    for (size_t i = 0; i < raw_len; i++) {
+    for (size_t i = 0; i < RAW_SIZE; i++) {
         window = window << 8 | raw[i];
         for (bits += 8; bits >= 5; bits -= 5)
             *out++ = digits[window >> (bits - 5) & 31];
     }
-    if (bits > 0)
-        *out++ = digits[window << (5 - bits) & 31];
     *out = '\0';
     sodium_memzero(raw, sizeof raw);
     sodium_memzero(&window, sizeof window);
 }
 
-/* Decodes exactly len bytes from exactly the digits that they take. */
-static enum err base32_decode(const char *text, uint8_t *out, size_t len)
+static bool base32_decode(const char *text, uint8_t out[static RAW_SIZE])
 {
     uint32_t window = 0;
     unsigned bits = 0;
-    size_t have = 0;
-    for (; *text != '\0'; text++) {
-        int digit = base32_digit(*text);
-        if (digit < 0)
-            return ERR_MALFORMED;
+    bool good = strlen(text) == STRKEY_SIZE - 1;
+    for (; good && *text != '\0'; text++) {
+        const int digit = base32_digit(*text);
+        good = digit >= 0;
         window = window << 5 | (uint32_t)digit;
         bits += 5;
         if (bits < 8)
             continue;
-        if (have == len)
-            return ERR_MALFORMED;
         bits -= 8;
-        out[have++] = (uint8_t)(window >> bits);
+        *out++ = (uint8_t)(window >> bits);
     }
-    /* Five or more unused bits mean a superfluous digit; fewer must be zero. */
-    bool exact = have == len && bits < 5 && (window & ((1u << bits) - 1)) == 0;
     sodium_memzero(&window, sizeof window);
-    return exact ? ERR_OK : ERR_MALFORMED;
+    return good;
 }
 
-enum err strkey_decode(enum strkey_version version, const char *text, uint8_t *out, size_t len)
+enum err strkey_decode(enum strkey_version version, const char *text, uint8_t out[static VALUE_SIZE])
 {
-    INVARIANT(len <= STRKEY_VALUE_MAX);
-    uint8_t raw[RAW_MAX];
-    enum err e = base32_decode(text, raw, 1 + len + 2);
-    if (e == ERR_OK) {
-        uint16_t crc = crc16(raw, 1 + len);
-        if (raw[0] != version || raw[1 + len] != (uint8_t)crc || raw[2 + len] != crc >> 8)
-            e = ERR_MALFORMED;
-        else
-            memcpy(out, raw + 1, len);
-    }
+    uint8_t raw[RAW_SIZE] = {0};
+    const bool decodes = base32_decode(text, raw);
+    const uint16_t crc = crc16(raw, 1 + VALUE_SIZE);
+    const bool good = decodes && raw[0] == version && raw[1 + VALUE_SIZE] == (uint8_t)crc &&
+                      raw[2 + VALUE_SIZE] == crc >> 8;
+    if (good)
+        memcpy(out, raw + 1, VALUE_SIZE);
     sodium_memzero(raw, sizeof raw);
-    return e;
+    return good ? ERR_OK : ERR_MALFORMED;
 }

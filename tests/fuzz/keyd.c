@@ -63,11 +63,11 @@ static int fd_of(const void *data, size_t len)
 static void prepare(void)
 {
     static const uint8_t master_key[32] = {1, 2, 3};
-    char seed[STRKEY_SIZE(32)];
+    char seed[STRKEY_SIZE];
     struct detail detail;
     bool is_new;
     RULE(sodium_init() >= 0);
-    strkey_encode(STRKEY_SEED, master_key, sizeof master_key, seed);
+    strkey_encode(STRKEY_SEED, master_key, seed);
     const struct network_id network = network_id_of("fuzz");
     RULE(ring_open(&ring, &network, &detail) == ERR_OK);
     const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master_key, sizeof master_key),

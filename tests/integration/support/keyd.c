@@ -29,11 +29,11 @@ int secret_of_text(const char *text)
     return secret_of(text, strlen(text));
 }
 
-static void distribution_seed(char text[STRKEY_SIZE(32)])
+static void distribution_seed(char text[STRKEY_SIZE])
 {
     uint8_t seed[32];
     memset(seed, 11, sizeof seed);
-    strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
+    strkey_encode(STRKEY_SEED, seed, text);
 }
 
 struct public_key keyd_distribution(void)
@@ -48,7 +48,7 @@ struct public_key keyd_distribution(void)
 struct keyd_secrets keyd_known_secrets(void)
 {
     uint8_t master[32];
-    char seed[STRKEY_SIZE(32)];
+    char seed[STRKEY_SIZE];
     memset(master, 7, sizeof master);
     distribution_seed(seed);
     return (struct keyd_secrets){.fd[SECRET_MASTER_KEY] = secret_of(master, sizeof master),

@@ -137,8 +137,8 @@ TEST(a_token_for_exactly_this_request_passes)
     assert_int_equal(check(token), ERR_OK);
     assert_int_equal(check_with(request_of_alice, "bearer ", token, NULL), ERR_OK);
     /* as wallet-backend's clients and this program's own sign it */
-    char seed[STRKEY_SIZE(32)], *ours;
-    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    char seed[STRKEY_SIZE], *ours;
+    strkey_encode(STRKEY_SEED, alice.secret, seed);
     const struct token_request request = {"POST", TARGET, text_bytes(BODY), PASSPHRASE, NULL, NOW, 15};
     assert_int_equal(token_sign(seed, &request, &ours), ERR_OK);
     assert_int_equal(check(ours), ERR_OK);
@@ -147,8 +147,8 @@ TEST(a_token_for_exactly_this_request_passes)
 
 TEST(a_token_without_a_body_has_the_hash_of_no_bytes)
 {
-    char seed[STRKEY_SIZE(32)], *token;
-    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    char seed[STRKEY_SIZE], *token;
+    strkey_encode(STRKEY_SEED, alice.secret, seed);
     const struct token_request request = {"GET", "/v1/pool", {0}, NULL, NULL, NOW, 5};
     assert_int_equal(token_sign(seed, &request, &token), ERR_OK);
     struct auth_request get = request_of_alice;
@@ -280,8 +280,8 @@ TEST(the_reason_says_when_the_token_becomes_valid)
 
 TEST(a_request_that_is_not_UTF_8_is_not_signed)
 {
-    char seed[STRKEY_SIZE(32)], *token = NULL;
-    strkey_encode(STRKEY_SEED, alice.secret, 32, seed);
+    char seed[STRKEY_SIZE], *token = NULL;
+    strkey_encode(STRKEY_SEED, alice.secret, seed);
     const struct token_request requests[] = {
         {"GET", "/\xff", {0}, NULL, NULL, NOW, 5},
         {"GET", "/", {0}, "\xff", NULL, NOW, 5},

@@ -27,10 +27,10 @@ static int fd_of(const void *data, size_t len)
 static int set_up(void **state)
 {
     uint8_t master[MASTER_KEY_SIZE] = {7}, seed[SEED_SIZE] = {11};
-    char text[STRKEY_SIZE(SEED_SIZE) + 1];
+    char text[STRKEY_SIZE + 1];
     const struct network_id network = network_id_of("test");
     bool is_new;
-    strkey_encode(STRKEY_SEED, seed, sizeof seed, text);
+    strkey_encode(STRKEY_SEED, seed, text);
     strcat(text, "\n");
     const struct keyd_secrets secrets = {.fd[SECRET_MASTER_KEY] = fd_of(master, sizeof master),
         .fd[SECRET_PASSPHRASE] = fd_of("a long passphrase", 17),

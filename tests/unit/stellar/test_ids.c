@@ -94,11 +94,11 @@ TEST(seeds_round_trip)
 {
     static const char seed[] = "SBCVMMCBEDB64TVJZFYJOJAERZC4YVVUOE6SYR2Y76CBTENGUSGWRRVO";
     uint8_t value[32];
-    char text[STRKEY_SIZE(sizeof value)];
-    assert_int_equal(strkey_decode(STRKEY_SEED, seed, value, sizeof value), ERR_OK);
-    strkey_encode(STRKEY_SEED, value, sizeof value, text);
+    char text[STRKEY_SIZE];
+    assert_int_equal(strkey_decode(STRKEY_SEED, seed, value), ERR_OK);
+    strkey_encode(STRKEY_SEED, value, text);
     assert_string_equal(text, seed);
-    assert_int_equal(strkey_decode(STRKEY_ACCOUNT, seed, value, sizeof value), ERR_MALFORMED);
+    assert_int_equal(strkey_decode(STRKEY_ACCOUNT, seed, value), ERR_MALFORMED);
 }
 
 TEST(hashes_are_64_digits_of_either_case)

@@ -192,7 +192,7 @@ TEST(the_contract_is_that_of_a_transaction_which_only_calls_it)
     struct sample samples[8] = {SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE, SAMPLE};
     const struct public_key contract = sample_key(201);
     char wanted[ADDRESS_SIZE];
-    strkey_encode(STRKEY_CONTRACT, contract.bytes, sizeof contract.bytes, wanted);
+    strkey_encode(STRKEY_CONTRACT, contract.bytes, wanted);
     add_invoke(&samples[0], NO_SOURCE, 0, 0, NULL);
     add_invoke(&samples[1], PLAIN, 5, 0, NULL);
     add_invoke(&samples[2], MUXED, 5, 0, NULL);
