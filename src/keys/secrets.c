@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -84,19 +83,6 @@ struct secret_files secrets_files(void)
     return files;
 }
 
-/* Parses the numbers that secrets_hide has set. False unless all of them are pipes. */
-static bool pipes_given(const char *numbers, int fds[static KEYD_SECRETS])
-{
-    struct stat status;
-    if (sscanf(numbers, "%d %d", &fds[SECRET_PASSPHRASE], &fds[SECRET_DISTRIBUTION]) != 2)
-        return false;
-    for (size_t i = 0; i < KEYD_SECRETS; i++)
-        if (fds[i] >= 0 &&
-            (fds[i] <= STDERR_FILENO || fstat(fds[i], &status) != 0 || !S_ISFIFO(status.st_mode)))
-            return false;
-    return true;
-}
-
 enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
 {
     int *const fds = out->fd;
@@ -105,7 +91,7 @@ enum err secrets_open(struct keyd_secrets *out, struct detail *detail)
     for (size_t i = 0; i < KEYD_SECRETS; i++)
         fds[i] = -1;
     if (numbers != NULL) {
-        if (!pipes_given(numbers, fds))
+        if (sscanf(numbers, "%d %d", &fds[SECRET_PASSPHRASE], &fds[SECRET_DISTRIBUTION]) != 2)
             return detail_set(detail, ERR_CONFIG, PIPES_VARIABLE " is set by fairway only");
         unsetenv(PIPES_VARIABLE);
         prctl(PR_SET_NAME, program_invocation_short_name); /* it became "exe" by execve of /proc/self/exe */

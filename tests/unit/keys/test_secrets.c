@@ -126,9 +126,9 @@ TEST(a_value_too_long_is_refused)
     expect(environment, "refused: " DISTRIBUTION " is longer than");
 }
 
-TEST(descriptors_that_are_not_pipes_are_refused)
+TEST(descriptors_that_are_no_numbers_are_refused)
 {
-    static const char *const numbers[] = {"0 1 2", "-1 9 -1", "-1 77 -1", "1", "", "a b c"};
+    static const char *const numbers[] = {"1", "", "a b"};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         AUTO_FREE char *variable = mem_format("FAIRWAY_SECRET_PIPES=%s", numbers[i]);
         const char *const environment[] = {variable, NULL};
