@@ -6,8 +6,7 @@
 
 #include "rpc/rpc.h"
 
-/* Each member has the contract of the function rpc_MEMBER in rpc/rpc.h, but accounts and frozen fail with
- * ERR_RPC_REFUSED instead of ERR_XDR_UNKNOWN_ARM. */
+/* Each member has the contract of the function rpc_MEMBER in rpc/rpc.h. */
 struct feed {
     enum err (*ledgers)(
         void *source, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);

@@ -131,8 +131,8 @@ MUST_CHECK enum err rpc_ledgers(
 void rpc_ledgers_free(struct rpc_ledgers *ledgers);
 
 /* Reads the account entries of 1 to RPC_ENTRIES_MAX keys. out[i].removed says whether keys[i] is missing
- * as of *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account. ERR_XDR_UNKNOWN_ARM: an
- * entry is of a newer protocol. Retries an internal error of the server for up to two seconds. */
+ * as of *ledger. ERR_RPC_REFUSED also when an entry is not of a requested account, or of a newer protocol.
+ * Retries an internal error of the server for up to two seconds. */
 #define RPC_ENTRIES_MAX 200
 MUST_CHECK enum err rpc_accounts(struct rpc *rpc, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail);

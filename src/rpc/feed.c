@@ -16,22 +16,15 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     return e == ERR_OK ? rpc_node_protocol(source, &out->node_protocol) : e;
 }
 
-/* ERR_XDR_UNKNOWN_ARM stops ingestion until fairway is upgraded. Only a ledger shows that, because its hash
- * covers it; an entry may be one that an RPC invented. */
-static enum err of_entries(enum err e)
-{
-    return e == ERR_XDR_UNKNOWN_ARM ? ERR_RPC_REFUSED : e;
-}
-
 static enum err accounts(void *source, const struct public_key keys[], size_t count,
     struct account_entry out[], uint32_t *ledger, struct detail *detail)
 {
-    return of_entries(rpc_accounts(source, keys, count, out, ledger, detail));
+    return rpc_accounts(source, keys, count, out, ledger, detail);
 }
 
 static enum err frozen(void *source, struct frozen_accounts *out, uint32_t *ledger, struct detail *detail)
 {
-    return of_entries(rpc_frozen(source, out, ledger, detail));
+    return rpc_frozen(source, out, ledger, detail);
 }
 
 static enum err transaction(

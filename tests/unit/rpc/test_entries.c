@@ -125,7 +125,8 @@ FAKE_TEST(an_entry_of_a_newer_protocol_is_reported_as_such)
     AUTO_FREE char *name = key_text(&key);
     AUTO_FREE char *xdr = account_entry(&key, 5, 1, 7);
     AUTO_FREE char *entries = mem_format("[{\"key\":\"%s\",\"xdr\":\"%s\"}]", name, xdr);
-    assert_int_equal(ask(fake, entries, &key, 1, &account), ERR_XDR_UNKNOWN_ARM);
+    assert_int_equal(ask(fake, entries, &key, 1, &account), ERR_RPC_REFUSED);
+    assert_non_null(strstr(detail.text, "newer protocol"));
 }
 
 FAKE_TEST(missing_members_are_unavailable)
