@@ -94,7 +94,6 @@ MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct d
 
 struct rpc_network {
     char *passphrase;
-    uint32_t protocol;      /* of the last ledger */
     uint32_t node_protocol; /* of rpc_node_protocol, which a feed asks too; else 0 */
 };
 /* The caller frees *out with rpc_network_free; {0} on error. */
@@ -117,14 +116,14 @@ struct rpc_ledger {
 struct rpc_ledgers {
     struct rpc_ledger *items;
     size_t count;
-    uint32_t latest_ledger, oldest_ledger;
+    uint32_t latest_ledger;
     struct buf storage; /* has the bytes of all meta */
 };
 /*
  * Reads at most limit ledgers from start on; at least one on ERR_OK. The caller checks that they are the
  * requested ones, and frees *out with rpc_ledgers_free. ERR_LEDGER_AHEAD: start is above the tip of this
- * node; retry later. ERR_LEDGER_GAP: start is below the oldest ledger of this node. latest_ledger and
- * oldest_ledger are set in both cases.
+ * node; retry later. ERR_LEDGER_GAP: start is below the oldest ledger of this node. latest_ledger is set in
+ * both cases.
  */
 MUST_CHECK enum err rpc_ledgers(
     struct rpc *rpc, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail);

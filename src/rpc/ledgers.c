@@ -31,7 +31,6 @@ static bool parse_range(const char *message, uint32_t *oldest, uint32_t *latest)
 static enum err out_of_range(
     uint32_t start, uint32_t oldest, uint32_t latest, struct rpc_ledgers *out, struct detail *detail)
 {
-    out->oldest_ledger = oldest;
     out->latest_ledger = latest;
     /* A start within the range means that nodes of a load balancer differ; the caller retries. */
     return detail_set(detail, start < oldest ? ERR_LEDGER_GAP : ERR_LEDGER_AHEAD,
@@ -83,8 +82,6 @@ static enum err read_ledgers(const json_t *result, const struct lift *lifted, ui
     struct rpc_ledgers *out, struct detail *detail)
 {
     enum err e = field_u32(result, "latestLedger", &out->latest_ledger, detail);
-    if (e == ERR_OK)
-        e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail);
     if (e != ERR_OK)
         return e;
     const json_t *items = json_object_get(result, "ledgers");
@@ -122,9 +119,9 @@ enum err rpc_ledgers(
     if (e == ERR_OK)
         e = read_ledgers(result, &lifted, start, limit, out, detail);
     if (e != ERR_OK) {
-        struct rpc_ledgers range = {.latest_ledger = out->latest_ledger, .oldest_ledger = out->oldest_ledger};
+        const uint32_t latest_ledger = out->latest_ledger;
         rpc_ledgers_free(out);
-        *out = range;
+        out->latest_ledger = latest_ledger;
         return e;
     }
     out->storage = lifted.text;

@@ -182,15 +182,13 @@ enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *de
     *out = (struct rpc_network){0};
     AUTO_JSON json_t *result = NULL;
     enum err e = call(rpc, "getNetwork", NULL, &result, NULL, detail);
-    if (e != ERR_OK || (e = field_text(result, "passphrase", &passphrase, detail)) != ERR_OK ||
-        (e = field_u32(result, "protocolVersion", &out->protocol, detail)) != ERR_OK)
-        return e;
-    out->passphrase = mem_copy_text(passphrase);
+    if (e == ERR_OK && (e = field_text(result, "passphrase", &passphrase, detail)) == ERR_OK)
+        out->passphrase = mem_copy_text(passphrase);
     return e;
 }
 
-/* protocolVersion is that of the last ledger. The node's own is the first number of its version, as in
- * "stellar-core 28.0.1 (dedd7ce)". */
+/* The first number of its version, as in "stellar-core 28.0.1 (dedd7ce)": protocolVersion is that of the last
+ * ledger. */
 enum err rpc_node_protocol(struct rpc *rpc, uint32_t *protocol)
 {
     const char *version;

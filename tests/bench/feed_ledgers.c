@@ -95,7 +95,6 @@ static enum err next_ledger(
     void *context, uint32_t start, uint32_t limit, struct rpc_ledgers *out, struct detail *detail)
 {
     struct source *source = context;
-    out->oldest_ledger = 1;
     out->latest_ledger = start - 1;
     if (clock_ms() < source->due_ms)
         return ERR_LEDGER_AHEAD;

@@ -101,8 +101,7 @@ static enum err ledgers(
         return ERR_NOT_YET;
     node->answers_ms = 0;
     node->requests++;
-    *out = (struct rpc_ledgers){
-        .latest_ledger = node->claims != 0 ? node->claims : top, .oldest_ledger = node->oldest};
+    *out = (struct rpc_ledgers){.latest_ledger = node->claims != 0 ? node->claims : top};
     if (node->e != ERR_OK)
         return detail_set(why, node->e, "the node says so");
     if (start > top)

@@ -152,7 +152,7 @@ static enum err read_ledgers(
     struct ledger_feed *feed, uint32_t start, uint32_t limit, struct rpc_ledgers *out)
 {
     uint32_t latest = latest_of(feed);
-    *out = (struct rpc_ledgers){.latest_ledger = latest, .oldest_ledger = feed->oldest};
+    *out = (struct rpc_ledgers){.latest_ledger = latest};
     if (start > latest)
         return ERR_LEDGER_AHEAD;
     if (start < feed->oldest)
@@ -178,7 +178,7 @@ static enum err ledgers(
 {
     struct ledger_feed *feed = source;
     pthread_mutex_lock(&feed->mutex);
-    *out = (struct rpc_ledgers){.latest_ledger = latest_of(feed), .oldest_ledger = feed->oldest};
+    *out = (struct rpc_ledgers){.latest_ledger = latest_of(feed)};
     enum err e = next_result(feed);
     if (e == ERR_OK)
         e = feed->most != 0 && limit > feed->most ? ERR_RPC_REFUSED : read_ledgers(feed, start, limit, out);
@@ -192,10 +192,8 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     *out = (struct rpc_network){0};
     pthread_mutex_lock(&feed->mutex);
     enum err e = next_result(feed);
-    if (e == ERR_OK) {
+    if (e == ERR_OK)
         out->passphrase = mem_copy_text(feed->passphrase);
-        out->protocol = BUILT_PROTOCOL;
-    }
     pthread_mutex_unlock(&feed->mutex);
     return with_detail(detail, e);
 }

@@ -27,7 +27,7 @@ static enum err network(void *source, struct rpc_network *out, struct detail *de
     struct fake *fake = source;
     if (fake->hangs)
         return ERR_NOT_YET;
-    *out = (struct rpc_network){.protocol = fake->latest};
+    *out = (struct rpc_network){.node_protocol = fake->latest};
     return fake->e;
 }
 
@@ -294,7 +294,7 @@ TEST_WITH(the_network_is_that_of_the_first_answer, set_up, tear_down)
     fakes[2].latest = 28;
     const int64_t begun_ms = clock_ms();
     assert_int_equal(feed.network(feed.source, &out, &detail), ERR_OK);
-    assert_int_equal(out.protocol, 28);
+    assert_int_equal(out.node_protocol, 28);
     assert_true(clock_ms() - begun_ms < rpcs->ledger_ms);
 }
 
