@@ -11,12 +11,6 @@
 #define TX_FEE_BUMP_INNER_FAILED (-13)
 #define TX_FAILED (-1)
 
-enum account_change {
-    CREATED,
-    UPDATED,
-    REMOVED
-};
-
 static void add_hash(struct buf *out, const struct hash *hash)
 {
     buf_add(out, hash->bytes, sizeof hash->bytes);
@@ -32,45 +26,6 @@ static void add_account_id(struct buf *out, const struct public_key *key)
 {
     buf_add_u32(out, 0); /* PUBLIC_KEY_TYPE_ED25519 */
     buf_add(out, key->bytes, sizeof key->bytes);
-}
-
-static void add_account_entry(struct buf *out, const struct built_account *account)
-{
-    static const uint8_t thresholds[] = {1, 0, 0, 0};
-    add_account_id(out, &account->key);
-    buf_add_u64(out, (uint64_t)account->balance_stroops);
-    buf_add_u64(out, (uint64_t)account->sequence);
-    buf_add_u32(out, account->foreign_signer); /* numSubEntries */
-    add_zeros(out, 3);                         /* inflationDest, flags, homeDomain */
-    buf_add(out, thresholds, sizeof thresholds);
-    buf_add_u32(out, account->foreign_signer);
-    if (account->foreign_signer) {
-        struct public_key signer = built_key(UINT64_MAX);
-        add_account_id(out, &signer); /* SIGNER_KEY_TYPE_ED25519 has the same encoding */
-        buf_add_u32(out, 1);          /* weight */
-    }
-    buf_add_u32(out, 0); /* ext */
-}
-
-static void add_change(struct buf *out, const struct built_account *account, uint32_t ledger)
-{
-    buf_add_u32(out, account->removed ? REMOVED : account->created ? CREATED : UPDATED);
-    if (account->removed) {
-        buf_add_u32(out, 0); /* LedgerKey of an ACCOUNT */
-        add_account_id(out, &account->key);
-        return;
-    }
-    buf_add_u32(out, ledger);
-    buf_add_u32(out, 0); /* LedgerEntryData: ACCOUNT */
-    add_account_entry(out, account);
-    buf_add_u32(out, 0); /* ext */
-}
-
-static void add_changes(struct buf *out, const struct built_account accounts[], size_t count, uint32_t ledger)
-{
-    buf_add_u32(out, (uint32_t)count);
-    for (size_t i = 0; i < count; i++)
-        add_change(out, &accounts[i], ledger);
 }
 
 /* From feeCharged to the extension. */
@@ -97,15 +52,14 @@ static void add_result_pair(struct buf *out, const struct built_transaction *tra
     buf_add_u32(out, 0);
 }
 
-/* TransactionMeta V2, V3 or V4, as stellar-core wrote it with each version of LedgerCloseMeta. */
-static void add_meta(struct buf *out, uint32_t ledger_meta_version, const struct built_account accounts[],
-    size_t count, uint32_t ledger)
+/* TransactionMeta V2, V3 or V4, as stellar-core wrote it with each version of LedgerCloseMeta; without
+ * changes, which no hash covers and fairway does not read. */
+static void add_meta(struct buf *out, uint32_t ledger_meta_version)
 {
     buf_add_u32(out, 2 + ledger_meta_version);
     if (ledger_meta_version > 0)
         buf_add_u32(out, 0); /* ext */
-    add_changes(out, accounts, count, ledger);
-    add_zeros(out, 2); /* operations, changes after */
+    add_zeros(out, 3);       /* changes before, operations, changes after */
     if (ledger_meta_version == 1)
         add_zeros(out, 1); /* sorobanMeta */
     if (ledger_meta_version == 2)
@@ -197,7 +151,7 @@ static size_t members_of(const struct built_ledger *ledger, struct member member
     size_t count = ledger->transaction_count;
     for (size_t i = 0; i < count; i++) {
         members[i] = (struct member){.transaction = ledger->transactions[i]};
-        if (i < ledger->account_count && !ledger->accounts[i].invented)
+        if (i < ledger->account_count)
             members[i].changes = &ledger->accounts[i];
     }
     for (size_t i = 0; i < ledger->account_count; i++) {
@@ -205,7 +159,7 @@ static size_t members_of(const struct built_ledger *ledger, struct member member
         const bool needs_operation = account->created || account->removed || account->foreign_signer,
                    explained = i < ledger->transaction_count &&
                                !(needs_operation && is_known(&ledger->transactions[i]));
-        if (!account->invented && !explained)
+        if (!explained)
             members[count++] = explanation(ledger, account);
     }
     return count;
@@ -245,23 +199,18 @@ static struct buf build_set(
 
 static void add_transactions(struct buf *out, const struct built_ledger *ledger)
 {
-    size_t next = 0;
     buf_add_u32(out, (uint32_t)ledger->transaction_count);
     for (size_t i = 0; i < ledger->transaction_count; i++) {
-        bool last = i + 1 == ledger->transaction_count;
-        size_t left = ledger->account_count - next, mine = last ? left : left > 0;
         if (ledger->meta_version == 2)
             buf_add_u32(out, 0);
         add_result_pair(out, &ledger->transactions[i]);
         buf_add_u32(out, 0); /* feeProcessing */
-        if (mine == 0 && ledger->meta_count > 0)
+        if (ledger->meta_count > 0)
             buf_add_bytes(out, ledger->metas[i % ledger->meta_count]);
         else
-            add_meta(
-                out, ledger->meta_version, mine > 0 ? ledger->accounts + next : NULL, mine, ledger->sequence);
+            add_meta(out, ledger->meta_version);
         if (ledger->meta_version == 2)
             buf_add_u32(out, 0); /* postTxApplyFeeProcessing */
-        next += mine;
     }
 }
 
@@ -370,45 +319,12 @@ static void add_header(
     buf_add_u32(&header, ledger->sequence);
     /* totalCoins, feePool, inflationSeq, idPool, baseFee, baseReserve, maxTxSetSize, skipList, ext */
     add_zeros(&header, 2 + 2 + 1 + 2 + 1);
-    buf_add_u32(&header, ledger->base_reserve != 0 ? ledger->base_reserve : BUILT_BASE_RESERVE);
+    buf_add_u32(&header, BUILT_BASE_RESERVE);
     add_zeros(&header, 1 + 4 * 8 + 1);
     *hash = sha256(buf_bytes(&header));
     add_hash(out, hash);
     buf_add_bytes(out, buf_bytes(&header));
     buf_add_u32(out, 0); /* LedgerHeaderHistoryEntry.ext */
-}
-
-/* LEDGER_UPGRADE_CONFIG; its change is the whole list of CONFIG_SETTING_FROZEN_LEDGER_KEYS. */
-static void add_freeze(struct buf *out, const struct built_ledger *ledger)
-{
-    buf_add_u32(out, 6);
-    add_zeros(out, 16); /* ConfigUpgradeSetKey */
-    buf_add_u32(out, 1);
-    buf_add_u32(out, UPDATED);
-    buf_add_u32(out, ledger->sequence);
-    buf_add_u32(out, 8); /* LedgerEntryData: CONFIG_SETTING */
-    buf_add_u32(out, 17);
-    buf_add_u32(out, (uint32_t)ledger->frozen_count);
-    for (size_t i = 0; i < ledger->frozen_count; i++) {
-        buf_add_u32(out, 40); /* bytes of the LedgerKey */
-        buf_add_u32(out, 0);  /* ACCOUNT */
-        add_account_id(out, &ledger->frozen[i]);
-    }
-    buf_add_u32(out, 0); /* ext */
-}
-
-/* Changes that no transaction made. */
-static void add_upgrades(struct buf *out, const struct built_ledger *ledger)
-{
-    bool needed = ledger->transaction_count == 0 && ledger->account_count > 0;
-    buf_add_u32(out, (uint32_t)needed + freezes(ledger));
-    if (needed) {
-        buf_add_u32(out, 1); /* LEDGER_UPGRADE_VERSION */
-        buf_add_u32(out, BUILT_PROTOCOL);
-        add_changes(out, ledger->accounts, ledger->account_count, ledger->sequence);
-    }
-    if (freezes(ledger))
-        add_freeze(out, ledger);
 }
 
 static void build(const struct built_ledger *ledger, struct bytes set, const struct hash *set_hash,
@@ -420,8 +336,7 @@ static void build(const struct built_ledger *ledger, struct bytes set, const str
     add_header(out, ledger, set_hash, hash);
     buf_add_bytes(out, set);
     add_transactions(out, ledger);
-    add_upgrades(out, ledger);
-    add_zeros(out, 1); /* scpInfo */
+    add_zeros(out, 2); /* upgradesProcessing, scpInfo */
     if (ledger->meta_version > 0)
         add_zeros(out, 3); /* totalByteSizeOfLiveSorobanState, evictedKeys */
     if (ledger->meta_version == 1)

@@ -33,14 +33,12 @@ struct built_account {
     bool created;
     bool removed;        /* sequence is not used */
     bool foreign_signer; /* it has a second signer */
-    bool invented;       /* the metadata lies: the network has no such change, and no transaction makes it */
     int64_t balance_stroops;
 };
 
 struct built_ledger {
     uint32_t meta_version; /* 0, 1 or 2 */
     uint32_t protocol;     /* 0: 28 */
-    uint32_t base_reserve; /* stroops; 0: 5,000,000 */
     uint32_t sequence;
     const struct network_id *network; /* NULL: of BUILT_PASSPHRASE */
     struct hash previous_hash;
@@ -54,11 +52,10 @@ struct built_ledger {
     const struct hash *set_previous; /* not NULL: the ledger for which the set was made */
     const struct built_transaction *transactions;
     size_t transaction_count;
-    /* Transaction i changes account i. For each change that no transaction makes, one is added. In the
-     * metadata, the last transaction has the rest; if there is none, an upgrade. */
+    /* Transaction i changes account i. For each change that no transaction makes, one is added. */
     const struct built_account *accounts;
     size_t account_count;
-    /* The TransactionMeta of the transactions that change no account, again and again; 0: an empty one. */
+    /* The TransactionMeta of the transactions, again and again; 0: an empty one. */
     const struct bytes *metas;
     size_t meta_count;
     /* If the list is not empty, or frozen_changed is set, an upgrade freezes exactly these accounts (CAP-77);

@@ -82,8 +82,7 @@ static void add_event(struct ledger_feed *feed, const struct event *event)
 static void add_history(struct ledger_feed *feed, const struct built_ledger *ledger)
 {
     for (size_t i = 0; i < ledger->account_count; i++)
-        if (!ledger->accounts[i].invented)
-            add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
+        add_event(feed, &(struct event){ledger->sequence, false, ledger->accounts[i]});
     for (size_t i = 0; i < ledger->frozen_count; i++)
         add_event(feed, &(struct event){ledger->sequence, true, {.key = ledger->frozen[i]}});
     if (ledger->frozen_count > 0 || ledger->frozen_changed) {

@@ -1,24 +1,9 @@
-/* Builds small LedgerCloseMeta values with valid hashes. A key is one byte, repeated. */
+/* Builds small LedgerCloseMeta values with valid hashes, without changes of entries. A key is one byte,
+ * repeated. */
 #pragma once
 
 #include "base/mem.h"
 #include "stellar/ledger.h"
-
-enum test_change_type {
-    TEST_CREATED,
-    TEST_UPDATED,
-    TEST_REMOVED,
-    TEST_STATE,
-    TEST_RESTORED,
-};
-
-struct test_change {
-    enum test_change_type type;
-    uint8_t key; /* 0 ends a list */
-    int64_t sequence;
-};
-
-#define TEST_CHANGES_MAX 4
 
 struct test_transaction {
     uint8_t hash;
@@ -26,8 +11,6 @@ struct test_transaction {
     int32_t code;
     uint8_t inner_hash; /* of codes 1 and -13 */
     int32_t inner_code;
-    struct test_change fees[TEST_CHANGES_MAX], apply[TEST_CHANGES_MAX];
-    struct test_change after[TEST_CHANGES_MAX]; /* from version 2 on */
 };
 
 struct test_meta {
@@ -36,7 +19,6 @@ struct test_meta {
     uint64_t close_time_s;
     size_t transaction_count;
     const struct test_transaction *transactions;
-    struct test_change upgrades[TEST_CHANGES_MAX];
     struct bytes set; /* the transaction set; empty: one without transactions, and with another hash */
     struct hash set_hash;
 };
@@ -65,25 +47,6 @@ static inline void add_account_entry(struct buf *out, uint8_t key, int64_t seque
     add_words(out, 4, 0);         /* sub-entries, no inflation destination, flags, home domain */
     buf_add_u32(out, 0x01000000); /* thresholds */
     add_words(out, 2, 0);
-}
-
-static inline void add_changes(struct buf *out, const struct test_change changes[TEST_CHANGES_MAX])
-{
-    uint32_t count = 0;
-    while (count < TEST_CHANGES_MAX && changes[count].key != 0)
-        count++;
-    buf_add_u32(out, count);
-    for (uint32_t i = 0; i < count; i++) {
-        buf_add_u32(out, (uint32_t)changes[i].type);
-        if (changes[i].type == TEST_REMOVED) {
-            add_words(out, 2, 0); /* LedgerKey of an account, Ed25519 */
-            add_key(out, changes[i].key);
-            continue;
-        }
-        add_words(out, 2, 0); /* last modified, account */
-        add_account_entry(out, changes[i].key, changes[i].sequence);
-        buf_add_u32(out, 0);
-    }
 }
 
 static inline void add_result_pair(struct buf *out, const struct test_transaction *transaction)
@@ -145,12 +108,11 @@ static inline void add_transactions(struct buf *out, const struct test_meta *met
         if (meta->version >= 2)
             buf_add_u32(out, 0); /* ext */
         add_result_pair(out, transaction);
-        add_changes(out, transaction->fees);
+        buf_add_u32(out, 0); /* feeProcessing */
         buf_add_u32(out, 2); /* TransactionMetaV2: before, operations, after */
-        add_words(out, 2, 0);
-        add_changes(out, transaction->apply);
+        add_words(out, 3, 0);
         if (meta->version >= 2)
-            add_changes(out, transaction->after);
+            buf_add_u32(out, 0); /* postTxApplyFeeProcessing */
     }
 }
 
@@ -172,8 +134,7 @@ static inline struct buf meta_build(const struct test_meta *meta)
     add_transactions(&out, meta);
     add_words(&out, 2, 1); /* an upgrade to version 27 */
     buf_add_u32(&out, 27);
-    add_changes(&out, meta->upgrades);
-    buf_add_u32(&out, 0); /* scpInfo */
+    add_words(&out, 2, 0); /* its changes, scpInfo */
     if (meta->version >= 1)
         add_words(&out, 3, 0); /* size of Soroban state, evicted keys */
     if (meta->version == 1)

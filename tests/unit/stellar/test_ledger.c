@@ -7,25 +7,15 @@
 #include "xdr/xdr.h"
 
 static const struct test_transaction two[] = {
-    {.hash = 1,
-        .code = -1,
-        .fees = {{TEST_STATE, 0xa1, 5}, {TEST_UPDATED, 0xa1, 5}},
-        .apply = {{TEST_STATE, 0xa1, 5}, {TEST_UPDATED, 0xa1, 6}},
-        .after = {{TEST_UPDATED, 0xa3, 31}}},
-    {.hash = 2,
-        .code = 1,
-        .inner_hash = 3,
-        .inner_code = 0,
-        .fees = {{TEST_UPDATED, 0xa1, 5}, {TEST_UPDATED, 0xa2, 8}},
-        .apply = {{TEST_UPDATED, 0xa3, 30}, {TEST_CREATED, 0xa4, 40}, {TEST_UPDATED, 0xa5, 50}}},
+    {.hash = 1, .code = -1},
+    {.hash = 2, .code = 1, .inner_hash = 3, .inner_code = 0},
 };
 
 static const struct test_meta sample = {.version = 2,
     .sequence = 77,
     .close_time_s = 1700000000,
     .transaction_count = ARRAY_LEN(two),
-    .transactions = two,
-    .upgrades = {{TEST_UPDATED, 0xa5, 51}}};
+    .transactions = two};
 
 static struct test_meta version(uint32_t version)
 {
