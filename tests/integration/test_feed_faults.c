@@ -243,27 +243,5 @@ TEST(DR5_catching_up_settles_each_lease_with_the_ledger_that_decides_it)
     assert_int_equal(gap_count(world, "a.state <> 'active'"), 0);
 }
 
-/* Leases are settled in the ledger transaction: other sessions see both or neither. */
-TEST(a_ledger_that_cannot_be_written_changes_nothing_however_often_it_is_retried)
-{
-    struct gap_world *world = *state;
-    lead_drop(&world->lead);
-    gap_leased(world, 1);
-    gap_close_ledger(world, 1, 51, TX_SUCCESS);
-    test_db_exec(&world->db,
-        "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE integrity_constraint_violation USING MESSAGE = 'injected'; END $$;"
-        "CREATE TRIGGER fault AFTER INSERT ON fairway.ledgers FOR EACH ROW EXECUTE FUNCTION public.fail()");
-    int64_t before = gap_fingerprint(world);
-    struct ingest *ingest = start(world);
-    for (int64_t end = clock_ms() + 700; clock_left_ms(end) > 0; clock_sleep_ms(20))
-        assert_true(gap_fingerprint(world) == before);
-    assert_false(ingest_ready(ingest, NULL));
-    test_db_exec(&world->db, "DROP TRIGGER fault ON fairway.ledgers");
-    await_cursor(world, 101);
-    ingest_stop(ingest);
-    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
-}
-
 TEST_FIXTURE(set_up, tear_down)
 GROUP_FIXTURE(test_pg_start, test_pg_stop)

@@ -246,23 +246,6 @@ TEST(a_session_that_ends_in_the_ledger_transaction_keeps_its_leases)
     assert_int_equal(settled(world), 1);
 }
 
-TEST(a_commit_whose_outcome_was_unknown_is_found_in_the_cursor)
-{
-    struct world *world = *state;
-    lease(world, 1);
-    close_with(world, 1);
-    ledger_feed_close(world->feed, NULL);
-    struct cursor before = world->lead.cursor;
-    assert_int_equal(commit(world, FIRST + 1), ERR_OK);
-    world->lead.cursor = before; /* as if COMMIT had not been answered */
-    assert_int_equal(commit(world, FIRST + 1), ERR_NOT_LEADER);
-    take_lead(&world->lead);
-    assert_int_equal(world->lead.cursor.sequence, FIRST + 1);
-    assert_int_equal(commit(world, FIRST + 2), ERR_OK);
-    assert_int_equal(cursor(world), FIRST + 2);
-    assert_int_equal(ledgers(world), 3);
-}
-
 TEST(DR4_a_ledger_that_is_changed_or_cut_short_commits_nothing)
 {
     struct world *world = *state;

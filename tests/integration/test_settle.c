@@ -9,7 +9,6 @@
 
 #include "base/deadlines.h"
 #include "base/mem.h"
-#include "pool/accounts.h"
 #include "pool/settle.h"
 #include "stellar/policy.h"
 #include "support/ledger_builder.h"
@@ -20,7 +19,6 @@
 
 #define NEXT (POOL_ROWS_LEDGER + 1)
 #define TX_SUCCESS 0
-#define TX_FAILED (-1)
 
 struct fixture {
     struct test_db test;
@@ -123,19 +121,6 @@ static int64_t count(struct fixture *f, const char *where)
     return db_i64(rows, 0, 0);
 }
 
-TEST(a_confirmed_lease_releases_its_account_with_the_new_sequence_number)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    close_with(f, 1, TX_SUCCESS, 51);
-    assert_int_equal(f->settled.confirmed, 1);
-    assert_int_equal(f->settled.released, 1);
-    assert_int_equal(count(f, "l.result = 'confirmed' AND l.result_code = 'txSUCCESS' AND l.ledger = 101"
-                              " AND a.state = 'active' AND a.lease_hash IS NULL AND a.locked_at IS NULL"
-                              " AND a.sequence = 51 AND a.sequence_ledger = 101"),
-        1);
-}
-
 /* A search of history takes longer the more days are kept, and a lease that is open is not in it. */
 TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history)
 {
@@ -144,21 +129,6 @@ TEST(DX10_a_ledger_whose_transactions_are_open_leases_does_not_search_history)
     test_db_exec(&f->test, "DROP FUNCTION fairway.find_leases(bytea[])");
     close_with(f, 1, TX_SUCCESS, 51);
     assert_int_equal(f->settled.confirmed, 1);
-}
-
-TEST(only_the_leases_whose_transactions_are_in_the_ledger_end)
-{
-    struct fixture *f = *state;
-    for (unsigned n = 1; n <= 5; n++)
-        leased(f, n);
-    const struct built_transaction transactions[] = {
-        {.hash = built_hash(2)}, {.hash = built_hash(700)}, {.hash = built_hash(4), .code = TX_FAILED}};
-    const struct built_account accounts[] = {{.key = built_key(2), .sequence = 51},
-        {.key = built_key(700), .sequence = 1}, {.key = built_key(4), .sequence = 51}};
-    close_ledger(f, NEXT, now_s(f), transactions, 3, accounts, 3);
-    assert_int_equal(f->settled.confirmed, 1);
-    assert_int_equal(f->settled.failed, 1);
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 3);
 }
 
 TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time)
@@ -175,24 +145,6 @@ TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time)
             "l.result = 'expired' AND l.result_code IS NULL AND a.lease_hash IS NULL AND a.state = 'active'"
             " AND a.sequence = 50 AND a.sequence_ledger = 100"),
         1);
-}
-
-/* CAP-88: ledgers of 600 ms share a second now and then. */
-TEST(H18_a_later_ledger_of_the_same_second_may_include_a_lease_in_its_last_second)
-{
-    struct fixture *f = *state;
-    leased(f, 1);
-    leased(f, 2);
-    uint64_t max_time_s =
-        (uint64_t)test_db_number(&f->test, "SELECT min(max_time) FROM fairway.lease_history");
-    const struct built_transaction transaction = {.hash = built_hash(2), .code = 0};
-    const struct built_account account = {.key = built_key(2), .sequence = 51};
-    close_ledger(f, NEXT, max_time_s, NULL, 0, NULL, 0);
-    close_ledger(f, NEXT + 1, max_time_s, &transaction, 1, &account, 1);
-    assert_int_equal(f->settled.confirmed, 1);
-    assert_int_equal(f->settled.expired, 0);
-    close_ledger(f, NEXT + 2, max_time_s + 1, NULL, 0, NULL, 0);
-    assert_int_equal(f->settled.expired, 1);
 }
 
 /* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
@@ -382,74 +334,6 @@ TEST(a_removed_account_or_a_changed_signer_quarantines_and_the_lease_stays_open)
     assert_int_equal(f->settled.released, 0);
     assert_int_equal(
         count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.state = 'quarantined'"), 2);
-}
-
-static int64_t in_state(struct fixture *f, const char *state)
-{
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
-    assert_int_equal(db_query(f->db,
-                         DB_SQL("SELECT count(*) FROM fairway.channel_accounts a WHERE a.state = $1"
-                                " AND (a.slot IS NULL) = (a.state = 'retired')",
-                             DB_TEXT(state)),
-                         &rows, &detail),
-        ERR_OK);
-    return db_i64(rows, 0, 0);
-}
-
-TEST(a_creation_activates_and_a_merge_retires)
-{
-    struct fixture *f = *state;
-    account_row(&f->test, 1, "creating");
-    account_row(&f->test, 2, "retiring");
-    const struct built_account accounts[] = {
-        {.key = built_key(1), .sequence = (int64_t)NEXT << 32, .created = true},
-        {.key = built_key(2), .removed = true}};
-    close_ledger(f, NEXT, now_s(f), NULL, 0, accounts, 2);
-    assert_int_equal(f->settled.created, 1);
-    assert_int_equal(f->settled.retired, 1);
-    assert_int_equal(in_state(f, "active"), 1);
-    assert_int_equal(in_state(f, "retired"), 1);
-}
-
-TEST(DR1_a_rollback_leaves_every_lease_open_and_notifies_nobody)
-{
-    struct fixture *f = *state;
-    struct buf meta CLEANUP(buf_free) = {0};
-    struct hash hash;
-    struct ledger ledger CLEANUP(ledger_free);
-    struct detail detail = {0};
-    AUTO_DB listener = test_db_open(&f->test);
-    bool notified = false;
-    leased(f, 1);
-    const struct built_transaction transaction = {.hash = built_hash(1)};
-    const struct built_account account = {.key = built_key(1), .sequence = 51};
-    ledger_build(&(struct built_ledger){.meta_version = 2,
-                     .sequence = NEXT,
-                     .close_time_s = now_s(f),
-                     .transactions = &transaction,
-                     .transaction_count = 1,
-                     .accounts = &account,
-                     .account_count = 1},
-        &meta, &hash);
-    assert_int_equal(ledger_decode(buf_bytes(&meta), &network, &ledger, &detail), ERR_OK);
-    assert_int_equal(db_listen(listener, ACCOUNTS_CHANNEL, &detail), ERR_OK);
-    assert_int_equal(
-        db_wait_notify(listener, 50, -1, &notified, &detail), ERR_OK); /* may report the new session */
-    struct closing closing = {f, &ledger};
-    assert_int_equal(db_begin(f->db, &detail), ERR_OK);
-    assert_int_equal(settle(f->db, &closing), ERR_OK);
-    assert_int_equal(f->settled.confirmed, 1);
-    assert_int_equal(
-        count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1); /* as another session sees it */
-    db_rollback(f->db);
-    assert_int_equal(count(f, "l.settled_at IS NULL AND a.lease_hash = l.hash AND a.sequence = 50"), 1);
-    assert_int_equal(db_wait_notify(listener, 200, -1, &notified, &detail), ERR_OK);
-    assert_false(notified);
-    assert_int_equal(db_transaction(f->db, settle, &closing, &detail), ERR_OK);
-    assert_int_equal(db_wait_notify(listener, 2000, -1, &notified, &detail), ERR_OK);
-    assert_true(notified);
-    assert_int_equal(count(f, "l.result = 'confirmed' AND a.lease_hash IS NULL"), 1);
 }
 
 /* Runs the statement and tests/assertions.sql in a transaction that is rolled back. Returns the rows of the

@@ -1,11 +1,9 @@
 /* DR3: leases in ledgers of every form: all result codes, plain and in fee bumps, in every version of the
- * metadata, in small and in full ledgers. */
+ * metadata. */
 #include "check.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "support/gap.h"
-#include "slowness.h"
 
 #define TX_SUCCESS 0
 #define TX_FAILED (-1)
@@ -145,19 +143,6 @@ TEST(DR3_a_foreign_transaction_with_the_same_sequence_number_supersedes_and_quar
         3);
 }
 
-TEST(DR3_a_lease_whose_sequence_number_is_consumed_ends_at_once_as_superseded)
-{
-    struct gap_world *world = *state;
-    gap_leased(world, 1);
-    const struct built_transaction transaction = {.hash = built_foreign(1)};
-    const struct built_account account = {.key = built_key(1), .sequence = 60};
-    commit(world,
-        &(struct built_ledger){
-            .transactions = &transaction, .transaction_count = 1, .accounts = &account, .account_count = 1});
-    assert_int_equal(world->settled.superseded, 1);
-    assert_int_equal(gap_count(world, "a.sequence = 60 AND a.sequence_ledger = 101"), 1);
-}
-
 /* The next transaction is built from this sequence number, so it must not be older than the release. */
 TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account)
 {
@@ -183,31 +168,6 @@ TEST(H5_one_update_writes_the_sequence_number_and_releases_the_account)
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM public.updates WHERE released"
                                                 " AND sequence = 51 AND ledger = 101"),
         2);
-}
-
-#define MANY_TRANSACTIONS 3000
-#define MANY_LEASES 1000
-
-TEST(DR3_a_full_ledger_settles_a_thousand_leases_in_under_two_seconds)
-{
-    struct gap_world *world = *state;
-    struct built_transaction *transactions AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_transaction);
-    struct built_account *accounts AUTO_FREE = NEW_ARRAY(MANY_TRANSACTIONS, struct built_account);
-    for (unsigned n = 0; n < MANY_TRANSACTIONS; n++) {
-        transactions[n].hash = built_hash(n + 1);
-        accounts[n] = (struct built_account){.key = built_key(n + 1), .sequence = 51};
-    }
-    gap_leased_many(world, MANY_LEASES);
-    ledger_feed_close(world->feed, &(struct built_ledger){.transactions = transactions,
-                                       .transaction_count = MANY_TRANSACTIONS,
-                                       .accounts = accounts,
-                                       .account_count = MANY_TRANSACTIONS});
-    int64_t begun_ms = clock_ms();
-    assert_int_equal(gap_world_follow(world), ERR_OK);
-    int64_t took_ms = clock_ms() - begun_ms;
-    print_message("%d leases of %d transactions: %d ms\n", MANY_LEASES, MANY_TRANSACTIONS, (int)took_ms);
-    assert_int_equal(world->settled.confirmed, MANY_LEASES);
-    assert_true(took_ms < slower(2000));
 }
 
 TEST_FIXTURE(set_up, tear_down)
