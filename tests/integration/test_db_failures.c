@@ -97,15 +97,6 @@ TEST(a_COMMIT_to_a_silent_server_returns_unknown_outcome_in_time)
     assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
 }
 
-TEST(run_commit_returns_unknown_outcome_too)
-{
-    AUTO_DB db = about_to_commit(PROXY_CUT_AFTER);
-    const struct db_statement more = DB_SQL0("INSERT INTO public.t VALUES (2)");
-    assert_int_equal(db_run_commit(db, &more, 1, NULL, &detail), ERR_OUTCOME_UNKNOWN);
-    db_rollback(db);
-    assert_int_equal(rows_in_t(), 2);
-}
-
 static enum err insert_and_count(struct db *db, void *context)
 {
     (*(int *)context)++;
@@ -155,17 +146,6 @@ TEST(DR2_the_outcome_of_a_COMMIT_whose_result_is_lost_is_unknown)
     lost_result = 1;
     assert_int_equal(db_commit(db, &detail), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(rows_in_t(), 1);
-    assert_int_equal(run(db, "SELECT 1"), ERR_OK);
-}
-
-TEST(DX7_a_silent_network_times_out)
-{
-    AUTO_DB db = open_through(proxy_port(proxy));
-    assert_int_equal(db_connect(db, &detail), ERR_OK);
-    proxy_arm(proxy, PROXY_SILENT, "into silence");
-    int64_t start_ms = clock_ms();
-    assert_int_equal(run(db, "SELECT 'into silence'"), ERR_DATABASE_UNAVAILABLE);
-    assert_in_range(clock_ms() - start_ms, STATEMENT_TIMEOUT_MS, slower(STATEMENT_BOUND_MS));
     assert_int_equal(run(db, "SELECT 1"), ERR_OK);
 }
 

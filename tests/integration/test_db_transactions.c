@@ -262,18 +262,6 @@ TEST(a_deadlock_is_retried)
     pthread_barrier_destroy(&barrier);
 }
 
-static enum err fail_with_serialization(struct db *db, void *context)
-{
-    (*(int *)context)++;
-    return run(db, "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$");
-}
-
-static enum err fail_with_constraint(struct db *db, void *context)
-{
-    (*(int *)context)++;
-    return run(db, "INSERT INTO public.t VALUES (1)");
-}
-
 struct failing {
     enum err e;
     int tries;
@@ -284,30 +272,6 @@ static enum err fail_with(struct db *db, void *context)
     struct failing *failing = context;
     failing->tries++;
     return failing->e;
-}
-
-static enum err insert_one(struct db *db, void *context)
-{
-    (*(int *)context)++;
-    return run(db, "INSERT INTO public.t VALUES (3)");
-}
-
-TEST(a_transaction_is_run_at_most_five_times)
-{
-    WITH_CONNECTION(db)
-    {
-        int tries = 0;
-        empty_tables(state);
-        assert_int_equal(db_transaction(db, fail_with_serialization, &tries, &detail), ERR_SERIALIZATION);
-        assert_int_equal(tries, 5);
-        tries = 0;
-        assert_int_equal(db_transaction(db, fail_with_constraint, &tries, &detail), ERR_CONSTRAINT);
-        assert_int_equal(tries, 1);
-        tries = 0;
-        assert_int_equal(db_transaction(db, insert_one, &tries, &detail), ERR_OK);
-        assert_int_equal(tries, 1);
-        assert_int_equal(rows_in_t(), 3);
-    }
 }
 
 TEST(only_a_serialization_failure_is_retried)

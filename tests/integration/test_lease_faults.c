@@ -186,23 +186,6 @@ TEST(a_connection_cut_at_the_claim_leaves_nothing)
     assert_recovered(pool, &asked);
 }
 
-TEST(DR2_a_COMMIT_whose_reply_was_lost_is_looked_up)
-{
-    struct test_pool *pool = *state;
-    struct asked asked CLEANUP(asked_wipe);
-    ask(pool, &asked);
-    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OK);
-    assert_int_equal(asked.grant.state, GRANT_DONE);
-    assert_lease_signed(pool, &asked.grant.lease);
-    assert_int_equal(leased_accounts(pool), 1);
-    assert_int_equal(lease_rows(pool), 1);
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
-    assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT hash FROM fairway.lease_history"), &rows, &detail), ERR_OK);
-    assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(asked.grant.lease.hash.bytes)));
-}
-
 /* The promoted standby has another transaction with this id. */
 TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
 {
@@ -214,16 +197,6 @@ TEST(DR10_DR2_the_status_of_another_transaction_with_the_same_id_is_no_proof)
     assert_int_equal(grant_through(pool, &asked, PROXY_CUT_AFTER, WITH_THE_COMMIT), ERR_OUTCOME_UNKNOWN);
     assert_int_equal(asked.grant.state, GRANT_OPEN);
     assert_int_equal(asked.grant.lease.envelope.len, 0);
-}
-
-TEST(DR2_a_COMMIT_that_never_arrived_leaves_nothing_and_is_looked_up)
-{
-    struct test_pool *pool = *state;
-    struct asked asked CLEANUP(asked_wipe);
-    ask(pool, &asked);
-    assert_int_equal(grant_through(pool, &asked, PROXY_CUT_BEFORE, WITH_THE_COMMIT), ERR_SERIALIZATION);
-    assert_nothing_leased(pool);
-    assert_recovered(pool, &asked);
 }
 
 /* statement_timeout does not apply to COMMIT. The connection is closed while its session goes on. */

@@ -78,36 +78,6 @@ TEST(H15_updates_of_accounts_are_HOT)
         fail_msg("%lld of %lld updates were HOT", (long long)hot, (long long)updates);
 }
 
-static int64_t table_bytes(const struct test_pool *pool)
-{
-    return test_db_number(&pool->test, "SELECT pg_relation_size('fairway.channel_accounts')");
-}
-
-/* An old snapshot keeps dead rows. The timeout of fairway's sessions ends it; then the space is reused. */
-TEST(H15_an_old_snapshot_of_fairway_ends_and_the_table_stays_small)
-{
-    struct test_pool *pool = *state;
-    struct db *pin = db_new(
-        &(struct db_settings){.url = pool->test.url, .name = "pin", .idle_transaction_timeout_ms = 1500});
-    assert_int_equal(db_begin(pin, NULL), ERR_OK);
-    assert_int_equal(
-        db_query(pin, DB_SQL0("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"), NULL, NULL), ERR_OK);
-    assert_int_equal(
-        db_query(pin, DB_SQL0("SELECT count(*) FROM fairway.channel_accounts"), NULL, NULL), ERR_OK);
-    int64_t begun_ms = clock_ms();
-    while (test_db_number(&pool->test, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pin'"
-                                       " AND backend_xmin IS NOT NULL") > 0) {
-        cycle(pool, 5);
-        assert_true(clock_ms() - begun_ms < slower(20000));
-    }
-    assert_int_equal(db_query(pin, DB_SQL0("SELECT 1::int8"), NULL, NULL), ERR_DATABASE_UNAVAILABLE);
-    db_free(pin);
-    cycle(pool, 5); /* prunes the rows that the snapshot kept */
-    int64_t bytes = table_bytes(pool);
-    cycle(pool, 60);
-    assert_true(table_bytes(pool) <= bytes + 8192);
-}
-
 static int64_t updates(const struct test_pool *pool, const char *column)
 {
     AUTO_FREE char *sql =
