@@ -104,17 +104,29 @@ TEST(what_is_not_a_cursor_a_limit_or_a_wait_is_refused)
     }
 }
 
-TEST(a_cursor_from_before_what_is_kept_is_gone)
+/* A failover may have lost the ledger that a cursor names. */
+TEST(a_cursor_from_before_what_is_kept_is_gone_and_one_far_after_the_last_ledger_is_wrong)
 {
-    AUTO_RESPONSE old = {0}, fresh = {0};
+    const int64_t tip = test_db_number(&service.db, "SELECT sequence FROM fairway.cursor");
+    const struct {
+        int64_t after;
+        int status;
+    } cases[] = {{LEASE_ENDS((int64_t)900) - 1, 410}, {LEASE_ENDS((int64_t)900), 200}, {0, 200},
+        {LEASE_ENDS(tip + 3), 200}, {LEASE_ENDS(tip + 100) + 1, 400}};
+    struct response responses[ARRAY_LEN(cases)] = {0};
     test_db_exec(&service.db, "INSERT INTO fairway.dropped_ends (ended_ledger) VALUES (900)");
-    AUTO_FREE char *before = mem_format("?wait=60&after=%" PRId64, LEASE_ENDS((int64_t)900) - 1);
-    AUTO_FREE char *after = mem_format("?after=%" PRId64, LEASE_ENDS((int64_t)900));
-    list(&old, before);
-    list(&fresh, after);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO_FREE char *query = mem_format("?after=%" PRId64, cases[i].after);
+        list(&responses[i], query);
+    }
     test_db_exec(&service.db, "DELETE FROM fairway.dropped_ends");
-    assert_refused(&old, 410, "CURSOR_TOO_OLD");
-    assert_int_equal(fresh.status, 200);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(responses[i].status, cases[i].status);
+    assert_refused(&responses[0], 410, "CURSOR_TOO_OLD");
+    AUTO_FREE char *waits = mem_format("%" PRId64, cases[3].after); /* for the ledgers that were lost */
+    assert_string_equal(response_text(&responses[3], "next"), waits);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        response_wipe(&responses[i]);
 }
 
 /* A ledger that ends nothing of this client's ends no wait. */

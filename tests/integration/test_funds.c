@@ -180,19 +180,6 @@ static void set_spendable(struct test_pool *pool, int64_t stroops)
     test_db_exec(&pool->test, sql);
 }
 
-/* Returns ERR_OK, or the error that the request is refused with. */
-static enum err grant_one(struct test_pool *pool, struct detail *detail)
-{
-    struct asked asked CLEANUP(asked_wipe);
-    ask(pool, &asked);
-    enum err e = test_pool_grant(pool, &asked, 1, detail);
-    if (e == ERR_OK && asked.grant.state == GRANT_REFUSED) {
-        e = asked.grant.error;
-        *detail = asked.grant.detail;
-    }
-    return e;
-}
-
 TEST_WITH(a_retry_gets_its_lease_below_the_minimum_too, pool_set_up, test_pool_tear_down)
 {
     struct test_pool *pool = *state;
@@ -207,19 +194,6 @@ TEST_WITH(a_retry_gets_its_lease_below_the_minimum_too, pool_set_up, test_pool_t
     assert_int_equal(test_pool_grant(pool, &retry, 1, &detail), ERR_OK);
     assert_int_equal(retry.grant.state, GRANT_DONE);
     assert_memory_equal(retry.grant.lease.hash.bytes, first.grant.lease.hash.bytes, 32);
-}
-
-TEST_WITH(below_the_minimum_no_account_is_leased, pool_set_up, test_pool_tear_down)
-{
-    struct test_pool *pool = *state;
-    struct detail detail = {0};
-    set_spendable(pool, 100 * 20000 - 1);
-    assert_int_equal(grant_one(pool, &detail), ERR_DISTRIBUTION_ACCOUNT_UNDERFUNDED);
-    assert_non_null(strstr(detail.text, "99 payments"));
-    assert_nothing_leased(pool);
-    set_spendable(pool, 100 * 20000);
-    assert_int_equal(grant_one(pool, &detail), ERR_OK);
-    assert_int_equal(leased_accounts(pool), 1);
 }
 
 TEST_FIXTURE(set_up, tear_down)

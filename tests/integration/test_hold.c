@@ -348,14 +348,6 @@ TEST(DR10_a_hold_counted_by_a_fast_clock_is_shortened_by_the_ledgers)
     assert_suspended(world, "on hold until");
 }
 
-TEST(DR10_a_database_without_a_ledger_cannot_be_put_on_hold)
-{
-    struct world *world = *state;
-    int64_t until_s;
-    test_db_exec(&world->pool.test, "DELETE FROM fairway.cursor");
-    assert_int_equal(grants_hold_begin(world->pool.db, "again", LEDGER_MS, &until_s, NULL), ERR_CONFIG);
-}
-
 TEST(DR10_a_leader_commits_nothing_into_another_database)
 {
     struct world *world = *state;

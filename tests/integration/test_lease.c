@@ -33,29 +33,6 @@ static uint64_t now_s(const struct test_pool *pool)
 
 /* ---- the lease */
 
-TEST(a_lease_is_signed_for_its_account_and_stored_as_signed)
-{
-    struct test_pool *pool = *state;
-    struct asked asked CLEANUP(asked_wipe);
-    ask(pool, &asked);
-    test_pool_decide(pool, &asked, 1);
-    assert_int_equal(asked.grant.state, GRANT_DONE);
-    const struct lease *lease = &asked.grant.lease;
-    assert_lease_signed(pool, lease);
-    assert_int_equal(lease->sequence, ((int64_t)1000 << 32) + 1);
-    assert_int_equal(lease->sequence_ledger, 1000);
-    assert_int_equal(test_db_broken_rules(pool->db), 0);
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
-    assert_int_equal(
-        db_query(pool->db, DB_SQL0("SELECT hash, envelope, request_id FROM fairway.lease_history"), &rows,
-            &detail),
-        ERR_OK);
-    assert_true(bytes_equal(db_bytea(rows, 0, 0), BYTES_OF(lease->hash.bytes)));
-    assert_true(bytes_equal(db_bytea(rows, 0, 1), buf_bytes(&lease->envelope)));
-    assert_string_equal(db_text(rows, 0, 2), "request");
-}
-
 TEST(bounds_of_the_client_are_kept_and_recorded)
 {
     struct test_pool *pool = *state;
@@ -113,90 +90,6 @@ TEST(an_operation_of_a_pool_account_is_refused_alone)
             assert_int_equal(asked[i].grant.error, ERR_FORBIDDEN_SIGNER);
     }
     assert_int_equal(leased_accounts(pool), 1);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-TEST(a_batch_of_refusals_leases_nothing)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[3];
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        ask_operation_of(pool, &asked[i], PLAIN, i);
-    test_pool_decide(pool, asked, ARRAY_LEN(asked));
-    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-        assert_int_equal(asked[i].grant.state, GRANT_REFUSED);
-    assert_nothing_leased(pool);
-    asked_wipe(&asked[0]);
-    ask(pool, &asked[0]);
-    test_pool_decide(pool, asked, 1); /* the connection is not left in a transaction */
-    assert_int_equal(asked[0].grant.state, GRANT_DONE);
-    asked_wipe_all(asked, ARRAY_LEN(asked));
-}
-
-/* The time bounds of a transaction (0: none), the timeout of its request, and the max time that is signed (0:
- * the request is refused). min_s, max_s and expected_s count from now. */
-struct bound {
-    int64_t min_s, max_s;
-    uint32_t timeout_s;
-    int64_t expected_s;
-};
-
-static void ask_bounds(struct test_pool *pool, struct asked *asked, const struct bound *bound, uint64_t now)
-{
-    *asked = (struct asked){.sample = SAMPLE};
-    add_payment(&asked->sample, PLAIN, CLIENT);
-    if (bound->min_s != 0 || bound->max_s != 0)
-        set_times(&asked->sample, bound->min_s == 0 ? 0 : now + (uint64_t)bound->min_s,
-            bound->max_s == 0           ? 0
-            : bound->max_s == INT64_MAX ? UINT64_MAX
-                                        : now + (uint64_t)bound->max_s);
-    ask_sample(pool, asked);
-    asked->request.timeout_s = bound->timeout_s;
-}
-
-TEST(DL4_every_lease_ends_within_its_bound_and_an_expired_request_takes_no_account)
-{
-    struct test_pool *pool = *state;
-    static const struct bound bounds[] = {
-        {0, 0, 0, 60},
-        {0, 0, 20, 20},
-        {0, 0, 300, 300},
-        {0, 500, 0, 300},
-        {0, INT64_MAX, 0, 300},
-        {0, 100, 200, 100},
-        {0, 200, 100, 100},
-        {-10, 40, 0, 40},
-        {0, 19, 0, 0},
-        {0, -1, 0, 0},
-        {0, -1000, 100, 0},
-        {100, 0, 50, 0},
-        {400, 500, 0, 0},
-    };
-    struct asked asked[ARRAY_LEN(bounds)];
-    const uint64_t now = now_s(pool);
-    size_t good = 0;
-    for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
-        ask_bounds(pool, &asked[i], &bounds[i], now);
-    test_pool_decide(pool, asked, ARRAY_LEN(asked));
-    const uint64_t later = now_s(pool);
-    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-        const struct grant *granted = &asked[i].grant;
-        if (bounds[i].expected_s == 0) {
-            assert_int_equal(granted->state, GRANT_REFUSED);
-            assert_int_equal(granted->error, ERR_INVALID_TRANSACTION);
-            continue;
-        }
-        assert_int_equal(granted->state, GRANT_DONE);
-        assert_in_range(granted->lease.max_time_s, now + (uint64_t)bounds[i].expected_s,
-            later + (uint64_t)bounds[i].expected_s);
-        assert_lease_signed(pool, &granted->lease);
-        good++;
-    }
-    assert_int_equal(leased_accounts(pool), good);
-    assert_int_equal(test_db_number(&pool->test, "SELECT count(*) FROM fairway.lease_history l JOIN"
-                                                 " fairway.channel_accounts a ON a.lease_hash = l.hash"
-                                                 " AND a.lease_max_time = l.max_time"),
-        good);
     asked_wipe_all(asked, ARRAY_LEN(asked));
 }
 
@@ -314,77 +207,6 @@ TEST(H18_now_is_the_later_of_clock_and_last_close_time)
     assert_int_equal(test_db_number(&pool->test,
                          "SELECT l.max_time - c.close_time FROM fairway.lease_history l, fairway.cursor c"),
         60);
-}
-
-/* ---- a role with hostile default settings */
-
-static const char hostile_objects[] =
-    "CREATE TABLE public.seen (setting text);"
-    "CREATE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.seen VALUES"
-    " (concat_ws(' ', current_setting('synchronous_commit'), current_setting('transaction_isolation'),"
-    " current_setting('statement_timeout'), current_setting('lock_timeout'),"
-    " current_setting('idle_in_transaction_session_timeout'))); RETURN NULL; END $$;"
-    "CREATE TRIGGER see AFTER INSERT ON fairway.leases FOR EACH STATEMENT EXECUTE FUNCTION public.see();"
-    "CREATE SCHEMA evil;"
-    "CREATE FUNCTION evil.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT"
-    " '2001-01-01'::timestamptz $$;"
-    "CREATE FUNCTION evil.random() RETURNS float8 LANGUAGE sql AS $$ SELECT 0.99::float8 $$;"
-    "CREATE TABLE evil.channel_accounts (public_key text);";
-
-static const char *const hostile_defaults[] = {
-    "synchronous_commit = off",
-    "default_transaction_isolation = 'serializable'",
-    "default_transaction_isolation = 'repeatable read'",
-    "search_path = 'nowhere'",
-    "search_path = evil, pg_catalog",
-    "timezone = 'America/New_York'",
-    "timezone = 'Pacific/Kiritimati'",
-    "datestyle = 'German'",
-    "intervalstyle = 'sql_standard'",
-    "statement_timeout = '1h'",
-    "lock_timeout = '1h'",
-    "idle_in_transaction_session_timeout = '1h'",
-    "bytea_output = 'escape'",
-    "extra_float_digits = 0",
-    "standard_conforming_strings = off",
-    "jit_above_cost = 0",
-    "default_transaction_deferrable = on",
-};
-
-TEST(DL11_DL12_H3_hostile_defaults_change_nothing)
-{
-    struct test_pool *pool = *state;
-    struct db *mine = pool->db;
-    test_db_exec(&pool->test, hostile_objects);
-    for (size_t i = 0; i < ARRAY_LEN(hostile_defaults); i++) {
-        struct asked asked;
-        AUTO_FREE char *set = mem_format("ALTER DATABASE %s SET %s", pool->test.name, hostile_defaults[i]);
-        AUTO_FREE char *reset = mem_format("ALTER DATABASE %s RESET ALL", pool->test.name);
-        test_db_exec(&pool->test, set);
-        pool->db = test_db_open(&pool->test);
-        ask(pool, &asked);
-        struct detail detail = {0};
-        enum err e = test_pool_grant(pool, &asked, 1, &detail);
-        if (e != ERR_OK || asked.grant.state != GRANT_DONE)
-            fail_msg("%s: %s %s", hostile_defaults[i], err_code(e), detail.text);
-        assert_lease_signed(pool, &asked.grant.lease);
-        const struct lease *lease = &asked.grant.lease;
-        assert_int_equal(
-            test_db_number(&pool->test,
-                "SELECT count(*) FROM fairway.lease_history l JOIN fairway.channel_accounts a ON "
-                "a.lease_hash ="
-                " l.hash AND a.lease_max_time = l.max_time AND l.max_time BETWEEN"
-                " extract(epoch FROM now()) + 55 AND extract(epoch FROM now()) + 61"),
-            1);
-        assert_int_equal(test_pool_include(pool->db, &lease, 1).confirmed, 1);
-        db_free(pool->db);
-        pool->db = mine;
-        asked_wipe(&asked);
-        test_db_exec(&pool->test, reset);
-    }
-    assert_int_equal(test_db_number(&pool->test,
-                         "SELECT count(*) FROM public.seen WHERE setting = 'on read committed 5s 2s 5s'"),
-        ARRAY_LEN(hostile_defaults));
 }
 
 /* ---- leases that fairway itself sends: lease, fee bump and submission are committed together or not at all,

@@ -129,44 +129,6 @@ TEST(a_reader_gets_each_end_once_while_ledgers_are_committed)
     assert_int_equal(seen, 0);
 }
 
-static enum err read_after(int64_t cursor, size_t *count, int64_t *next)
-{
-    struct lease_list list CLEANUP(lease_list_free) = {0};
-    enum err e = lease_list_read(db, "a", cursor, 100, &list, &detail);
-    *count = list.count;
-    *next = list.next;
-    return e;
-}
-
-/* Which ends were dropped is of tests/sql/lease.sql. A failover may have lost the ledger that a cursor names.
- */
-TEST(a_cursor_before_the_ends_that_were_dropped_or_far_after_the_last_ledger_is_refused)
-{
-    static const struct {
-        int64_t cursor;
-        enum err error;
-        size_t count;
-        int64_t next;
-    } cases[] = {
-        {LEASE_ENDS(101) - 1, ERR_CURSOR_TOO_OLD, 0, 0},
-        {LEASE_ENDS(101), ERR_OK, 5, LEASE_ENDS(102)},
-        {0, ERR_OK, 5, LEASE_ENDS(102)}, /* from the first ledger that is whole */
-        {LEASE_ENDS(105) - 7, ERR_OK, 0, LEASE_ENDS(105) - 7},
-        {LEASE_ENDS(202) + 1, ERR_INVALID_REQUEST, 0, 0},
-    };
-    atomic_bool ended;
-    lease(30);
-    close_ledgers(&ended);
-    test_db_exec(&test, "INSERT INTO fairway.dropped_ends (ended_ledger) VALUES (101)");
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        size_t count;
-        int64_t next;
-        assert_int_equal(read_after(cases[i].cursor, &count, &next), cases[i].error);
-        assert_int_equal(count, cases[i].count);
-        assert_int_equal(next, cases[i].next);
-    }
-}
-
 /* ---- plans */
 
 /* The pages of fairway's tables and indexes that reading ten ends touches. */

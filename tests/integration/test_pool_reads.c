@@ -43,17 +43,6 @@ static void assert_pool(struct pool_counts wanted)
     assert_int_equal(pool.quarantined, wanted.quarantined);
 }
 
-TEST(an_empty_pool_has_no_accounts_and_no_cursor)
-{
-    struct pool_counts pool;
-    assert_pool((struct pool_counts){0});
-    assert_int_equal(pool_counts_read(db, &pool, &detail), ERR_OK);
-    assert_int_equal(pool.oldest_lease_s, 0);
-    assert_int_equal(pool.cursor_sequence, 0);
-    assert_int_equal(pool.cursor_close_time_s, 0);
-    assert_false(pool.grants.known);
-}
-
 TEST(each_account_is_counted_once_by_its_state)
 {
     static const char *const states[] = {"active", "active", "active", "active", "active", "creating",
@@ -136,28 +125,6 @@ TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it)
         for (size_t k = 0; k < wanted[i].count && wanted[i].state != NULL; k++)
             assert_string_equal(page[k].state, wanted[i].state);
     }
-}
-
-TEST(a_page_has_the_columns_of_an_account)
-{
-    struct hash hash = built_hash(1);
-    account_row(&database, 1, "active");
-    lease_row(&database, 1, "", 0);
-    assert_int_equal(read_page("leased", "", 1), 1);
-    assert_int_equal(page[0].sequence, 50);
-    assert_int_equal(page[0].sequence_ledger, POOL_ROWS_LEDGER);
-    assert_true(page[0].lease_shown);
-    assert_true(hash_equal(&page[0].lease_hash, &hash));
-    assert_int_equal(
-        page[0].lease_max_time_s, test_db_number(&database, "SELECT max_time FROM fairway.lease_history"));
-    assert_string_equal(page[0].reason, "");
-    account_row(&database, 2, "creating");
-    assert_int_equal(read_page("creating", "", 1), 1);
-    assert_int_equal(page[0].sequence, -1);
-    assert_int_equal(page[0].sequence_ledger, -1);
-    account_row(&database, 3, "quarantined");
-    assert_int_equal(read_page("quarantined", "", 1), 1);
-    assert_string_equal(page[0].reason, "its signers changed");
 }
 
 static int64_t recorded(void)

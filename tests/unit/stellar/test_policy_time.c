@@ -24,7 +24,7 @@ static enum err max_time(
     return e;
 }
 
-TEST(max_time_is_the_earliest_of_client_timeout_and_300_s)
+TEST(DL4_max_time_is_the_earliest_of_client_timeout_and_300_s)
 {
     static const struct time_case cases[] = {
         {0, 0, 60},
