@@ -123,39 +123,6 @@ TEST(the_fee_bump_has_the_inner_transaction_unchanged_and_one_signature)
     assert_string_equal(response_text(&response, "fee"), "20000");
 }
 
-TEST(the_fee_bump_is_recorded_with_its_fee)
-{
-    AUTO_RESPONSE response = {0};
-    AUTO_LEASED leased = lease_payment();
-    char inner[HASH_HEX_SIZE];
-    sign_as(&leased, SIGNER);
-    bump(&response, &leased, NULL);
-    hash_encode(&leased.hash, inner);
-    assert_int_equal(service_number(&service,
-                         "SELECT fee FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
-                         " AND lease_hash = decode('%s', 'hex')",
-                         response_text(&response, "hash"), inner),
-        LEAST);
-}
-
-TEST(a_fee_bump_that_cannot_be_recorded_is_not_returned)
-{
-    AUTO_RESPONSE response = {0};
-    AUTO_LEASED leased = lease_payment();
-    sign_as(&leased, SIGNER);
-    test_db_exec(&service.db,
-        "CREATE FUNCTION fairway.refuse() RETURNS trigger LANGUAGE plpgsql AS $$"
-        " BEGIN RAISE EXCEPTION 'words of a trigger'; END $$;"
-        "CREATE TRIGGER refuse BEFORE INSERT ON fairway.fee_bumps FOR EACH ROW EXECUTE FUNCTION "
-        "fairway.refuse()");
-    bump(&response, &leased, NULL);
-    test_db_exec(&service.db, "DROP FUNCTION fairway.refuse CASCADE");
-    AUTO_FREE char *text = json_dumps(response.json, 0);
-    assert_refused(&response, 500, "CONFLICT");
-    assert_null(strstr(text, "trigger"));
-    assert_null(json_object_get(response.json, "transactionXdr"));
-}
-
 TEST(DL10_a_lease_may_have_any_number_of_fee_bumps)
 {
     static const char *const bids[] = {"20000", "20001", "1000000", "20000"};
@@ -189,17 +156,6 @@ TEST(an_expired_lease_gets_no_fee_bump_and_its_retry_needs_a_new_key)
     test_db_exec(&service.db, TEST_CHANGE_LEASES("max_time = 1"));
     service_close_ledger(&service);
     refused_with(&leased, NULL, 409, "LEASE_EXPIRED", "with a new Idempotency-Key");
-}
-
-/* The account is idle again, and the lease's row may have been deleted. */
-TEST(a_lease_that_is_unknown_is_not_found)
-{
-    AUTO_LEASED leased = lease_payment();
-    sign_as(&leased, SIGNER);
-    service_reset(&service);
-    char hash[HASH_HEX_SIZE];
-    hash_encode(&leased.hash, hash);
-    refused_with(&leased, NULL, 404, "LEASE_NOT_FOUND", hash);
 }
 
 TEST(DA8_another_clients_lease_is_not_found)

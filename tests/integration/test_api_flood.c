@@ -1,6 +1,6 @@
 /*
  * Many clients at the same time: bad requests of every kind take no account (DL5), nor do clients that leave
- * (DL7), and fee bumps of one lease do not disturb each other (DL10).
+ * (DL7).
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -216,13 +216,6 @@ TEST(DL5_bad_requests_of_every_kind_lease_nothing_beside_good_ones)
     free_kinds();
 }
 
-/* Whether an account is in the pool and what time it is are read in the grant transaction: such requests wait
- * for their batch. */
-static bool needs_no_database(const struct attempt *kind)
-{
-    return strcmp(kind->code, "FORBIDDEN_SIGNER") != 0 && strcmp(kind->code, "INVALID_TRANSACTION") != 0;
-}
-
 /* Returns one of the leases. */
 static struct hash lease_every_account(void)
 {
@@ -234,21 +227,6 @@ static struct hash lease_every_account(void)
         hash = response_hash(&response, "hash");
     }
     return hash;
-}
-
-TEST(DL5_while_every_account_is_leased_a_bad_request_is_refused_at_once_with_its_own_code)
-{
-    struct sender sender = {0};
-    make_kinds();
-    lease_every_account();
-    int64_t begun_ms = clock_ms();
-    for (size_t i = 0; i < kind_count; i++)
-        if (needs_no_database(&kinds[i]))
-            try_kind(&sender, &kinds[i]);
-    if (sender.wrong > 0)
-        fail_msg("%s", sender.first_wrong);
-    assert_in_range(clock_ms() - begun_ms, 0, slower(2000));
-    free_kinds();
 }
 
 static int64_t cancelled(void)
@@ -291,86 +269,6 @@ TEST(DL7_a_request_that_waits_for_an_account_is_counted_once)
     while (engine_waiting(service.engine) != 0 && clock_left_ms(end_ms) > 0)
         clock_sleep_ms(2);
     assert_int_equal(engine_waiting(service.engine), 0);
-}
-
-/* One of many that send the same request at the same time. */
-struct racer {
-    pthread_t thread;
-    const char *target;
-    char *body;
-    struct api_reply reply;
-};
-
-static void *post(void *context)
-{
-    struct racer *racer = context;
-    racer->reply = api_post(port(), racer->target, racer->body);
-    return NULL;
-}
-
-static void race(struct racer racers[], size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&racers[i].thread, NULL, post, &racers[i]), 0);
-    for (size_t i = 0; i < count; i++)
-        pthread_join(racers[i].thread, NULL);
-}
-
-static void wipe_racers(struct racer racers[], size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        free(racers[i].body);
-        api_reply_wipe(&racers[i].reply);
-    }
-}
-
-#define RACERS 64
-
-/* The envelope of a lease that has just been granted, with a second signature; and its hash. */
-static struct buf signed_lease(struct hash *hash)
-{
-    AUTO_FREE char *body = payment(PLAIN, SIGNER + 1, "");
-    struct api_reply reply = api_post(port(), "/v1/transactions", body);
-    struct buf xdr = {0};
-    const char *text = api_text(&reply, "transactionXdr");
-    assert_int_equal(reply.status, 201);
-    assert_int_equal(hash_decode(api_text(&reply, "hash"), hash), ERR_OK);
-    assert_int_equal(base64_decode(text, strlen(text), &xdr), ERR_OK);
-    api_reply_wipe(&reply);
-    fixture_sign(&xdr, hash, SIGNER + 1);
-    return xdr;
-}
-
-TEST(DL10_64_concurrent_fee_bumps_are_all_valid_and_all_of_one_lease)
-{
-    struct racer racers[RACERS] = {0};
-    struct hash lease;
-    struct buf xdr CLEANUP(buf_free) = signed_lease(&lease);
-    AUTO_FREE char *text = base64_encode(buf_bytes(&xdr));
-    char lease_hex[HASH_HEX_SIZE];
-    hash_encode(&lease, lease_hex);
-    for (size_t i = 0; i < RACERS; i++) /* every fee twice */
-        racers[i] = (struct racer){.target = "/v1/fee-bumps",
-            .body = mem_format("{\"transactionXdr\":\"%s\",\"maxFee\":\"%zu\"}", text, 50000 + i / 2)};
-    race(racers, RACERS);
-    for (size_t i = 0; i < RACERS; i++) {
-        char fee[16];
-        snprintf(fee, sizeof fee, "%zu", 50000 + i / 2);
-        if (racers[i].reply.status != 200)
-            fail_msg("%d %s", racers[i].reply.status, racers[i].reply.body);
-        assert_string_equal(api_text(&racers[i].reply, "innerHash"), lease_hex);
-        assert_string_equal(api_text(&racers[i].reply, "fee"), fee);
-        assert_string_equal(
-            api_text(&racers[i].reply, "transactionXdr"), api_text(&racers[i ^ 1].reply, "transactionXdr"));
-        assert_int_equal(service_number(&service,
-                             "SELECT count(*) FROM fairway.fee_bumps WHERE hash = decode('%s', 'hex')"
-                             " AND lease_hash = decode('%s', 'hex') AND fee = %s",
-                             api_text(&racers[i].reply, "hash"), lease_hex, fee),
-            1);
-    }
-    wipe_racers(racers, RACERS);
-    assert_int_equal(service_number(&service, "SELECT count(*) FROM fairway.fee_bumps"), RACERS / 2);
-    assert_int_equal(service_leased_accounts(&service), 1);
 }
 
 TEST_FIXTURE(fixture_reset, NULL)

@@ -384,39 +384,6 @@ TEST(DX7_without_the_database_everything_is_503_but_livez_and_the_service_recove
     assert_int_equal(service_leases(&service), 1);
 }
 
-/* The status after the outage, not the one that was read before it. */
-TEST(DX7_a_wait_continues_after_an_outage_and_returns_the_new_status)
-{
-    AUTO_RESPONSE leased = {0}, response = {0};
-    fixture_post_payment(&leased);
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=20", response_text(&leased, "hash"));
-    const struct hash hash = response_hash(&leased, "hash");
-    int waiting = service_send(&service, "GET", path, NULL);
-    clock_sleep_ms(200);
-    test_pg_kill();
-    clock_sleep_ms(500);
-    test_pg_restart();
-    await_ready();
-    service_include(&service, &hash, NULL, 0);
-    service_receive(waiting, &response);
-    assert_int_equal(response.status, 200);
-    assert_string_equal(response_text(&response, "status"), "confirmed");
-}
-
-TEST(DX7_a_wait_that_ends_during_an_outage_does_not_return_pending)
-{
-    AUTO_RESPONSE leased = {0}, response = {0};
-    fixture_post_payment(&leased);
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=5", response_text(&leased, "hash"));
-    int waiting = service_send(&service, "GET", path, NULL);
-    clock_sleep_ms(200);
-    test_pg_kill();
-    service_receive(waiting, &response);
-    test_pg_restart();
-    await_ready();
-    assert_refused(&response, 503, "DATABASE_UNAVAILABLE");
-}
-
 /* The last test: the key process is not started again. */
 TEST(without_the_key_process_nothing_is_signed)
 {

@@ -1,4 +1,4 @@
-/* Every request gets a reply in time: when the database hangs, and when the service stops. */
+/* Every request gets a reply in time when the database hangs. */
 #include <pthread.h>
 #include <string.h>
 
@@ -43,30 +43,6 @@ static void await_green(void)
 
 #define JSON_HEAD "Content-Type: application/json\r\n"
 #define SLACK_MS 500 /* of a busy machine */
-#define QUEUE 60
-
-/* Many more requests than workers, each of which waits for the database until its deadline. */
-TEST(DX7_while_the_database_hangs_every_request_gets_a_reply_in_bounded_time)
-{
-    int fds[QUEUE];
-    await_green();
-    test_pg_freeze();
-    int64_t begun_ms = clock_ms();
-    for (size_t i = 0; i < QUEUE; i++)
-        fds[i] = service_send(&service, "GET", i % 2 == 0 ? "/v1/pool" : "/readyz", NULL);
-    for (size_t i = 0; i < QUEUE; i++) {
-        AUTO_RESPONSE response = {0};
-        service_receive(fds[i], &response);
-        assert_int_equal(response.status, 503);
-        assert_no_internal_text(&response);
-    }
-    int64_t took_ms = clock_ms() - begun_ms;
-    test_pg_thaw();
-    print_message(
-        "%d requests while the database hangs: all replies after %lld ms\n", QUEUE, (long long)took_ms);
-    assert_in_range(took_ms, 0, 2500 + slower(SLACK_MS));
-    await_green();
-}
 
 /* One request, on a thread of its own. */
 struct request {
@@ -136,55 +112,6 @@ TEST(DX7_a_frozen_database_is_reported_to_every_kind_of_request_within_its_deadl
         json_decref(request->body);
     }
     await_green();
-}
-
-#define WAITING 20
-
-/* Requests wait in the watch, in the queue for accounts that are all leased, and for workers that a lock
- * blocks. */
-TEST_WITH(DO1_when_the_service_stops_all_waiting_requests_get_a_reply, start, NULL)
-{
-    static const char sql_lock[] = "LOCK TABLE fairway.leases IN ACCESS EXCLUSIVE MODE";
-    struct db *holder = db_new(
-        &(struct db_settings){.url = service.db.url, .name = "holder", .idle_transaction_timeout_ms = 30000});
-    AUTO_RESPONSE leased = {0}, ended = {0};
-    unsigned waited = 0, queued = 0, asked = 0;
-    int fds[3 * WAITING];
-    fixture_post_payment(&ended);
-    const struct hash hash = response_hash(&ended, "hash");
-    service_include(&service, &hash, NULL, 0);
-    for (size_t i = 0; i < FIXTURE_ACCOUNTS; i++) {
-        fixture_post_payment(&leased);
-        assert_int_equal(leased.status, 201);
-    }
-    AUTO_FREE char *path = mem_format("/v1/transactions/%s?wait=60", response_text(&leased, "hash"));
-    for (size_t i = 0; i < WAITING; i++)
-        fds[i] = service_send(&service, "GET", path, NULL);
-    for (size_t i = WAITING; i < 2 * WAITING; i++)
-        fds[i] = service_send(&service, "POST", "/v1/transactions", fixture_payment());
-    clock_sleep_ms(200);
-    assert_int_equal(db_begin(holder, NULL), ERR_OK);
-    assert_int_equal(db_query(holder, DB_SQL0(sql_lock), NULL, NULL), ERR_OK);
-    for (size_t i = 2 * WAITING; i < 3 * WAITING; i++)
-        fds[i] = service_send(&service, "POST", "/v1/fee-bumps",
-            json_pack("{s:s}", "transactionXdr", response_text(&ended, "transactionXdr")));
-    clock_sleep_ms(200);
-    int64_t begun_ms = clock_ms();
-    service_stop(&service);
-    int64_t took_ms = clock_ms() - begun_ms;
-    for (size_t i = 0; i < 3 * WAITING; i++) {
-        AUTO_RESPONSE response = {0};
-        service_receive(fds[i], &response);
-        assert_int_equal(response.status, 503);
-        assert_no_internal_text(&response);
-        bool stopping = strcmp(response_text(&response, "code"), "SHUTTING_DOWN") == 0;
-        *(i < WAITING ? &waited : i < 2 * WAITING ? &queued : &asked) += stopping;
-    }
-    db_free(holder);
-    assert_int_equal(waited, WAITING);
-    assert_int_equal(queued, WAITING);
-    assert_in_range(asked, 0, WAITING); /* workers had taken the others, or all, as batches */
-    assert_in_range(took_ms, 0, slower(7000));
 }
 
 TEST_FIXTURE(start, stop)

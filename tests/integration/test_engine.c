@@ -1,6 +1,6 @@
 /*
- * The lease engine's queue: first come, first served; woken by ledgers; bounded in time; every request
- * decided exactly once. Failures around it are in test_engine_faults.
+ * The lease engine's queue: first come, first served; woken by ledgers; bounded in time. Failures around it
+ * are in test_engine_faults; that each request is decided once in test_engine_cancel.
  */
 #include "support/engine.h"
 
@@ -187,69 +187,6 @@ TEST(broken_seeds_delay_no_request_while_other_accounts_are_idle)
     }
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
-}
-
-/* ---- more clients than accounts, and the ledgers of a busy network */
-
-#define MANY 600
-
-struct network {
-    struct test_engine *engine;
-    struct client *clients;
-    bool included[MANY];
-};
-
-/* Includes every granted lease in a ledger, until all requests are decided. */
-static void *close_ledgers(void *context)
-{
-    struct network *network = context;
-    AUTO_DB db = test_db_open(&network->engine->pool.test);
-    for (size_t answered = 0; answered < MANY; clock_sleep_ms(2)) {
-        const struct lease *leases[MANY];
-        size_t count = 0;
-        answered = 0;
-        for (size_t i = 0; i < MANY; i++) {
-            if (!client_answered(&network->clients[i]))
-                continue;
-            answered++;
-            if (!network->included[i] && network->clients[i].ticket.grant.state == GRANT_DONE)
-                leases[count++] = &network->clients[i].ticket.grant.lease;
-            network->included[i] = true;
-        }
-        check(count == 0 || test_pool_include(db, leases, count).confirmed == count);
-    }
-    return NULL;
-}
-
-TEST(every_request_is_decided_exactly_once)
-{
-    struct test_engine engine;
-    struct network network = {.engine = &engine, .clients = NEW_ARRAY(MANY, struct client)};
-    pthread_t closer;
-    test_engine_open(&engine, 7, 6);
-    assert_int_equal(pthread_create(&closer, NULL, close_ledgers, &network), 0);
-    for (size_t i = 0; i < MANY; i++) {
-        network.clients[i].takes_ms =
-            2; /* meanwhile other threads grant the tickets that this batch put back into the queue */
-        client_submit(&engine, &network.clients[i]);
-        if (i % 5 == 0)
-            clock_sleep_ms(1);
-    }
-    pthread_join(closer, NULL);
-    size_t granted = 0, unknown = 0; /* on a slow machine a COMMIT may be answered too late */
-    for (size_t i = 0; i < MANY; i++) {
-        const struct grant *grant = &network.clients[i].ticket.grant;
-        assert_int_equal(network.clients[i].answers, 1);
-        granted += grant->state == GRANT_DONE;
-        unknown += grant->state == GRANT_REFUSED && grant->error == ERR_OUTCOME_UNKNOWN;
-    }
-    print_message(
-        "%zu of %d requests got one of 7 accounts, %zu outcomes are unknown\n", granted, MANY, unknown);
-    assert_in_range(lease_rows(&engine.pool), granted, granted + unknown);
-    assert_int_equal(leased_accounts(&engine.pool), lease_rows(&engine.pool) - (int64_t)granted);
-    test_engine_close(&engine);
-    clients_wipe(network.clients, MANY);
-    free(network.clients);
 }
 
 GROUP_FIXTURE(test_pg_start, test_pg_stop)
