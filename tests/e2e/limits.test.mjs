@@ -10,11 +10,11 @@ import { proxyRpc } from './rpc-proxy.mjs';
 import { authorization, quickSigner } from './token.mjs';
 
 const TIMEOUT = { timeout: 600_000 }, ACCOUNTS = 20, LEASES = '/v1/transactions';
-const names = ['open', 'share', 'calls', 'waits', 'bumps', 'fees', 'requests', 'free'];
+const names = ['open', 'share', 'calls', 'bumps', 'requests', 'free'];
 const keys = Object.fromEntries(names.map(name => [name, quickSigner(Keypair.random())]));
 const limits = {
-  open: { openLeases: 3 }, share: { poolPercent: 20 }, calls: { poolPercent: 50, contractPercent: 15 }, waits: { waits: 2 },
-  bumps: { feeBumps: 3 }, fees: { stroopsPerDay: '50000' },
+  open: { openLeases: 3 }, share: { poolPercent: 20 }, calls: { poolPercent: 50, contractPercent: 15 },
+  bumps: { feeBumps: 3 },
   requests: { requestsPerSecond: 10 }, free: { waits: 100 },
 };
 let world, clientsFile, replicas, users;
@@ -107,14 +107,6 @@ test('contractPercent: so many open leases call one contract, however they were 
   assert.deepEqual(info.json.client.limits, { ...limits.calls, feeBumps: 50 });
 });
 
-test('waits: a client waits for a ledger with at most two requests at a replica', TIMEOUT, async () => {
-  const answers = await waitFor('waits', { count: 5, refused: 3 });
-  assert.deepEqual(answers.filter(({ status }) => status === 200).map(({ json }) => json.status), ['confirmed', 'confirmed']);
-  answers.filter(({ status }) => status !== 200).forEach(answer => assertLimited(answer, 'waits'));
-  const { json } = await lease('waits');
-  assert.equal((await as('waits', 'GET', `${LEASES}/${json.hash}?wait=1`)).status, 200, 'they are over');
-});
-
 test('requestsPerSecond: a client sends so many requests a second to a replica, fewer with large bodies', TIMEOUT, async () => {
   const look = () => as('requests', 'GET', '/v1/pool');
   const begun = Date.now();
@@ -166,30 +158,6 @@ test('while accounts are short clients take turns', TIMEOUT, async () => {
   await Promise.all(held.map(({ json }) => pay('free', json)));
   await Promise.all([one, ...many]);
   assert.ok(answered.indexOf('bumps') < ACCOUNTS, `the last one to come is answered after ${answered.indexOf('bumps')}`);
-});
-
-/** Leases and signs a payment; returns a function that bids for it. */
-async function bidder(name) {
-  const { json } = await lease(name);
-  const inner = TransactionBuilder.fromXDR(json.transactionXdr, world.passphrase);
-  inner.sign(users[0]);
-  return maxFee => as(name, 'POST', '/v1/fee-bumps', JSON.stringify({ transactionXdr: inner.toXDR(), maxFee: String(maxFee) }));
-}
-
-test('stroopsPerDay: what the fee bumps of a day may cost, of each lease the highest', TIMEOUT, async () => {
-  const [one, two] = [await bidder('fees'), await bidder('fees')];
-  const assertSpent = answer => {
-    const left = 86400 - Date.now() / 1000 % 86400, after = Number(answer.headers.get('retry-after'));
-    assertLimited(answer, 'stroopsPerDay', String(after));
-    assert.ok(Math.abs((after - left + 86400 + 43200) % 86400 - 43200) < 5, `${after} of ${left} s to midnight`);
-  };
-  for (const fee of [20000, 30000, 30000])
-    assert.equal((await one(fee)).status, 200);
-  assertSpent(await two(20002));
-  assert.equal((await two(20000)).status, 200);
-  assertSpent(await one(30002));
-  await world.sql("UPDATE fairway.client_fees SET day = day - 1 WHERE client = 'fees'");
-  assert.equal((await one(40000)).status, 200, 'on the next day');
 });
 
 test('while one client has the RPC read the signers of many transactions, another one is answered', TIMEOUT, async () => {
