@@ -43,8 +43,7 @@ export class Chain extends EventEmitter {
     this.#faults = faults;
     this.#delayed = new Delayed(faults);
     this.past = new Past();
-    const isFiltered = ({ innermost }) => faults.happensTo('filtered', innermost);
-    this.queue = new Queues({ verifier, maxOperations: () => this.head.header.maxTxSetSize, isFiltered });
+    this.queue = new Queues({ verifier, maxOperations: () => this.head.header.maxTxSetSize });
   }
 
   async open() {

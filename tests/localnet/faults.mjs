@@ -19,7 +19,6 @@ const SETTINGS = Object.freeze({
   unavailable: PROBABILITY, // HTTP 503
   internalError: PROBABILITY, // JSON-RPC error -32603
   tryAgainLater: PROBABILITY, // responds so to sendTransaction, and does nothing
-  filtered: PROBABILITY, // the node's configuration excludes the transaction
   snapshotMissing: PROBABILITY, // getLedgerEntries: names a ledger whose snapshot its core has not published yet
   emptyStoreMs: count(600_000), // has just started with an empty store, for this long from when it is set
   // A submitted transaction.

@@ -18,8 +18,6 @@ export const Status = Object.freeze({
   DUPLICATE: 'DUPLICATE',
   TRY_AGAIN_LATER: 'TRY_AGAIN_LATER',
   ERROR: 'ERROR',
-  /** sendTransaction has no such status: the RPC makes it an error. */
-  FILTERED: 'FILTERED',
 });
 
 export const tryAgainLater = Object.freeze({ status: Status.TRY_AGAIN_LATER });
@@ -64,13 +62,11 @@ export class Queue {
   #evicted = null;
   #verifier;
   #ledgerOperations;
-  #isFiltered;
 
-  /** `maxOperations()`: how many fit into a ledger; `isFiltered(transaction)`: whether the node's configuration excludes it. */
-  constructor({ verifier, maxOperations, isFiltered }) {
+  /** `maxOperations()`: how many fit into a ledger. */
+  constructor({ verifier, maxOperations }) {
     this.#verifier = verifier;
     this.#ledgerOperations = maxOperations;
-    this.#isFiltered = isFiltered;
   }
 
   get #maxOperations() {
@@ -96,7 +92,6 @@ export class Queue {
    */
   submit(transaction, state, ledger, late) {
     if (this.#isBanned(transaction)) return tryAgainLater;
-    if (this.#isFiltered(transaction)) return { status: Status.FILTERED };
     if (transaction.fee < 0n || transaction.inclusionFee < 0n)
       return refused(outcomeFor(transaction, ledger).failOuter(Tx.MALFORMED, 0n));
     const queued = this.#bySource.get(transaction.source);

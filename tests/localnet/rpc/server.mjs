@@ -117,12 +117,8 @@ export class RpcServer {
   async #faultily(body, request, response) {
     const parsed = parse(body);
     if (parsed === undefined) return sendText(response, 500, `[${codes.PARSE}] invalid request value`);
-    const calls = [parsed].flat();
-    const answer = async (methods) => {
-      const result = await this.#answer(parsed, methods);
-      return result === undefined ? send(response, 204) : send(response, 200, result);
-    };
-    if (calls.some((call) => String(call?.method).startsWith(CONTROL))) return answer(this.methodsOfNode(0));
+    const answer = async (methods) => send(response, 200, await this.#call(parsed, methods));
+    if (String(parsed?.method).startsWith(CONTROL)) return answer(this.methodsOfNode(0));
     if (this.#faults.happens('loseRequest')) return request.socket.destroy();
     if (this.#faults.happens('tooManyRequests')) return send(response, 429);
     if (this.#faults.happens('unavailable')) return send(response, 503);
@@ -130,20 +126,10 @@ export class RpcServer {
     const methods = this.methodsOfNode(this.#faults.lag());
     if (delayMs > 0) await new Promise((wake) => setTimeout(wake, delayMs));
     if (!this.#faults.happens('loseAnswer')) return answer(methods);
-    await this.#answer(parsed, methods);
+    await this.#call(parsed, methods);
     return request.socket.destroy();
   }
 
-  async #answer(parsed, methods) {
-    if (!Array.isArray(parsed)) return this.#call(parsed, methods);
-    if (parsed.length === 0) return new RpcError(codes.INVALID_REQUEST, 'empty request batch').toResponse(null);
-    const answers = [];
-    for (const call of parsed) answers.push(await this.#call(call, methods));
-    const present = answers.filter((answer) => answer !== undefined);
-    return present.length > 0 ? present : undefined;
-  }
-
-  /** Returns undefined for a notification, which gets no response. */
   async #call(call, methods) {
     const id = isObject(call) ? call.id : undefined;
     try {
@@ -158,14 +144,14 @@ export class RpcServer {
       if (!call.method.startsWith(CONTROL) && this.#faults.happens('internalError'))
         throw new RpcError(codes.INTERNAL, 'internal error');
       const result = await method(call.params ?? {});
-      return id === undefined ? undefined : { jsonrpc: '2.0', id, result };
+      return { jsonrpc: '2.0', id, result };
     } catch (error) {
       if (!(error instanceof RpcError)) {
         this.#log(`${call?.method}: ${error.stack}`);
         this.#onFatal(error);
         return new RpcError(codes.PANIC, 'internal error').toResponse(id ?? null);
       }
-      return id === undefined && isObject(call) && call.method !== undefined ? undefined : error.toResponse(id ?? null);
+      return error.toResponse(id ?? null);
     }
   }
 

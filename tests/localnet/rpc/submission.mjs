@@ -3,7 +3,7 @@
 import { base64, encode } from '../xdr.mjs';
 import { Status } from '../queue.mjs';
 import { decodeTransaction } from '../transaction.mjs';
-import { internalError, invalidParams } from './error.mjs';
+import { invalidParams } from './error.mjs';
 import { diagnosticWords } from '../diagnostics.mjs';
 import { base64Bytes, requireBase64, text } from './params.mjs';
 import { simulate } from './simulation.mjs';
@@ -43,7 +43,6 @@ export const submissionMethods = ({ network, chain, verifier, faults, log }) => 
     const { status, outcome } = faults.happens('tryAgainLater')
       ? { status: Status.TRY_AGAIN_LATER }
       : chain.submit(transaction);
-    if (status === Status.FILTERED) throw internalError('invalid status from stellar-core');
     const refusal = status === Status.ERROR ? describeRefusal(transaction, outcome, log) : {};
     return {
       ...refusal,
