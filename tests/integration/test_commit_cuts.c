@@ -13,6 +13,7 @@
 #include "../../src/ingest/ledger_commit.h"
 #include "base/mem.h"
 #include "support/ledger_feed.h"
+#include "support/pool_rows.h"
 #include "support/proxy.h"
 #include "support/take_lead.h"
 
@@ -23,33 +24,6 @@ static unsigned cuts(void)
 {
     const char *size = getenv("FAIRWAY_SIZE");
     return size != NULL && strcmp(size, "long") == 0 ? 10000 : 60;
-}
-
-static char *url_through(const struct test_db *test, const struct proxy *proxy)
-{
-    const char *at = strchr(test->url, '@'), *path = strchr(at, '/');
-    return mem_format("%.*s@127.0.0.1:%u%s", (int)(at - test->url), test->url, proxy_port(proxy), path);
-}
-
-/* Inserts the account built_key(n) at sequence 50, with an open lease of sequence 51 for the transaction
- * built_hash(n). */
-static void lease(const struct test_db *test, uint64_t n)
-{
-    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-    struct public_key key = built_key(n);
-    struct hash hash = built_hash(n);
-    address_encode(&key, address);
-    hash_encode(&hash, hex);
-    AUTO_FREE char *sql = mem_format(
-        "BEGIN;"
-        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa') ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
-        " sequence_ledger, state) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'), '00000000000000aa', 50,"
-        " %d, 'active');"
-        "SELECT" TEST_LEASE("'\\x%s'::bytea", "'%s'", "51", "''") ";"
-                                                                  "COMMIT",
-        address, (int)n, FIRST, hex, address);
-    test_db_exec(test, sql);
 }
 
 static enum err commit(struct lead *lead, struct ledger_feed *feed, uint32_t sequence)
@@ -120,14 +94,15 @@ TEST(DR2_a_ledger_whose_COMMIT_was_cut_or_refused_logs_its_quarantine_once)
     struct test_db test = test_db_new(TEST_DB_MIGRATED);
     struct ledger_feed *feed = ledger_feed_new(FIRST, 0);
     struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *url = url_through(&test, proxy);
+    AUTO_FREE char *url = test_db_url_through(&test, proxy_port(proxy));
     struct lead lead = lead_at(url);
     take(&lead);
     assert_int_equal(commit(&lead, feed, FIRST), ERR_OK);
     for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
         const uint32_t sequence = FIRST + 1 + i;
         take(&lead); /* the proxy sees a statement's text only when its session prepares it */
-        lease(&test, i + 1);
+        account_row(&test, i + 1, "active");
+        lease_row(&test, i + 1, "", 0);
         close_foreign(feed, i + 1);
         if (faults[i] == PROXY_NONE)
             test_db_exec(&test, "ALTER TABLE fairway.ledgers ADD CONSTRAINT fault CHECK (sequence < 103)");
@@ -174,7 +149,7 @@ TEST(DR2_a_grant_whose_COMMIT_was_cut_succeeds_if_and_only_if_its_lease_is_store
     struct test_pool pool;
     test_pool_open(&pool, ACCOUNTS);
     struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *url = url_through(&pool.test, proxy);
+    AUTO_FREE char *url = test_db_url_through(&pool.test, proxy_port(proxy));
     struct db *mine = pool.db, *through = db_new(&(struct db_settings){.url = url, .name = "cut"});
     unsigned answered = 0, count = cuts();
     for (unsigned i = 1; i <= count; i++) {

@@ -4,7 +4,6 @@
 #include "support/engine.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -242,10 +241,8 @@ static void repeat_a_COMMIT(const char *statement, bool submits)
     struct bumper bumpers[BUMPERS];
     open_all(&engine, bumpers, 1);
     test_engine_stop(&engine);
-    const char *url = engine.pool.test.url;
-    const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
     struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *through = mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(proxy), path);
+    AUTO_FREE char *through = test_db_url_through(&engine.pool.test, proxy_port(proxy));
     test_engine_start(&engine, through, 1);
     proxy_arm(proxy, PROXY_SILENT_AFTER, statement);
     for (size_t i = 0; i < BUMPERS; i++) {

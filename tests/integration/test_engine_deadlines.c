@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -30,10 +29,7 @@ static void silenced_open(struct silenced *silenced, size_t accounts)
     test_engine_open(&silenced->engine, accounts, 1);
     test_engine_stop(&silenced->engine);
     silenced->proxy = proxy_new(test_pg_port());
-    const char *url = silenced->engine.pool.test.url;
-    const char *port = strrchr(url, ':'), *path = strrchr(url, '/');
-    AUTO_FREE char *through =
-        mem_format("%.*s:%u%s", (int)(port - url), url, proxy_port(silenced->proxy), path);
+    AUTO_FREE char *through = test_db_url_through(&silenced->engine.pool.test, proxy_port(silenced->proxy));
     test_engine_start(&silenced->engine, through, 1);
     silenced->first = (struct client){0};
     client_submit(&silenced->engine, &silenced->first);

@@ -315,25 +315,6 @@ TEST(DR10_a_recovery_during_a_hold_quarantines_nothing_and_ends_it_no_earlier)
         1);
 }
 
-/* Stores a provisioning transaction for account 1 by the distribution account built_key(1000), which
- * consumes sequence 7. */
-static void submit(struct gap_world *world, const char *kind, uint64_t hash, uint64_t max_time_s)
-{
-    char source[ADDRESS_SIZE], account[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-    struct public_key distribution = built_key(1000), key = built_key(1);
-    struct hash submitted = built_hash(hash);
-    address_encode(&distribution, source);
-    address_encode(&key, account);
-    hash_encode(&submitted, hex);
-    test_db_execf(&world->db,
-        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s')"
-        " ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
-        " VALUES ('%s', '{%s}', '\\x%s', '', '%s', 7, %llu)",
-        source, kind, account, hex, source, (unsigned long long)max_time_s);
-    ledger_feed_put(world->feed, &(struct built_account){.key = distribution, .sequence = 6});
-}
-
 static bool provisioning_is(struct gap_world *world, const char *what)
 {
     AUTO_FREE char *sql = mem_format("SELECT count(*) FROM fairway.provisioning WHERE %s", what);
@@ -347,7 +328,8 @@ TEST(a_result_of_a_provisioning_transaction_that_the_accounts_contradict_is_not_
     gap_account(world, 1, "creating");
     const struct built_transaction transaction = {.hash = built_hash(900)};
     const struct built_account unchanged = {.key = built_key(1000), .sequence = 6};
-    submit(world, "creation", 900, UINT32_MAX);
+    provisioning_row(&world->db, "creation", 900, UINT32_MAX);
+    ledger_feed_put(world->feed, &(struct built_account){.key = built_key(1000), .sequence = 6});
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &transaction,
                                        .transaction_count = 1,
                                        .accounts = &unchanged,

@@ -145,16 +145,9 @@ TEST(DR5_a_recovery_starts_again_when_an_account_was_added_while_others_were_rea
 static void add_provisioning(void *context)
 {
     struct gap_world *world = context;
-    char address[ADDRESS_SIZE];
-    struct public_key key = built_key(1000);
-    address_encode(&key, address);
     ledger_feed_on_read(world->feed, NULL, NULL);
-    ledger_feed_put(world->feed, &(struct built_account){.key = key, .sequence = 6});
-    test_db_execf(&world->db,
-        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" GAP_NETWORK "', '%s');"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
-        " VALUES ('creation', '{G}', decode(repeat('ab', 32), 'hex'), '', '%s', 7, 4000000000)",
-        address, address);
+    ledger_feed_put(world->feed, &(struct built_account){.key = built_key(1000), .sequence = 6});
+    provisioning_row(&world->db, "creation", 900, UINT32_MAX);
 }
 
 TEST(DR5_a_recovery_starts_again_when_a_provisioning_transaction_was_stored_meanwhile)

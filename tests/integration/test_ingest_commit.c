@@ -12,6 +12,7 @@
 #include "pool/grants_allowed.h"
 #include "support/ledger_feed.h"
 #include "support/pg.h"
+#include "support/pool_rows.h"
 #include "support/take_lead.h"
 
 #define FIRST 100
@@ -78,22 +79,10 @@ __attribute__((format(printf, 2, 3))) static void exec(struct world *world, cons
 }
 
 /* Adds an active account at sequence 50, with an open lease for sequence 51 whose hash is built_hash(n). */
-static void lease(struct world *world, uint64_t n)
+static void lease(struct world *world, unsigned n)
 {
-    struct public_key key = built_key(n);
-    struct hash hash = built_hash(n);
-    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-    address_encode(&key, address);
-    hash_encode(&hash, hex);
-    exec(world,
-        "BEGIN;"
-        "INSERT INTO fairway.master_keys (key_id) VALUES ('00000000000000aa') ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, "
-        "sequence_ledger,"
-        " state) VALUES ('%s', %d, decode(repeat('00', 72), 'hex'), '00000000000000aa', 50, %d, 'active');"
-        "SELECT" TEST_LEASE("'\\x%s'::bytea", "'%s'", "51", "''") ";"
-                                                                  "COMMIT",
-        address, (int)n, FIRST, hex, address);
+    account_row(&world->db, n, "active");
+    lease_row(&world->db, n, "", 0);
 }
 
 /* Closes a ledger with the leased transactions 1 to count. */
@@ -195,7 +184,7 @@ static void inject(struct world *world, const struct fault *fault)
 TEST(a_rolled_back_ledger_keeps_its_leases_and_its_retry_releases_exactly_once)
 {
     struct world *world = *state;
-    for (uint64_t n = 1; n <= ARRAY_LEN(faults); n++)
+    for (unsigned n = 1; n <= ARRAY_LEN(faults); n++)
         lease(world, n);
     close_with(world, ARRAY_LEN(faults));
     for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
@@ -354,22 +343,6 @@ TEST(grants_stopped_for_a_gap_resume_with_the_next_ledger)
     assert_int_equal(test_db_number(&world->db, allowed), 0); /* another reason stays */
 }
 
-/* Stores a provisioning transaction with hash built_hash(n); the distribution account is built_key(1000). */
-static void submit(struct world *world, uint64_t n, uint64_t max_time_s)
-{
-    struct public_key source = built_key(1000);
-    struct hash hash = built_hash(n);
-    char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-    address_encode(&source, address);
-    hash_encode(&hash, hex);
-    exec(world,
-        "INSERT INTO fairway.network (passphrase, distribution_account) VALUES ('" BUILT_PASSPHRASE "', '%s')"
-        " ON CONFLICT DO NOTHING;"
-        "INSERT INTO fairway.provisioning (kind, accounts, hash, envelope, source, sequence, max_time)"
-        " VALUES ('creation', '{G}', '\\x%s', '', '%s', 7, %llu)",
-        address, hex, address, (unsigned long long)max_time_s);
-}
-
 static int64_t count_in(struct world *world, const char *state)
 {
     char sql[200];
@@ -384,7 +357,7 @@ TEST(the_provisioning_is_decided_in_the_ledger_transaction)
                                    refused = {.hash = built_hash(12), .code = TX_FAILED},
                                    other = {.hash = built_foreign(1)};
     const struct built_account used = {.key = built_key(1000), .sequence = 7};
-    submit(world, 11, UINT32_MAX);
+    provisioning_row(&world->db, "creation", 11, UINT32_MAX);
     ledger_feed_close(world->feed, NULL);
     assert_int_equal(commit(world, FIRST + 1), ERR_OK);
     assert_int_equal(count_in(world, "pending"), 1);
@@ -395,17 +368,17 @@ TEST(the_provisioning_is_decided_in_the_ledger_transaction)
     exec(world, "DROP TRIGGER fault ON fairway.cursor");
     assert_int_equal(commit(world, FIRST + 2), ERR_OK);
     assert_int_equal(count_in(world, "succeeded"), 1);
-    submit(world, 12, UINT32_MAX);
+    provisioning_row(&world->db, "creation", 12, UINT32_MAX);
     ledger_feed_close(world->feed, &(struct built_ledger){.transactions = &refused, .transaction_count = 1});
     assert_int_equal(commit(world, FIRST + 3), ERR_OK);
     assert_int_equal(count_in(world, "failed"), 1);
-    submit(world, 13, UINT32_MAX);
+    provisioning_row(&world->db, "creation", 13, UINT32_MAX);
     ledger_feed_close(world->feed,
         &(struct built_ledger){
             .transactions = &other, .transaction_count = 1, .accounts = &used, .account_count = 1});
     assert_int_equal(commit(world, FIRST + 4), ERR_OK);
     assert_int_equal(count_in(world, "superseded"), 1);
-    submit(world, 14, 1);
+    provisioning_row(&world->db, "creation", 14, 1);
     ledger_feed_close(world->feed, NULL);
     assert_int_equal(commit(world, FIRST + 5), ERR_OK);
     assert_int_equal(count_in(world, "expired"), 1);

@@ -146,20 +146,13 @@ TEST(a_lost_key_process_leaves_nothing)
 
 /* ---- in the connection */
 
-static char *url_through(const struct test_pool *pool, const struct proxy *proxy)
-{
-    const char *at = strchr(pool->test.url, '@'), *path = strchr(at, '/');
-    return mem_format(
-        "%.*s@127.0.0.1:%u%s", (int)(at - pool->test.url), pool->test.url, proxy_port(proxy), path);
-}
-
 /* Grants through a proxy that breaks the connection when the client sends text. */
 static enum err grant_through(
     struct test_pool *pool, struct asked *asked, enum proxy_fault fault, const char *text)
 {
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *url = url_through(pool, proxy);
+    AUTO_FREE char *url = test_db_url_through(&pool->test, proxy_port(proxy));
     struct db *mine = pool->db;
     pool->db = db_new(&(struct db_settings){.url = url, .name = "lease test"});
     assert_int_equal(db_connect(pool->db, &detail), ERR_OK);
@@ -226,7 +219,7 @@ TEST(DR2_a_COMMIT_to_a_silent_server_that_cannot_be_looked_up_has_an_unknown_out
     struct asked asked CLEANUP(asked_wipe);
     struct detail detail = {0};
     struct proxy *proxy = proxy_new(test_pg_port());
-    AUTO_FREE char *url = url_through(pool, proxy);
+    AUTO_FREE char *url = test_db_url_through(&pool->test, proxy_port(proxy));
     struct db *mine = pool->db;
     ask(pool, &asked);
     AUTO_FREE char *close = mem_format("ALTER DATABASE %s ALLOW_CONNECTIONS false", pool->test.name);

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/deadlines.h"
@@ -147,39 +146,6 @@ TEST(H18_a_lease_expires_only_when_a_ledger_closed_after_its_max_time)
         1);
 }
 
-/* Inserts accounts 1 to n, each with an open lease of sequence number 51 that lasts for a minute. */
-static void lease_many(struct fixture *f, unsigned n)
-{
-    AUTO_FREE char *sql = NULL;
-    size_t size;
-    FILE *out = open_memstream(&sql, &size);
-    account_row(&f->test, 1, "active");
-    fputs("CREATE TABLE public.many (account text, hash text); INSERT INTO public.many VALUES ", out);
-    for (unsigned i = 1; i <= n; i++) {
-        const struct public_key key = built_key(i);
-        const struct hash hash = built_hash(i);
-        char address[ADDRESS_SIZE], hex[HASH_HEX_SIZE];
-        address_encode(&key, address);
-        hash_encode(&hash, hex);
-        fprintf(out, "%s('%s', '%s')", i == 1 ? "" : ",", address, hex);
-    }
-    fputs("; INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
-          "   sequence_ledger, state)"
-          " SELECT m.account, row_number() OVER () + 1, a.sealed_seed, a.key_id, a.sequence, "
-          "a.sequence_ledger, a.state"
-          " FROM public.many m, fairway.channel_accounts a WHERE m.account <> a.public_key;"
-          "WITH l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, "
-          "request_id,"
-          "   granted_at) SELECT decode(m.hash, 'hex'), m.account, 51, '', '',"
-          "   floor(extract(epoch FROM now()))::int8 + 60, 'r', now() FROM public.many m RETURNING *)"
-          " UPDATE fairway.channel_accounts a SET lease_hash = l.hash, lease_client = l.client,"
-          " lease_sequence = l.sequence, lease_max_time = l.max_time, locked_at = l.granted_at"
-          " FROM l WHERE a.public_key = l.account",
-        out);
-    fclose(out);
-    test_db_exec(&f->test, sql);
-}
-
 struct locker {
     const struct test_db *test;
     struct db *db;
@@ -203,7 +169,7 @@ TEST(DL8_a_ledger_that_writes_in_parts_locks_clients_in_their_order)
 {
     struct fixture *f = *state;
     const unsigned leases = 5003;
-    lease_many(f, leases);
+    leased_rows(&f->test, 1, leases);
     test_db_exec(
         &f->test, "INSERT INTO fairway.client_usage (client) VALUES ('a'), ('b');" TEST_CHANGE_LEASES(
                       "client = CASE WHEN account COLLATE \"C\" <= (SELECT public_key FROM "

@@ -397,8 +397,6 @@ static void ledger_chain_free(struct ledger_chain *chain)
     ledger_feed_free(chain->feed);
 }
 
-#define ROUNDS 40
-
 #define CROWD 1000
 
 /* What another session saw when the watch was told. */
@@ -409,36 +407,6 @@ static void tell(void *context, const struct lease_ends *ends)
     told_us = clock_us();
     told_ends = test_db_number(&database, "SELECT count(*) FROM fairway.lease_results");
     watch_ended(context, ends);
-}
-
-static const char sql_crowd[] =
-    "WITH n AS (SELECT * FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS u (account, hash, ordinal)),"
-    " l AS (INSERT INTO fairway.leases (hash, account, sequence, client, envelope, max_time, request_id,"
-    "   granted_at) SELECT n.hash, n.account, 51, '', '', extract(epoch FROM now())::int8 + 60, 'r', now() "
-    "FROM n)"
-    " INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence, sequence_ledger,"
-    "   state, lease_hash, lease_client, lease_sequence, lease_max_time, locked_at)"
-    " SELECT n.account, 10 + n.ordinal, decode(repeat('ab', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
-    "   'active', n.hash, '', 51, extract(epoch FROM now())::int8 + 60, now() FROM n";
-
-/* The accounts 10 to 10 + CROWD, each with an open lease. */
-static void crowd_rows(void)
-{
-    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(CROWD, ADDRESS_SIZE);
-    const char **accounts AUTO_FREE = NEW_ARRAY(CROWD, const char *);
-    struct hash *hashes AUTO_FREE = NEW_ARRAY(CROWD, struct hash);
-    struct bytes *leases AUTO_FREE = NEW_ARRAY(CROWD, struct bytes);
-    AUTO_DB db = test_db_open(&database);
-    for (unsigned i = 0; i < CROWD; i++) {
-        const struct public_key key = built_key(10 + i);
-        address_encode(&key, addresses[i]);
-        accounts[i] = addresses[i];
-        hashes[i] = built_hash(10 + i);
-        leases[i] = BYTES_OF(hashes[i].bytes);
-    }
-    assert_int_equal(
-        db_query(db, DB_SQL(sql_crowd, DB_TEXTS(accounts, CROWD), DB_BYTEAS(leases, CROWD)), NULL, &detail),
-        ERR_OK);
 }
 
 /* Stops the server's side of the watch's session. */
@@ -461,7 +429,7 @@ static void answer_a_crowd(bool told)
     unsigned answers = 0;
     int64_t last_us = 0;
     pid_t frozen = 0;
-    crowd_rows();
+    leased_rows(&database, 10, CROWD);
     for (unsigned i = 0; i < CROWD; i++) {
         begin(&waiters[i], 10 + i, 60000);
         transactions[i] = (struct built_transaction){.hash = built_hash(10 + i), .code = i % 2 == 0 ? 0 : -1};

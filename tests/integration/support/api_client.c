@@ -38,7 +38,7 @@ void api_close(struct api_client *client)
     buf_free(&client->received);
 }
 
-void api_send_bytes(struct api_client *client, const char *text)
+static void api_send_bytes(struct api_client *client, const char *text)
 {
     for (size_t left = strlen(text); left > 0;) {
         ssize_t sent = send(client->fd, text, left, MSG_NOSIGNAL);

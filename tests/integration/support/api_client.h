@@ -25,8 +25,6 @@ struct api_reply {
 void api_connect(struct api_client *client, unsigned port);
 void api_close(struct api_client *client);
 
-/* Sends exactly these bytes. */
-void api_send_bytes(struct api_client *client, const char *text);
 /* Sends a request. body may be NULL; fields (may be NULL) are further lines of the head, each with its CR LF.
  */
 void api_send(

@@ -51,37 +51,9 @@ void gap_leased(struct gap_world *world, unsigned n)
 
 void gap_leased_many(struct gap_world *world, unsigned count)
 {
-    char(*addresses)[ADDRESS_SIZE] AUTO_FREE = mem_new(count, sizeof addresses[0]);
-    const char **texts AUTO_FREE = NEW_ARRAY(count, const char *);
-    struct hash *hashes AUTO_FREE = NEW_ARRAY(count, struct hash);
-    struct bytes *spans AUTO_FREE = NEW_ARRAY(count, struct bytes);
-    for (unsigned i = 0; i < count; i++) {
-        struct public_key key = built_key(i + 1);
-        address_encode(&key, addresses[i]);
-        texts[i] = addresses[i];
-        hashes[i] = built_hash(i + 1);
-        spans[i] = BYTES_OF(hashes[i].bytes);
-        ledger_feed_put(world->feed, &(struct built_account){.key = key, .sequence = 50});
-    }
-    const struct db_statement statements[] = {
-        DB_SQL0("INSERT INTO fairway.master_keys (key_id) VALUES ('" POOL_ROWS_KEY_ID "')"),
-        DB_SQL("INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, sequence,"
-               " sequence_ledger, state)"
-               " SELECT k.key, k.n, decode(repeat('00', 72), 'hex'), '" POOL_ROWS_KEY_ID "', 50, 100,"
-               " 'active' FROM unnest($1::text[]) WITH ORDINALITY AS k (key, n)",
-            DB_TEXTS(texts, count)),
-        DB_SQL("SELECT" TEST_LEASE("l.hash", "l.account", "51",
-                   "''") " FROM unnest($1::bytea[], $2::text[]) AS l (hash, account)",
-            DB_BYTEAS(spans, count), DB_TEXTS(texts, count)),
-    };
-    struct db_rows *rows[ARRAY_LEN(statements)] = {0};
-    struct db *db = test_db_open(&world->db);
-    struct detail detail = {0};
-    if (db_run(db, statements, ARRAY_LEN(statements), rows, &detail) != ERR_OK)
-        fail_msg("%s", detail.text);
-    db_free(db);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        db_rows_free(rows[i]);
+    leased_rows(&world->db, 1, count);
+    for (unsigned n = 1; n <= count; n++)
+        ledger_feed_put(world->feed, &(struct built_account){.key = built_key(n), .sequence = 50});
 }
 
 void gap_close_ledger(struct gap_world *world, unsigned n, int64_t sequence, int32_t code)

@@ -11,7 +11,8 @@ int ingest_world_set_up(void **state)
 {
     struct ingest_world *world = NEW(struct ingest_world);
     world->db = test_db_new(TEST_DB_MIGRATED);
-    ingest_world_feed(world, ledger_feed_new(FIRST, 20));
+    world->feed = ledger_feed_new(FIRST, 20);
+    world->source = ledger_feed_source(world->feed);
     *state = world;
     return 0;
 }
@@ -24,14 +25,6 @@ int ingest_world_tear_down(void **state)
     test_db_drop(&world->db);
     free(world);
     return 0;
-}
-
-void ingest_world_feed(struct ingest_world *world, struct ledger_feed *feed)
-{
-    if (world->feed != NULL)
-        ledger_feed_free(world->feed);
-    world->feed = feed;
-    world->source = ledger_feed_source(feed);
 }
 
 struct ingest_settings ingest_world_settings(const struct ingest_world *world)

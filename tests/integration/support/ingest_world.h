@@ -25,9 +25,6 @@ struct ingest_world {
 int ingest_world_set_up(void **state);
 int ingest_world_tear_down(void **state);
 
-/* Gives the world another feed and frees the one before. No replica may be running. */
-void ingest_world_feed(struct ingest_world *world, struct ledger_feed *feed);
-
 /* The settings of ingest_world_start, to be changed for ingest_world_start_with. */
 struct ingest_settings ingest_world_settings(const struct ingest_world *world);
 struct ingest *ingest_world_start(struct ingest_world *world);

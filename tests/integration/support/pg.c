@@ -198,10 +198,15 @@ void test_db_free_at(struct db **db)
     db_free(*db);
 }
 
-struct db *test_db_open_through(const struct test_db *db, unsigned port)
+char *test_db_url_through(const struct test_db *db, unsigned port)
 {
     const char *colon = strrchr(db->url, ':'), *path = strrchr(db->url, '/');
-    AUTO_FREE char *url = mem_format("%.*s:%u%s", (int)(colon - db->url), db->url, port, path);
+    return mem_format("%.*s:%u%s", (int)(colon - db->url), db->url, port, path);
+}
+
+struct db *test_db_open_through(const struct test_db *db, unsigned port)
+{
+    AUTO_FREE char *url = test_db_url_through(db, port);
     return connection(url);
 }
 

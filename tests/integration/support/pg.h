@@ -35,7 +35,8 @@ void test_db_drop(struct test_db *db);
 struct db *test_db_open(const struct test_db *db);
 void test_db_free_at(struct db **db);
 #define AUTO_DB CLEANUP(test_db_free_at) struct db *
-/* One through a proxy on this port. */
+/* The URL of the database through a proxy on this port, and a connection by it. */
+char *test_db_url_through(const struct test_db *db, unsigned port);
 struct db *test_db_open_through(const struct test_db *db, unsigned port);
 /* Runs SQL of any number of statements in a connection of its own, whose search_path is pg_catalog. */
 void test_db_exec(const struct test_db *db, const char *sql);

@@ -131,19 +131,13 @@ void test_lock_key(struct db *db)
         ERR_OK);
 }
 
-enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct detail *detail)
-{
-    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
-    return grant_batch_run(db, keyd, settings, &batch, detail);
-}
-
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail)
 {
     struct grant *grants[GRANT_BATCH_MAX] = {0};
     for (size_t i = 0; i < count; i++)
         grants[i] = &asked[i].grant;
-    return lease_grant(pool->db, pool->keyd, &pool->settings, grants, count, detail);
+    struct grant_batch batch = {.grants = grants, .count = count, .mode = GRANT_CLAIM};
+    return grant_batch_run(pool->db, pool->keyd, &pool->settings, &batch, detail);
 }
 
 void test_pool_decide(struct test_pool *pool, struct asked asked[], size_t count)

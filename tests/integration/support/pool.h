@@ -60,8 +60,6 @@ void test_find_claim(struct db *db, struct bytes claim);
 void test_lock_key(struct db *db);
 
 /* grant_batch_run with GRANT_CLAIM and without other replicas. */
-enum err lease_grant(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
-    struct grant *const grants[], size_t count, struct detail *detail);
 enum err test_pool_grant(struct test_pool *pool, struct asked asked[], size_t count, struct detail *detail);
 /* The same for a batch that does not fail, though it may refuse what is asked. */
 void test_pool_decide(struct test_pool *pool, struct asked asked[], size_t count);
