@@ -122,8 +122,10 @@ TEST(a_status_selects_accounts_and_retired_ones_are_only_returned_by_it)
     lease_row(&database, 4, "", 0);
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
         assert_int_equal(read_page(wanted[i].state, "", ACCOUNT_PAGE_MAX), wanted[i].count);
-        for (size_t k = 0; k < wanted[i].count && wanted[i].state != NULL; k++)
+        for (size_t k = 0; k < wanted[i].count && wanted[i].state != NULL; k++) {
             assert_string_equal(page[k].state, wanted[i].state);
+            assert_int_equal(page[k].sequence, strcmp(wanted[i].state, "creating") == 0 ? -1 : 50);
+        }
     }
 }
 
