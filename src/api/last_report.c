@@ -36,7 +36,7 @@ char *last_report_get(struct last_report *last, int *status)
     pthread_mutex_lock(&last->mutex);
     const int64_t now = clock_ms();
     if (now >= last->fresh_until_ms)
-        last->fresh_until_ms = now + 2 * DB_ENDPOINT_REPLY_MS; /* this request makes one, or fails */
+        last->fresh_until_ms = now + (int64_t)2 * DB_ENDPOINT_REPLY_MS; /* this request makes one, or fails */
     else if (last->text != NULL && now - last->set_ms <= REPORT_AGE_MS)
         text = mem_copy_text(last->text);
     *status = last->status;
