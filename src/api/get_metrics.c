@@ -80,10 +80,8 @@ static void put_funds(FILE *out, const struct funds *funds, const struct funds_l
     metric_gauge(out, "fairway_distribution_spendable_stroops",
         "What the distribution account can spend on fees: balance minus reserves and selling liabilities.",
         funds->spendable_stroops);
-    if (limits->payment_stroops > 0)
-        metric_gauge(out, "fairway_distribution_payments_left",
-            "Fee bumps of one operation that it can pay at FEE_BUMP_BASE_FEE.",
-            funds_payments(funds, limits));
+    metric_gauge(out, "fairway_distribution_payments_left",
+        "Fee bumps of one operation that it can pay at FEE_BUMP_BASE_FEE.", funds_payments(funds, limits));
 }
 
 static void put_database(FILE *out, const struct api_settings *settings, const struct pool_counts *pool)

@@ -77,11 +77,6 @@ static void set(struct judge_report *out, enum judge_check check, enum judge_lev
     log_change(check, result);
 }
 
-static void expect(struct judge_report *out, enum judge_check check, bool passes, const char *text)
-{
-    set(out, check, passes ? CHECK_PASSES : CHECK_FAILS, text, NULL);
-}
-
 /* ---- what clients have experienced */
 
 /* Three batches in a row have failed, or one that has tried for as long as a request waits. An old outcome
@@ -276,12 +271,13 @@ static void check_rpcs(const struct api_settings *settings, struct judge_report 
 static void check_ledgers(const struct api_settings *settings, struct judge_report *out)
 {
     const struct pool_counts *pool = &out->pool;
-    if (pool->cursor_sequence == 0)
-        set(out, CHECK_LEDGERS, CHECK_FAILS, "no ledger has been ingested yet", NULL);
-    else
-        expect(out, CHECK_LEDGERS, llabs(pool->cursor_lag_s) <= grants_clock_slack_s(settings->ledger_ms),
-            "the close time of the last committed ledger is too far from the database's clock: ingestion is"
-            " behind, or a clock is wrong");
+    const bool any = pool->cursor_sequence != 0,
+               near = llabs(pool->cursor_lag_s) <= grants_clock_slack_s(settings->ledger_ms);
+    set(out, CHECK_LEDGERS, any && near ? CHECK_PASSES : CHECK_FAILS,
+        any ? "the close time of the last committed ledger is too far from the database's clock: ingestion is"
+              " behind, or a clock is wrong"
+            : "no ledger has been ingested yet",
+        NULL);
 }
 
 /* The reason that an operator gave is for operators. */
@@ -363,8 +359,8 @@ static void check_database(
         e = grants_check(&pool->grants, settings->ledger_ms, seen, &why);
     check_ledgers(settings, out);
     check_grants(out, e, &why);
-    expect(
-        out, CHECK_ACCOUNTS, pool->active > 0, "no channel account is active: run fairway ensure-accounts");
+    set(out, CHECK_ACCOUNTS, pool->active > 0 ? CHECK_PASSES : CHECK_FAILS,
+        "no channel account is active: run fairway ensure-accounts", NULL);
     const struct judge_result funds = judge_funds(&pool->funds, &settings->funds);
     set(out, CHECK_FUNDS, funds.level, funds.text, NULL);
     if (e == ERR_OK)

@@ -27,12 +27,6 @@
 #define LATE_S 5    /* and two ledgers: then one should have come */
 #define HOUR_S 3540 /* and at most a minute between ledgers */
 
-enum level {
-    LEVEL_OK,
-    LEVEL_WARN,
-    LEVEL_BAD
-};
-
 /* The code of a question, for scripts, and its words. */
 #define LEASES "leases", "May I lease?"
 #define ROOM "room", "Is there room?"
@@ -53,10 +47,11 @@ struct screen {
     struct json_write out;
 };
 
-__attribute__((format(printf, 5, 6))) static void answer(
-    struct screen *screen, enum level level, const char *code, const char *question, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void answer(struct screen *screen, enum judge_level level,
+    const char *code, const char *question, const char *format, ...)
 {
-    static const char *const levels[] = {"ok", "warn", "bad"};
+    static const char *const levels[] = {
+        [CHECK_PASSES] = "ok", [CHECK_WARNS] = "warn", [CHECK_FAILS] = "bad"};
     char text[600];
     va_list args;
     va_start(args, format);
@@ -76,7 +71,7 @@ static bool no_ledgers_come(const struct screen *screen)
     const struct grants_state *grants = &screen->now.pool.grants;
     return grants->known && !grants->stopped && !grants->paused &&
            screen->now.checks[CHECK_INGESTION].level == CHECK_FAILS &&
-           screen->now.pool.cursor_lag_s > grants_clock_slack_s(screen->settings->ledger_ms);
+           screen->now.checks[CHECK_LEDGERS].level == CHECK_FAILS && screen->now.pool.cursor_lag_s > 0;
 }
 
 static bool has_database(const struct screen *screen)
@@ -88,20 +83,20 @@ static void answer_leases(struct screen *screen)
 {
     const struct judge_report *now = &screen->now;
     if (now->refusal == ERR_OK)
-        answer(screen, LEVEL_OK, LEASES, "yes");
+        answer(screen, CHECK_PASSES, LEASES, "yes");
     else if (!has_database(screen))
-        answer(screen, LEVEL_BAD, LEASES, "no: the database does not answer");
+        answer(screen, CHECK_FAILS, LEASES, "no: the database does not answer");
     else if (now->pool.grants.held_until_s > 0)
-        answer(screen, LEVEL_BAD, LEASES, "no, %s", now->checks[CHECK_GRANTS].detail.text);
+        answer(screen, CHECK_FAILS, LEASES, "no, %s", now->checks[CHECK_GRANTS].detail.text);
     else if (now->checks[CHECK_STANDBY].level == CHECK_FAILS) /* so no ledger is committed either */
-        answer(screen, LEVEL_BAD, LEASES, "no: %s", judge_shown(&now->checks[CHECK_STANDBY]));
+        answer(screen, CHECK_FAILS, LEASES, "no: %s", judge_shown(&now->checks[CHECK_STANDBY]));
     else if (no_ledgers_come(screen))
-        answer(screen, LEVEL_BAD, LEASES,
+        answer(screen, CHECK_FAILS, LEASES,
             "no: the last ledger closed %" PRId64
             " s ago and no later one is ingested; the sick part says why",
             now->pool.cursor_lag_s);
     else
-        answer(screen, LEVEL_BAD, LEASES, "no: %s", now->why.text);
+        answer(screen, CHECK_FAILS, LEASES, "no: %s", now->why.text);
 }
 
 /* The quarantined accounts that are shown, each with its reason; out is '' when there are none. */
@@ -120,9 +115,9 @@ static void answer_room(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
     const bool low = pool->idle * IDLE_LOW < pool->active || pool->active == 0;
-    const enum level level = pool->idle == 0                ? LEVEL_BAD
-                             : low || pool->quarantined > 0 ? LEVEL_WARN
-                                                            : LEVEL_OK;
+    const enum judge_level level = pool->idle == 0                ? CHECK_FAILS
+                                   : low || pool->quarantined > 0 ? CHECK_WARNS
+                                                                  : CHECK_PASSES;
     char why[420], holder[80] = "";
     say_why_quarantined(screen, why, sizeof why);
     if (screen->recent.holds > 0)
@@ -139,7 +134,7 @@ static void answer_ledgers(struct screen *screen)
 {
     const struct pool_counts *pool = &screen->now.pool;
     const int64_t apart_s = pool->cursor_lag_s < 0 ? -pool->cursor_lag_s : pool->cursor_lag_s;
-    const bool apart = apart_s > grants_clock_slack_s(screen->settings->ledger_ms);
+    const bool apart = screen->now.checks[CHECK_LEDGERS].level == CHECK_FAILS;
     const struct recent *recent = &screen->recent;
     const size_t count = recent->ledger_count;
     const int64_t span_s =
@@ -150,12 +145,12 @@ static void answer_ledgers(struct screen *screen)
     const bool late = pool->cursor_lag_s > LATE_S + 2 * (int64_t)screen->settings->ledger_ms / 1000;
     const bool unsubmitted = !late && ended == 0 && pool->idle == 0 && pool->oldest_lease_s > span_s;
     if (pool->cursor_sequence == 0)
-        answer(screen, LEVEL_BAD, LEDGERS, "no ledger is committed yet");
+        answer(screen, CHECK_FAILS, LEDGERS, "no ledger is committed yet");
     else
         answer(screen,
-            apart                 ? LEVEL_BAD
-            : late || unsubmitted ? LEVEL_WARN
-                                  : LEVEL_OK,
+            apart                 ? CHECK_FAILS
+            : late || unsubmitted ? CHECK_WARNS
+                                  : CHECK_PASSES,
             LEDGERS,
             "ledger %" PRIu32 "%s closed %" PRId64 " s %s the database's clock%s; the last %zu ledgers ended "
             "%" PRId64 " leases%s",
@@ -177,7 +172,7 @@ static void answer_ends(struct screen *screen)
         all += ends[i];
     const bool sick = ends[METRIC_CONSUMED] + ends[METRIC_SUPERSEDED] > 0 ||
                       (all > 0 && ends[METRIC_EXPIRED] * EXPIRED_SICK > all);
-    answer(screen, sick ? LEVEL_WARN : LEVEL_OK, ENDS,
+    answer(screen, sick ? CHECK_WARNS : CHECK_PASSES, ENDS,
         "in the last hour %" PRId64 " confirmed, %" PRId64 " failed, %" PRId64 " expired, %" PRId64
         " superseded, %" PRId64 " consumed",
         ends[METRIC_CONFIRMED], ends[METRIC_FAILED], ends[METRIC_EXPIRED], ends[METRIC_SUPERSEDED],
@@ -189,9 +184,9 @@ static void answer_speed(struct screen *screen)
     const struct speed *speed = &screen->now.speed;
     const double seconds = (double)speed->over_ms / 1000;
     if (speed->p50_us < 0)
-        answer(screen, LEVEL_OK, SPEED, "no request for a lease in the last %.0f s", seconds);
+        answer(screen, CHECK_PASSES, SPEED, "no request for a lease in the last %.0f s", seconds);
     else
-        answer(screen, speed->p99_us > 1000000 ? LEVEL_WARN : LEVEL_OK, SPEED,
+        answer(screen, speed->p99_us > 1000000 ? CHECK_WARNS : CHECK_PASSES, SPEED,
             "%.1f leases a second; half of the requests wait at most %" PRId64 " ms, 99 %% at most %" PRId64
             " ms; this replica, last %.0f s",
             seconds > 0 ? (double)speed->granted / seconds : 0, (speed->p50_us + 999) / 1000,
@@ -201,27 +196,19 @@ static void answer_speed(struct screen *screen)
 static void answer_money(struct screen *screen)
 {
     const struct funds *funds = &screen->now.pool.funds;
-    const struct funds_limits *limits = &screen->settings->funds;
-    const enum funds_level level = funds_level(funds, limits);
+    const struct judge_result *check = &screen->now.checks[CHECK_FUNDS];
+    const int64_t payments = funds_payments(funds, &screen->settings->funds);
     const int64_t paid = screen->recent.ends[METRIC_CONFIRMED] + screen->recent.ends[METRIC_FAILED];
-    if (level == FUNDS_CANNOT_SIGN) {
-        answer(screen, LEVEL_BAD, MONEY, "%s", screen->now.checks[CHECK_FUNDS].text);
-        return;
-    }
-    if (level == FUNDS_UNKNOWN || limits->payment_stroops == 0) {
-        answer(screen, LEVEL_WARN, MONEY, "the distribution account's balance is not known");
-        return;
-    }
-    const int64_t payments = funds_payments(funds, limits);
     char hours[60] = "";
+    if (!funds->known || funds->cannot_sign) {
+        answer(screen, check->level, MONEY, "%s", check->text);
+        return;
+    }
     if (paid > 0 && screen->recent.ends_over_s >= HOUR_S)
         snprintf(hours, sizeof hours, ", at the rate of the last hour %.1f hours",
             (double)payments / (double)paid);
-    answer(screen,
-        level == FUNDS_TOO_LOW ? LEVEL_BAD
-        : level == FUNDS_LOW   ? LEVEL_WARN
-                               : LEVEL_OK,
-        MONEY, XLM_FORMAT ", for %" PRId64 " payments%s", XLM(funds->spendable_stroops), payments, hours);
+    answer(screen, check->level, MONEY, XLM_FORMAT ", for %" PRId64 " payments%s",
+        XLM(funds->spendable_stroops), payments, hours);
 }
 
 /* The checks that no other line is about. */
@@ -238,7 +225,7 @@ static void answer_parts(struct screen *screen)
             len += (size_t)snprintf(
                 sick + len, sizeof sick - len, "%s%s", len > 0 ? "; " : "", judge_shown(result));
     }
-    answer(screen, len == 0 ? LEVEL_OK : LEVEL_BAD, PARTS, "%s", len == 0 ? "none" : sick);
+    answer(screen, len == 0 ? CHECK_PASSES : CHECK_FAILS, PARTS, "%s", len == 0 ? "none" : sick);
 }
 
 static void write_recent(struct json_write *out, const struct recent *recent)
@@ -289,7 +276,7 @@ static char *screen_text(struct screen *screen)
     if (has_database(screen))
         answer_money(screen);
     answer_parts(screen);
-    answer(screen, LEVEL_OK, LEADER, "%s",
+    answer(screen, CHECK_PASSES, LEADER, "%s",
         metric_read(METRIC_LEADS, 0, 0) != 0 ? "this replica"
                                              : "another replica or command; the events below name it");
     json_write_close(out, ']');
