@@ -24,36 +24,39 @@ static void run(struct worker_job *job, enum err e, struct db *db)
     struct db_query *query = (struct db_query *)job;
     struct db_reply reply = {.status = 200};
     struct detail detail = {0};
-    if (e == ERR_OK || (query->endpoint->judges && e != ERR_SHUTTING_DOWN))
-        e = query->endpoint->run(query, db, &reply, &detail);
+    if (e == ERR_OK || (query->judges && e != ERR_SHUTTING_DOWN))
+        e = query->run(query, db, &reply, &detail);
     end(query, e, &reply, &detail);
 }
 
-void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *endpoint)
+static void begin(struct http_request *http, struct api *api, db_endpoint_run endpoint, bool judges)
 {
-    struct db_query *query = mem_new(1, endpoint->query_size);
-    struct detail detail = {0};
+    struct db_query *query = NEW(struct db_query);
     query->job.run = run;
     query->job.item.deadline_ms = clock_ms() + DB_ENDPOINT_REPLY_MS;
-    query->endpoint = endpoint;
+    query->job.item.client = api_sharer(http);
+    query->run = endpoint;
+    query->judges = judges;
     query->api = api;
     query->settings = &api->settings;
     query->http = http;
-    query->job.item.client = api_sharer(http);
-    enum err e = endpoint->read == NULL ? ERR_OK : endpoint->read(query, &detail);
-    if (e == ERR_OK)
-        e = workers_submit(api->workers, &query->job);
+    const enum err e = workers_submit(api->workers, &query->job);
     if (e != ERR_OK)
-        end(query, e, &(struct db_reply){0}, &detail);
+        end(query, e, NULL, NULL);
+}
+
+void db_endpoint_begin(struct http_request *http, struct api *api, db_endpoint_run endpoint)
+{
+    begin(http, api, endpoint, false);
 }
 
 void db_endpoint_report(
-    struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last)
+    struct http_request *http, struct api *api, db_endpoint_run endpoint, struct last_report *last)
 {
     int status;
-    char *text = api->settings.reports_anew ? NULL : last_report_get(last, &status);
+    char *text = last == NULL || api->settings.reports_anew ? NULL : last_report_get(last, &status);
     if (text != NULL)
         http_reply_json(http, status, text);
     else
-        db_endpoint_begin(http, api, endpoint);
+        begin(http, api, endpoint, true);
 }

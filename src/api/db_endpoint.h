@@ -1,17 +1,24 @@
 /*
  * An endpoint whose reply needs the database: the request is read on the HTTP thread, the database is queried
- * on a worker's thread. Each such endpoint is one constant struct db_endpoint. This file has what they share:
- * the deadline, the reply, and who frees what.
+ * on a worker's thread. This file has what they share: the deadline, the reply, and who frees what.
  */
 #pragma once
 
 #include "context.h"
 #include "reply.h"
 
-/* One request on its way through a db_endpoint. */
+struct db_query;
+struct db_reply;
+
+/* Reads the request, and queries the database. */
+typedef enum err (*db_endpoint_run)(
+    struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail);
+
+/* One request on its way through an endpoint. */
 struct db_query {
     struct worker_job job; /* first: the workers return it */
-    const struct db_endpoint *endpoint;
+    db_endpoint_run run;
+    bool judges; /* run says what is wrong without a session, too */
     struct api *api;
     const struct api_settings *settings;
     struct http_request *http;
@@ -24,18 +31,9 @@ struct db_reply {
     const char *text_type; /* NULL: JSON */
 };
 
-struct db_endpoint {
-    size_t
-        query_size; /* of the endpoint's own structure, which begins with a struct db_query; it is zeroed */
-    bool judges; /* run says what is wrong when no session is free in time: it is called without one, NULL */
-    /* Reads the request and refuses what can be refused without the database. NULL: there is nothing to read.
-     */
-    enum err (*read)(struct db_query *query, struct detail *detail);
-    enum err (*run)(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail);
-};
-
 /* Returns at once; the reply is sent from this thread or from a worker's. */
-void db_endpoint_begin(struct http_request *http, struct api *api, const struct db_endpoint *endpoint);
-/* The same, or replies with the last report. The endpoint's run sets that. */
+void db_endpoint_begin(struct http_request *http, struct api *api, db_endpoint_run run);
+/* The same for what judge.h says: when no session is free in time, db is NULL. Or replies with the last
+ * report, which run sets; last may be NULL. */
 void db_endpoint_report(
-    struct http_request *http, struct api *api, const struct db_endpoint *endpoint, struct last_report *last);
+    struct http_request *http, struct api *api, db_endpoint_run run, struct last_report *last);

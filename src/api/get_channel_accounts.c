@@ -1,16 +1,12 @@
 /* GET /v1/channel-accounts?state=&limit=&after=: the accounts, a page at a time. Seeds are never returned,
  * not even sealed ones, and no leases of other clients. */
-#include <stdio.h>
-
 #include "base/mem.h"
 #include "base/text.h"
 #include "db_endpoint.h"
 #include "pool/account_read.h"
 
-struct page_query {
-    struct db_query query; /* first */
-    const char *state;     /* NULL: all accounts but retired ones */
-    char after[ADDRESS_SIZE];
+struct page {
+    const char *state, *after; /* state NULL: all accounts but retired ones; after "": from the first on */
     size_t limit;
 };
 
@@ -49,31 +45,18 @@ static char *page_text(const struct account_shown accounts[], size_t count, size
     return json_write_end(&out);
 }
 
-static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
+static enum err read_request(const struct http_request *http, struct page *page, struct detail *detail)
 {
-    const struct page_query *page = (struct page_query *)query;
-    struct account_shown *accounts AUTO_FREE = NEW_ARRAY(page->limit + 1, struct account_shown);
-    size_t count;
-    enum err e = account_read_page(
-        db, page->state, api_client(query->http), page->after, page->limit + 1, accounts, &count, detail);
-    if (e == ERR_OK)
-        reply->text = page_text(accounts, count, page->limit);
-    return e;
-}
-
-static enum err read_request(struct db_query *query, struct detail *detail)
-{
-    struct page_query *page = (struct page_query *)query;
     static const char *const states[] = {"idle", "leased", "creating", "retiring", "quarantined", "retired"};
-    const char *after = http_query(query->http, "after"), *state = http_query(query->http, "state");
+    const char *after = http_query(http, "after"), *state = http_query(http, "state");
     struct public_key key;
-    enum err e = api_read_limit(query->http, ACCOUNT_PAGE_MAX, &page->limit, detail);
+    enum err e = api_read_limit(http, ACCOUNT_PAGE_MAX, &page->limit, detail);
     if (e != ERR_OK)
         return e;
     if (after != NULL && address_decode(after, &key) != ERR_OK)
         return detail_set(detail, ERR_INVALID_REQUEST,
             "after must be an account's address (G...), such as next of the page before.");
-    snprintf(page->after, sizeof page->after, "%s", after != NULL ? after : "");
+    page->after = after != NULL ? after : "";
     for (size_t i = 0; state != NULL && i < ARRAY_LEN(states); i++)
         if (text_equal(state, states[i]))
             page->state = states[i];
@@ -83,9 +66,22 @@ static enum err read_request(struct db_query *query, struct detail *detail)
     return ERR_OK;
 }
 
+static enum err run(struct db_query *query, struct db *db, struct db_reply *reply, struct detail *detail)
+{
+    struct page page = {0};
+    size_t count;
+    enum err e = read_request(query->http, &page, detail);
+    if (e != ERR_OK)
+        return e;
+    struct account_shown *accounts AUTO_FREE = NEW_ARRAY(page.limit + 1, struct account_shown);
+    e = account_read_page(
+        db, page.state, api_client(query->http), page.after, page.limit + 1, accounts, &count, detail);
+    if (e == ERR_OK)
+        reply->text = page_text(accounts, count, page.limit);
+    return e;
+}
+
 void api_get_channel_accounts(struct http_request *request, void *api)
 {
-    static const struct db_endpoint endpoint = {
-        .query_size = sizeof(struct page_query), .read = read_request, .run = run};
-    db_endpoint_begin(request, api, &endpoint);
+    db_endpoint_begin(request, api, run);
 }

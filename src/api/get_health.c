@@ -66,11 +66,9 @@ static void reply_stopping(struct http_request *request)
 
 void api_get_readyz(struct http_request *request, void *context)
 {
-    static const struct db_endpoint endpoint = {
-        .query_size = sizeof(struct db_query), .judges = true, .run = run};
     struct api *api = context;
     if (atomic_load(&api->stopping))
         reply_stopping(request);
     else
-        db_endpoint_report(request, api, &endpoint, &api->last_readyz);
+        db_endpoint_report(request, api, run, &api->last_readyz);
 }

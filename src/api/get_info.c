@@ -48,6 +48,5 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 
 void api_get_info(struct http_request *request, void *api)
 {
-    static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
-    db_endpoint_begin(request, api, &endpoint);
+    db_endpoint_begin(request, api, run);
 }

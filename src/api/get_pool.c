@@ -64,6 +64,5 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 
 void api_get_pool(struct http_request *request, void *api)
 {
-    static const struct db_endpoint endpoint = {.query_size = sizeof(struct db_query), .run = run};
-    db_endpoint_report(request, api, &endpoint, &((struct api *)api)->last_pool);
+    db_endpoint_report(request, api, run, &((struct api *)api)->last_pool);
 }

@@ -304,9 +304,7 @@ static enum err run(struct db_query *query, struct db *db, struct db_reply *repl
 
 void api_get_status_json(struct http_request *request, void *api)
 {
-    static const struct db_endpoint endpoint = {
-        .query_size = sizeof(struct db_query), .judges = true, .run = run};
-    db_endpoint_begin(request, api, &endpoint);
+    db_endpoint_report(request, api, run, NULL);
 }
 
 void api_get_status(struct http_request *request, void *api)
