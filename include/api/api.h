@@ -26,8 +26,7 @@ struct api_settings {
     unsigned connections; /* of the API's listener; requests that wait get shares of them. 0: 1,024 */
     const char *passphrase;
     struct network_id network;
-    struct public_key distribution;
-    struct policy_limits limits;         /* with those of fee bumps */
+    struct policy_limits limits;         /* with those of fee bumps, and the distribution account */
     unsigned resource_margin_percent;    /* added to what a simulation finds for a call that is prepared */
     const _Atomic uint32_t *seen_ledger; /* the last that ingestion has seen committed; NULL: not known */
     struct funds_limits funds;           /* of the distribution account's balance */

@@ -26,7 +26,7 @@ static char *info_text(const struct db_query *query, int32_t protocol)
     struct json_write out = {0};
     json_write_begin(&out, 512);
     json_write_text(&out, "networkPassphrase", settings->passphrase);
-    api_write_address(&out, "distributionAccount", &settings->distribution);
+    api_write_address(&out, "distributionAccount", &settings->limits.distribution);
     if (protocol > 0)
         json_write_number(&out, "protocol", protocol);
     json_write_number(&out, "newestProtocol", PROTOCOL_KNOWN);

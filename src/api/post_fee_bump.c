@@ -15,7 +15,7 @@ static void done(struct engine_ticket *ticket)
     api_write_hash(&out, "innerHash", &call->bump.inner_hash);
     json_write_base64(&out, "transactionXdr", buf_bytes(&bump->envelope));
     json_write_decimal(&out, "fee", bump->item.fee_stroops);
-    api_write_address(&out, "feeAccount", &call->api->settings.distribution);
+    api_write_address(&out, "feeAccount", &call->api->settings.limits.distribution);
     json_write_text(&out, "networkPassphrase", call->api->settings.passphrase);
     call_reply(call, 200, &out);
 }

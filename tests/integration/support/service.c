@@ -126,7 +126,6 @@ static void start_api(struct service *service, const struct policy_limits *limit
         .rpc_url = service->rpc_url,
         .passphrase = SERVICE_PASSPHRASE,
         .network = service->network,
-        .distribution = service->distribution,
         .limits = *limits,
         .resource_margin_percent = 15,
         .funds = service_funds,
