@@ -132,5 +132,4 @@ void listeners_free(struct listeners *listeners)
 {
     http_server_free(listeners->api);
     http_server_free(listeners->admin);
-    *listeners = (struct listeners){0};
 }

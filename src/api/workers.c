@@ -154,8 +154,6 @@ enum err workers_submit(struct workers *workers, struct worker_job *job)
 
 void workers_stop(struct workers *workers)
 {
-    if (workers == NULL)
-        return;
     pthread_mutex_lock(&workers->mutex);
     workers->stopping = true;
     pthread_cond_broadcast(&workers->arrived);
@@ -170,8 +168,6 @@ void workers_stop(struct workers *workers)
 
 void workers_free(struct workers *workers)
 {
-    if (workers == NULL)
-        return;
     pthread_cond_destroy(&workers->arrived);
     pthread_mutex_destroy(&workers->mutex);
     free(workers->threads);

@@ -41,6 +41,6 @@ struct workers *workers_start(const char *database_url, unsigned count);
  */
 MUST_CHECK enum err workers_submit(struct workers *workers, struct worker_job *job);
 /* Ends queued jobs with ERR_SHUTTING_DOWN at once, and waits for jobs that run. */
-void workers_stop(struct workers *workers); /* NULL is fine */
-/* After workers_stop, when nothing can be submitted any more. NULL is fine. */
+void workers_stop(struct workers *workers);
+/* After workers_stop, when nothing can be submitted any more. */
 void workers_free(struct workers *workers);
