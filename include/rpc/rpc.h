@@ -85,13 +85,6 @@ struct rpc_ask {
  */
 struct rpc *rpc_asking(struct rpc *rpc, const struct rpc_ask *ask);
 
-struct rpc_health {
-    bool healthy;
-    uint32_t latest_ledger, oldest_ledger;
-};
-/* ERR_OK also when the server says that it is unhealthy; detail then has the reason. */
-MUST_CHECK enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail);
-
 struct rpc_network {
     char *passphrase;
     uint32_t node_protocol; /* of rpc_node_protocol, which a feed asks too; else 0 */

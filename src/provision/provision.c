@@ -216,15 +216,13 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
 static enum err catch_up(struct provision *provision, struct detail *detail)
 {
     const struct pool_counts *counts = &provision->counts;
-    struct rpc_health health = {0};
+    struct account_entry distribution;
     struct detail why;
     if (provision->network_ledger == 0) {
-        enum err e = rpc_health(provision->rpc, &health, detail);
+        enum err e = rpc_accounts(provision->rpc, &provision->settings->distribution, 1, &distribution,
+            &provision->network_ledger, detail);
         if (e != ERR_OK)
             return e;
-        if (!health.healthy)
-            return ERR_RPC_UNAVAILABLE;
-        provision->network_ledger = health.latest_ledger;
     }
     if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;

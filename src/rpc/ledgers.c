@@ -41,13 +41,15 @@ static enum err out_of_range(
  * stays. */
 static enum err ask_range(struct rpc *rpc, uint32_t start, struct rpc_ledgers *out, struct detail *detail)
 {
-    struct rpc_health health;
-    enum err e = rpc_health(rpc, &health, NULL);
+    uint32_t oldest, latest;
+    AUTO_JSON json_t *result = NULL;
+    const enum err e = call(rpc, "getHealth", NULL, &result, NULL, NULL);
     if (e == ERR_CANCELLED || e == ERR_NOT_YET)
         return e;
-    if (e != ERR_OK || !health.healthy || (start >= health.oldest_ledger && start <= health.latest_ledger))
+    if (e != ERR_OK || field_u32(result, "oldestLedger", &oldest, NULL) != ERR_OK ||
+        field_u32(result, "latestLedger", &latest, NULL) != ERR_OK || (start >= oldest && start <= latest))
         return ERR_RPC_REFUSED;
-    return out_of_range(start, health.oldest_ledger, health.latest_ledger, out, detail);
+    return out_of_range(start, oldest, latest, out, detail);
 }
 
 /* Where the metadata of the ledger at this place in the list was, its place among what was lifted is. */

@@ -1,4 +1,4 @@
-/* The client and its addresses, getHealth and getNetwork. Calls are made by call.c. */
+/* The client and its addresses, getNetwork and getVersionInfo. Calls are made by call.c. */
 #include "rpc/rpc.h"
 
 #include <curl/curl.h>
@@ -157,23 +157,6 @@ void rpc_free(struct rpc *rpc)
         pthread_mutex_destroy(&rpc->mutex);
     }
     free(rpc);
-}
-
-enum err rpc_health(struct rpc *rpc, struct rpc_health *out, struct detail *detail)
-{
-    struct call_error error;
-    const char *status;
-    *out = (struct rpc_health){0};
-    AUTO_JSON json_t *result = NULL;
-    enum err e = call(rpc, "getHealth", NULL, &result, &error, detail);
-    if (e == ERR_RPC_UNAVAILABLE && error.code != 0)
-        return ERR_OK; /* the server reports that it is unhealthy */
-    if (e != ERR_OK || (e = field_text(result, "status", &status, detail)) != ERR_OK ||
-        (e = field_u32(result, "latestLedger", &out->latest_ledger, detail)) != ERR_OK ||
-        (e = field_u32(result, "oldestLedger", &out->oldest_ledger, detail)) != ERR_OK)
-        return e;
-    out->healthy = strcmp(status, "healthy") == 0;
-    return out->healthy ? e : detail_set(detail, e, "getHealth: the status is \"%.60s\"", status);
 }
 
 enum err rpc_network(struct rpc *rpc, struct rpc_network *out, struct detail *detail)

@@ -74,7 +74,6 @@ static void ask_accounts(struct rpc *rpc)
 static void ask_others(struct rpc *rpc, unsigned which)
 {
     struct detail detail;
-    struct rpc_health health;
     struct rpc_network network;
     struct frozen_accounts frozen;
     struct rpc_sent sent;
@@ -82,7 +81,7 @@ static void ask_others(struct rpc *rpc, unsigned which)
     uint32_t ledger;
     switch (which) {
     case 0:
-        (void)!rpc_health(rpc, &health, &detail);
+        (void)!rpc_node_protocol(rpc, &ledger);
         break;
     case 1:
         if (rpc_network(rpc, &network, &detail) == ERR_OK)

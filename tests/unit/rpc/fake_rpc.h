@@ -40,7 +40,7 @@ struct fake_reply {
 #define FAKE_REPLIES 4
 #define FAKE_CONNECTIONS 256
 #define FAKE_TIMEOUT_MS 20000 /* of fake_client: a busy machine is not a silent server */
-#define FAKE_MAX_BODY 65536   /* of getHealth */
+#define FAKE_MAX_BODY 65536   /* of getNetwork */
 
 struct fake_rpc {
     int listener, stop[2];

@@ -136,6 +136,18 @@ FAKE_TEST(an_empty_list_above_the_tip_is_ahead)
     assert_int_equal(ask(fake, 9, 1), ERR_RPC_UNAVAILABLE);
 }
 
+FAKE_TEST(ledger_numbers_out_of_range_are_refused)
+{
+    struct fake_rpc *fake = *state;
+    static const char *const numbers[] = {"4294967296", "-1", "2.0", "\"0x2\"", "\"\"", "null"};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        AUTO_FREE char *body = mem_format(FAKE_RESULT("{\"ledgers\":[],\"latestLedger\":%s}"), numbers[i]);
+        fake_says(fake, body);
+        assert_int_equal(ask(fake, 9, 1), ERR_RPC_UNAVAILABLE);
+        assert_non_null(strstr(detail.text, "latestLedger is missing or malformed"));
+    }
+}
+
 FAKE_TEST(malformed_ledgers_are_unavailable)
 {
     struct fake_rpc *fake = *state;

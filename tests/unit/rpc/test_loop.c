@@ -11,16 +11,15 @@
 #include "loop.h"
 #include "slowness.h"
 
-static const char healthy[] =
-    FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":3730763,\"oldestLedger\":3609804}");
+static const char healthy[] = FAKE_RESULT("{\"passphrase\":\"Test SDF Network ; September 2015\"}");
 
 static struct detail detail;
 
 static enum err ask(struct rpc *rpc)
 {
-    struct rpc_health health;
+    struct rpc_network network CLEANUP(rpc_network_free) = {0};
     memset(&detail, 0, sizeof detail);
-    return rpc_health(rpc, &health, &detail);
+    return rpc_network(rpc, &network, &detail);
 }
 
 FAKE_TEST(a_request_is_a_json_post_with_our_name)
@@ -31,7 +30,7 @@ FAKE_TEST(a_request_is_a_json_post_with_our_name)
     assert_true(fake_heard(fake, "POST /rpc HTTP/1.1\r\n"));
     assert_true(fake_heard(fake, "Content-Type: application/json\r\n"));
     assert_true(fake_heard(fake, "User-Agent: fairway\r\n"));
-    assert_true(fake_heard(fake, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getHealth\"}"));
+    assert_true(fake_heard(fake, "\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"getNetwork\"}"));
 }
 
 FAKE_TEST(one_connection_serves_many_calls)
@@ -59,7 +58,7 @@ FAKE_TEST(a_refused_connection_is_unavailable)
 {
     AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = "http://127.0.0.1:1/"});
     assert_int_equal(ask(rpc), ERR_RPC_UNAVAILABLE);
-    assert_non_null(strstr(detail.text, "getHealth: "));
+    assert_non_null(strstr(detail.text, "getNetwork: "));
 }
 
 FAKE_TEST(a_slow_server_is_unavailable_after_the_timeout)
@@ -92,7 +91,7 @@ FAKE_TEST(a_body_over_the_limit_ends_the_transfer)
 FAKE_TEST(a_body_of_just_the_limit_is_read)
 {
     struct fake_rpc *fake = *state;
-    static const char start[] = FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2,\"oldestLedger\":1}");
+    static const char start[] = FAKE_RESULT("{\"passphrase\":\"p\"}");
     AUTO_FREE char *body = mem_format("%s%*s", start, (int)(FAKE_MAX_BODY - strlen(start) + 2), "");
     fake_says(fake, body); /* "$id" becomes one digit */
     assert_int_equal(ask(fake->rpc), ERR_OK);

@@ -1,73 +1,7 @@
-/* Rules of rpc_health and rpc_network. */
+/* Rules of rpc_network and rpc_node_protocol. */
 #include "fake_rpc.h"
 
 static struct detail detail;
-
-FAKE_TEST(health_is_read_with_numbers_in_either_form)
-{
-    struct fake_rpc *fake = *state;
-    static const char *const bodies[] = {
-        FAKE_RESULT(
-            "{\"status\":\"healthy\",\"latestLedger\":3730763,\"latestLedgerCloseTime\":\"1784671485\","
-            "\"oldestLedger\":3609804,\"ledgerRetentionWindow\":120960}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"3730763\",\"oldestLedger\":\"3609804\"}"),
-    };
-    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
-        struct rpc_health health;
-        fake_says(fake, bodies[i]);
-        assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
-        assert_true(health.healthy);
-        assert_int_equal(health.latest_ledger, 3730763);
-        assert_int_equal(health.oldest_ledger, 3609804);
-    }
-}
-
-FAKE_TEST(an_unhealthy_server_is_not_an_error_and_gives_its_reason)
-{
-    struct fake_rpc *fake = *state;
-    struct rpc_health health;
-    fake_says(
-        fake, FAKE_ERROR(-32603, "[-32603] latency (45s) since last known ledger closed is too high (>30s)"));
-    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
-    assert_false(health.healthy);
-    assert_int_equal(health.latest_ledger, 0);
-    assert_non_null(strstr(detail.text, "latency (45s)"));
-    fake_says(fake, FAKE_RESULT("{\"status\":\"catching up\",\"latestLedger\":7,\"oldestLedger\":1}"));
-    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_OK);
-    assert_false(health.healthy);
-    assert_int_equal(health.latest_ledger, 7);
-}
-
-FAKE_TEST(an_unreachable_server_is_an_error)
-{
-    struct fake_rpc *fake = *state;
-    struct rpc_health health;
-    fake_says(fake, FAKE_ERROR(-32601, "method not found"));
-    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_REFUSED);
-    fake_set_reply(fake, 0, (struct fake_reply){.status = 503});
-    assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
-}
-
-FAKE_TEST(ledger_numbers_out_of_range_are_refused)
-{
-    struct fake_rpc *fake = *state;
-    static const char *const bodies[] = {
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":4294967296,\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":-1,\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":2.0,\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"0x2\",\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":\"\",\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"latestLedger\":null,\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"status\":\"healthy\",\"oldestLedger\":1}"),
-        FAKE_RESULT("{\"latestLedger\":2,\"oldestLedger\":1}"),
-    };
-    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
-        struct rpc_health health;
-        fake_says(fake, bodies[i]);
-        assert_int_equal(rpc_health(fake->rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
-        assert_false(health.healthy);
-    }
-}
 
 FAKE_TEST(the_network_passphrase_is_read)
 {

@@ -199,7 +199,7 @@ FAKE_TEST(a_refusal_is_not_repeated_elsewhere_and_rests_its_address)
 FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
 {
     struct fake_rpc *fake = *state;
-    struct rpc_health health;
+    struct rpc_network network;
     AUTO_FREE char *url = fake_url(fake);
     AUTO_RPC rpc = rpc_new(&(struct rpc_settings){.url = url, .timeout_ms = 300, .wait_ms = 100});
     AUTO_SIMULATION slow = {0}, next = {0}, refused = {0};
@@ -208,7 +208,7 @@ FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
     fake_says(fake, FEE);
     assert_int_equal(ask(rpc, &next), ERR_OK);
     fake_set_reply(fake, 0, (struct fake_reply){.manner = FAKE_SILENT});
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_UNAVAILABLE);
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_UNAVAILABLE);
     const unsigned requests = fake_requests(fake);
     assert_int_equal(ask(rpc, &refused), ERR_RPC_UNAVAILABLE);
     assert_int_equal(fake_requests(fake), requests);
@@ -217,19 +217,19 @@ FAKE_TEST(a_slow_simulation_rests_no_address_and_a_slow_read_does)
 FAKE_TEST(an_address_that_hangs_is_asked_once_and_then_the_next_one)
 {
     struct fake_rpc *first = *state, *second;
-    struct rpc_health health;
+    struct rpc_network network;
     fake_start((void **)&second);
     struct rpc *rpc = client_of(first, second);
     fake_set_reply(first, 0, (struct fake_reply){.manner = FAKE_SILENT});
     fake_set_reply(second, 0, (struct fake_reply){.method = "simulateTransaction", .body = FEE});
-    fake_set_reply(second, 1, (struct fake_reply){.method = "getHealth", .body = FAKE_ERROR(-32601, "m")});
+    fake_set_reply(second, 1, (struct fake_reply){.method = "getNetwork", .body = FAKE_ERROR(-32601, "m")});
     for (unsigned i = 0; i < 5; i++) {
         AUTO_SIMULATION simulation = {0};
         assert_int_equal(ask(rpc, &simulation), ERR_OK);
     }
     assert_int_equal(fake_requests(first), 1);
     assert_int_equal(fake_requests(second), 5);
-    assert_int_equal(rpc_health(rpc, &health, &detail), ERR_RPC_REFUSED); /* so do the other classes */
+    assert_int_equal(rpc_network(rpc, &network, &detail), ERR_RPC_REFUSED); /* so do the other classes */
     assert_int_equal(fake_requests(second), 6);
     rpc_free(rpc);
     fake_stop((void **)&second);
