@@ -4,20 +4,16 @@
  */
 #include "support/pool.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../include/pool/accounts.h"
 #include "pool/account_change.h"
 #include "pool/provisioning.h"
-#include "base/clock.h"
 #include "base/mem.h"
 #include "pool/account_read.h"
 #include "support/pool_seed.h"
 
 #define ACCOUNTS 8
-#define GRANTERS 3
 
 static struct test_pool pool;
 static struct detail detail;
@@ -258,192 +254,20 @@ TEST(provisioning_signs_nothing_for_an_account_that_has_changed_since_it_was_pic
     db_rollback(pool.db);
 }
 
-/* ---- grants, ledgers that are ahead of the cursor, and an operator, all at the same time */
-
-/* The network as of its last ledger, which may not be committed to the database yet. */
-static struct {
-    pthread_mutex_t lock;
-    uint32_t ledger;
-    int64_t sequences[ACCOUNTS];
-    struct lease submitted[ACCOUNTS]; /* granted, not in a ledger yet; sequence 0: none */
-    bool quarantined[ACCOUNTS];       /* as the operator set it */
-    int leases, releases, foreign;
-    bool over;
-} network;
-
-static size_t slot_of(const struct public_key *account)
+/* It reads the cursor, and judges the probe by it. */
+TEST(a_change_waits_for_the_ledger_transaction_that_moves_the_cursor)
 {
-    size_t slot = 0;
-    while (slot < ACCOUNTS && !public_key_equal(&pool.accounts[slot], account))
-        slot++;
-    check(slot < ACCOUNTS);
-    return slot;
-}
-
-static bool is_over(void)
-{
-    pthread_mutex_lock(&network.lock);
-    bool over = network.over;
-    pthread_mutex_unlock(&network.lock);
-    return over;
-}
-
-static void submit(const struct lease *lease)
-{
-    pthread_mutex_lock(&network.lock);
-    size_t slot = slot_of(&lease->account);
-    check(!network.quarantined[slot]);
-    check(network.submitted[slot].sequence == 0); /* one live transaction an account */
-    check(lease->sequence == network.sequences[slot] + 1);
-    network.submitted[slot] = *lease;
-    network.leases++;
-    pthread_mutex_unlock(&network.lock);
-}
-
-static void *grant_all(void *context)
-{
-    struct test_pool replica = pool;
-    replica.db = test_db_open(&pool.test);
-    while (!is_over()) {
-        struct asked asked[2];
-        for (size_t i = 0; i < ARRAY_LEN(asked); i++)
-            ask(&replica, &asked[i]);
-        check(test_pool_grant(&replica, asked, ARRAY_LEN(asked), &(struct detail){0}) == ERR_OK);
-        for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
-            if (asked[i].grant.state == GRANT_DONE)
-                submit(&asked[i].grant.lease);
-            asked_wipe(&asked[i]);
-        }
-        clock_sleep_ms(1);
-    }
-    db_free(replica.db);
-    return NULL;
-}
-
-/* The network closes a ledger; it is committed here 3 ms later. */
-static void *close_ledgers(void *context)
-{
-    AUTO_DB db = test_db_open(&pool.test);
-    while (!is_over()) {
-        struct built_transaction transactions[ACCOUNTS];
-        struct built_account accounts[ACCOUNTS];
-        size_t count = 0;
-        pthread_mutex_lock(&network.lock);
-        network.ledger++;
-        for (size_t slot = 0; slot < ACCOUNTS; slot++) {
-            struct lease *lease = &network.submitted[slot];
-            if (lease->sequence == 0)
-                continue;
-            network.sequences[slot] = lease->sequence;
-            transactions[count] = (struct built_transaction){.hash = lease->hash};
-            accounts[count++] =
-                (struct built_account){.key = pool.accounts[slot], .sequence = lease->sequence};
-            *lease = (struct lease){0};
-        }
-        pthread_mutex_unlock(&network.lock);
-        clock_sleep_ms(3);
-        struct settled settled =
-            test_pool_close_ledger(db, &(struct built_ledger){.transactions = transactions,
-                                           .transaction_count = count,
-                                           .accounts = accounts,
-                                           .account_count = count});
-        check(settled.confirmed == count && settled.released == count);
-        check(settled.superseded + settled.expired + settled.quarantined == 0);
-    }
-    return NULL;
-}
-
-/* Quarantines the account unless it is leased; from then on it must not be leased. */
-static bool take_out(struct db *db, size_t slot)
-{
-    AUTO_ROWS rows = NULL;
-    check(db_query(db,
-              DB_SQL("UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = 'test'"
-                     " WHERE slot = $1 AND state = 'active' AND lease_hash IS NULL RETURNING slot",
-                  DB_I32((int32_t)slot)),
-              &rows, NULL) == ERR_OK);
-    if (db_count(rows) == 0)
-        return false;
-    pthread_mutex_lock(&network.lock);
-    network.quarantined[slot] = true;
-    if (network.leases % 3 == 0 && network.submitted[slot].sequence == 0) {
-        network.sequences[slot] += 2; /* by a foreign transaction in a closed ledger */
-        network.foreign++;
-    }
-    pthread_mutex_unlock(&network.lock);
-    return true;
-}
-
-static struct account_probe probe_network(size_t slot)
-{
-    struct account_probe probe = fresh_probe();
-    pthread_mutex_lock(&network.lock);
-    probe.oldest = probe.ledger = network.ledger;
-    probe.account.sequence = network.sequences[slot];
-    pthread_mutex_unlock(&network.lock);
-    return probe;
-}
-
-static void *operate(void *context)
-{
-    AUTO_DB db = test_db_open(&pool.test);
-    unsigned seed = 1;
-    while (!is_over()) {
-        size_t slot = (size_t)rand_r(&seed) % ACCOUNTS;
-        if (!take_out(db, slot))
-            continue;
-        enum err e;
-        clock_sleep_ms(1 + rand_r(&seed) % 5);
-        pthread_mutex_lock(&network.lock);
-        network.quarantined[slot] = false; /* before the COMMIT: its answer arrives after it takes effect */
-        pthread_mutex_unlock(&network.lock);
-        do {
-            const struct account_probe probe = probe_network(slot);
-            clock_sleep_ms(rand_r(&seed) % 5);
-            e = account_change_apply(db, &pool.accounts[slot], CHANGE_RELEASE, &probe, &(struct detail){0});
-            check(e == ERR_OK || e == ERR_LEDGER_AHEAD || e == ERR_NOT_YET || e == ERR_SERIALIZATION);
-        } while (e != ERR_OK);
-        pthread_mutex_lock(&network.lock);
-        network.releases++;
-        pthread_mutex_unlock(&network.lock);
-    }
-    return NULL;
-}
-
-static bool is_enough(void)
-{
-    pthread_mutex_lock(&network.lock);
-    bool enough = network.leases > 50 && network.releases > 20 && network.foreign > 0;
-    pthread_mutex_unlock(&network.lock);
-    return enough;
-}
-
-TEST(releases_beside_grants_and_ledgers_never_cause_a_stale_sequence_or_a_second_lease)
-{
-    pthread_t granters[GRANTERS], closer, operators;
-    memset(&network, 0, sizeof network);
-    pthread_mutex_init(&network.lock, NULL);
-    network.ledger = POOL_SEED_LEDGER;
-    for (size_t slot = 0; slot < ACCOUNTS; slot++)
-        network.sequences[slot] = POOL_SEED_SEQUENCE;
-    assert_int_equal(pthread_create(&closer, NULL, close_ledgers, NULL), 0);
-    assert_int_equal(pthread_create(&operators, NULL, operate, NULL), 0);
-    for (size_t i = 0; i < GRANTERS; i++)
-        assert_int_equal(pthread_create(&granters[i], NULL, grant_all, NULL), 0);
-    const int64_t begun_ms = clock_ms(), enough_ms = getenv("FAIRWAY_SIZE") != NULL ? 60000 : 6000;
-    while (clock_ms() - begun_ms < enough_ms || (!is_enough() && clock_ms() - begun_ms < 120000))
-        clock_sleep_ms(100);
-    pthread_mutex_lock(&network.lock);
-    network.over = true;
-    pthread_mutex_unlock(&network.lock);
-    for (size_t i = 0; i < GRANTERS; i++)
-        pthread_join(granters[i], NULL);
-    pthread_join(closer, NULL);
-    pthread_join(operators, NULL);
-    print_message(
-        "%d leases, %d releases, %d after foreign use\n", network.leases, network.releases, network.foreign);
-    assert_true(is_enough());
-    pthread_mutex_destroy(&network.lock);
+    const struct account_probe probe = fresh_probe();
+    AUTO_DB ledger = test_db_open(&pool.test);
+    AUTO_DB other =
+        db_new(&(struct db_settings){.url = pool.test.url, .name = "operator", .lock_timeout_ms = 200});
+    assert_int_equal(quarantine(pool.db, 0, "test"), ERR_OK);
+    assert_int_equal(db_begin(ledger, NULL), ERR_OK);
+    assert_int_equal(db_query(ledger, DB_SQL0("SELECT 1 FROM fairway.lock_cursor()"), NULL, NULL), ERR_OK);
+    assert_int_equal(account_change_apply(other, &pool.accounts[0], CHANGE_RELEASE, &probe, &detail),
+        ERR_DATABASE_UNAVAILABLE);
+    db_rollback(ledger);
+    assert_int_equal(account_change_apply(other, &pool.accounts[0], CHANGE_RELEASE, &probe, &detail), ERR_OK);
 }
 
 TEST_FIXTURE(set_up, tear_down)
