@@ -18,7 +18,6 @@
 #define BATCH_MAX 8
 #define ANSWERS_MAX (GRANTERS * BATCHES * BATCH_MAX)
 #define LEDGER_MS 5
-#define KILL_MS 30
 #define TX_FAILED (-1)
 
 /* A signed transaction: live from its grant until just before the ledger that includes it is committed. */
@@ -39,9 +38,6 @@ struct network {
 struct race {
     struct test_pool pool;
     struct network network;
-    bool kills;  /* sessions of granting replicas are killed at random */
-    int unknown; /* batches with an unknown outcome: their leases may exist, and are never submitted */
-    size_t expired;
 };
 
 static int64_t slot_of(const struct test_pool *pool, const struct public_key *account)
@@ -77,12 +73,8 @@ static size_t grant_batch(struct race *race, struct test_pool *replica, size_t c
     size_t granted = 0;
     for (size_t i = 0; i < count; i++)
         ask(replica, &asked[i]);
-    enum err e = test_pool_grant(replica, asked, count, &detail);
-    check(e == ERR_OK || (race->kills && err_status(e) == 503));
-    if (e == ERR_OUTCOME_UNKNOWN)
-        __atomic_add_fetch(&race->unknown, 1, __ATOMIC_SEQ_CST);
+    check(test_pool_grant(replica, asked, count, &detail) == ERR_OK);
     for (size_t i = 0; i < count; i++) {
-        check(e == ERR_OK || asked[i].grant.state == GRANT_OPEN);
         if (asked[i].grant.state == GRANT_DONE) {
             submit(race, &asked[i].grant.lease);
             granted++;
@@ -136,9 +128,8 @@ static void close_ledger(struct race *race, struct db *db)
                                                             .transaction_count = count,
                                                             .accounts = accounts,
                                                             .account_count = count});
-    check(settled.confirmed + settled.failed == count && settled.released == count + settled.expired);
+    check(settled.confirmed + settled.failed == count && settled.released == count);
     check(settled.quarantined + settled.superseded == 0);
-    race->expired += settled.expired;
 }
 
 static bool running(struct network *network)
@@ -155,20 +146,6 @@ static void *close_ledgers(void *context)
     AUTO_DB db = test_db_open(&race->pool.test);
     for (; running(&race->network); clock_sleep_ms(LEDGER_MS))
         close_ledger(race, db);
-    return NULL;
-}
-
-static void *kill_sessions(void *context)
-{
-    struct race *race = context;
-    AUTO_DB db = test_db_open(&race->pool.test);
-    struct detail detail = {0};
-    for (; running(&race->network); clock_sleep_ms(KILL_MS))
-        check(db_query(db,
-                  DB_SQL0("SELECT pg_terminate_backend(pid)::text FROM (SELECT pid FROM pg_stat_activity"
-                          " WHERE application_name = 'racing replica' AND datname = current_database()"
-                          " ORDER BY random() LIMIT 1) s"),
-                  NULL, &detail) == ERR_OK);
     return NULL;
 }
 
@@ -218,7 +195,7 @@ static void run_race(struct race *race)
 {
     struct network *network = &race->network;
     struct granter granters[GRANTERS];
-    pthread_t closer, killer;
+    pthread_t closer;
     pthread_mutex_init(&network->lock, NULL);
     network->answers = NEW_ARRAY(ANSWERS_MAX, struct answer);
     test_pool_open(&race->pool, ACCOUNTS);
@@ -229,36 +206,23 @@ static void run_race(struct race *race)
         assert_int_equal(pthread_create(&granters[i].thread, NULL, grant_all, &granters[i]), 0);
     }
     assert_int_equal(pthread_create(&closer, NULL, close_ledgers, race), 0);
-    if (race->kills)
-        assert_int_equal(pthread_create(&killer, NULL, kill_sessions, race), 0);
     for (size_t i = 0; i < GRANTERS; i++)
         pthread_join(granters[i].thread, NULL);
     pthread_mutex_lock(&network->lock);
     network->granters_done = true;
     pthread_mutex_unlock(&network->lock);
     pthread_join(closer, NULL);
-    if (race->kills)
-        pthread_join(killer, NULL);
-    print_message("%zu leases by %d replicas over %d accounts, %d outcomes unknown\n", network->count,
-        GRANTERS, ACCOUNTS, race->unknown);
-}
-
-static void finish(struct race *race)
-{
-    test_pool_close(&race->pool);
-    pthread_mutex_destroy(&race->network.lock);
-    free(race->network.answers);
+    print_message("%zu leases by %d replicas over %d accounts\n", network->count, GRANTERS, ACCOUNTS);
 }
 
 TEST(promise_1_many_replicas_never_have_two_live_transactions_of_one_account)
 {
-    struct race race = {.kills = false};
+    struct race race = {0};
     struct network *network = &race.network;
     int64_t granted = 0;
     run_race(&race);
     assert_true(network->count > 10 * ACCOUNTS);
     judge(network);
-    assert_int_equal(race.expired, 0);
     assert_int_equal(leased_accounts(&race.pool), 0); /* no account leaked */
     assert_int_equal(lease_rows(&race.pool), network->count);
     for (size_t slot = 0; slot < ACCOUNTS; slot++)
@@ -266,19 +230,9 @@ TEST(promise_1_many_replicas_never_have_two_live_transactions_of_one_account)
     assert_int_equal(test_db_number(&race.pool.test,
                          "SELECT sum(sequence - (1000::int8 << 32))::int8 FROM fairway.channel_accounts"),
         granted);
-    finish(&race);
-}
-
-TEST(DX7_sessions_killed_at_random_lose_no_lease_and_leak_no_account)
-{
-    struct race race = {.kills = true};
-    run_race(&race);
-    judge(&race.network);
-    /* on a slow machine this lasts longer than a lease */
-    int64_t lost = leased_accounts(&race.pool) + (int64_t)race.expired;
-    assert_true(lost <= race.unknown * BATCH_MAX);
-    assert_int_equal(lease_rows(&race.pool), (int64_t)race.network.count + lost);
-    finish(&race);
+    test_pool_close(&race.pool);
+    pthread_mutex_destroy(&network->lock);
+    free(network->answers);
 }
 
 GROUP_FIXTURE(test_pg_start, test_pg_stop)
