@@ -1,8 +1,5 @@
-/*
- * DR4: a feed that repeats, skips, reorders or truncates ledgers, contradicts itself, or serves another
- * network. Nothing is written unless the ledger is the one that is due, with the right hashes. DR5: catching
- * up settles each lease with the ledger that decides it.
- */
+/* DR4: a feed that contradicts itself writes nothing; tests/unit/ingest/test_cursor.c has every ledger that
+ * is refused. DR5: catching up settles each lease with the ledger that decides it. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -68,41 +65,6 @@ static void accepted(struct gap_world *world, const struct rpc_ledger *named)
         fail_msg("%s", detail.text);
 }
 
-TEST(DR4_repeated_skipped_and_reordered_ledgers_write_nothing)
-{
-    struct gap_world *world = *state;
-    gap_leased(world, 1);
-    gap_close_ledger(world, 1, 51, TX_SUCCESS);
-    gap_drop_ledgers(world, 3, 4);
-    const struct rpc_ledger first = ledger_feed_ledger(world->feed, 100),
-                            second = ledger_feed_ledger(world->feed, 101),
-                            third = ledger_feed_ledger(world->feed, 102),
-                            fourth = ledger_feed_ledger(world->feed, 103);
-    refused(world, &first, "ledger 101 is due");  /* a duplicate */
-    refused(world, &third, "ledger 101 is due");  /* out of order */
-    refused(world, &fourth, "ledger 101 is due"); /* a gap */
-    accepted(world, &second);
-    refused(world, &second, "ledger 102 is due");
-    refused(world, &first, "ledger 102 is due");
-    accepted(world, &third);
-    accepted(world, &fourth);
-    assert_int_equal(gap_count(world, "l.result = 'confirmed' AND l.ledger = 101"), 1);
-}
-
-TEST(DR4_a_ledger_returned_under_another_number_writes_nothing)
-{
-    struct gap_world *world = *state;
-    gap_drop_ledgers(world, 2, 3);
-    struct rpc_ledger named = ledger_feed_ledger(world->feed, 102);
-    named.sequence = 101; /* the answer has the number that is due, the header another one */
-    refused(world, &named, "returned ledger 101 with the header of ledger 102");
-    named = ledger_feed_ledger(world->feed, 101);
-    named.sequence = 102;
-    refused(world, &named, "returned ledger 102 with the header of ledger 101");
-    named.sequence = 101;
-    accepted(world, &named);
-}
-
 TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing)
 {
     struct gap_world *world = *state;
@@ -134,50 +96,6 @@ TEST(DR4_a_second_ledger_of_the_same_number_writes_nothing)
         .transaction_count = 1});
     refused(world, &next.named, "it does not follow from the last committed one");
     assert_int_equal(gap_count(world, "l.settled_at IS NULL AND a.lease_hash = l.hash"), 1);
-}
-
-TEST(DR4_another_or_a_reset_network_is_refused_and_the_error_says_what_to_do)
-{
-    struct gap_world *world = *state;
-    const struct cursor at = world->lead.cursor;
-    const struct built_ledger good = {
-        .meta_version = 2, .sequence = 101, .previous_hash = at.hash, .close_time_s = at.close_time_s + 5};
-    struct built_ledger other = good, low = good, early = good;
-    other.previous_hash = built_hash(5);
-    low.sequence = 7;
-    early.close_time_s = at.close_time_s - 1;
-    static const char what_to_do[] = "new database: fairway migrate, fairway ensure-accounts";
-    const struct built_ledger *const cases[] = {&other, &low, &early};
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct forged forged CLEANUP(forged_free) = forge(cases[i]);
-        refused(world, &forged.named, what_to_do);
-    }
-    struct forged forged CLEANUP(forged_free) = forge(&good);
-    accepted(world, &forged.named);
-}
-
-/* Otherwise a provider that leaves transactions out could make a confirmed lease expire. */
-TEST(DR4_a_ledger_whose_transactions_were_left_out_writes_nothing)
-{
-    struct gap_world *world = *state;
-    gap_leased(world, 1);
-    const struct built_transaction ours = {.hash = built_hash(1)};
-    const uint64_t after_max_time_s = UINT32_MAX;
-    const struct built_ledger full = {.meta_version = 0,
-        .sequence = 101,
-        .previous_hash = world->lead.cursor.hash,
-        .close_time_s = after_max_time_s,
-        .transactions = &ours,
-        .transaction_count = 1};
-    struct built_ledger empty = full;
-    empty.transaction_count = 0;
-    struct forged whole CLEANUP(forged_free) = forge(&full), cut CLEANUP(forged_free) = forge(&empty);
-    /* metadata V0 begins with version, hash and header; both headers have the same size */
-    memcpy(cut.meta.data + 4, whole.meta.data + 4, 32 + 324);
-    cut.named.hash = whole.named.hash;
-    refused(world, &cut.named, "its transaction results do not have the hash in its header");
-    accepted(world, &whole.named);
-    assert_int_equal(gap_count(world, "l.result = 'confirmed'"), 1);
 }
 
 static struct ingest *start(struct gap_world *world)
