@@ -1,9 +1,9 @@
 /*
  * The limits openLeases, poolPercent and contractPercent of the clients of one batch. A batch reads in its
  * first round trip, without a lock, how many leases its clients have, and refuses those that are above a
- * limit before anything is signed. fairway.record_leases counts again, under the lock of each client's row,
- * and records only as many as are left then. A client whose name is '' is nobody: it has no limits and is not
- * counted.
+ * limit before anything is signed. fairway.record_leases counts again, under the lock of each client's row:
+ * when another batch has used what was left, it records nothing, and the batch runs again. A client whose
+ * name is '' is nobody: it has no limits and is not counted.
  */
 #pragma once
 
@@ -47,6 +47,3 @@ void usage_take(struct usage *usage, size_t i);
 /* For fairway.record_leases: how many open leases the client of an item may have, by of_client, or how many
  * that call its contract, by of_contract; 0: as many as it likes. */
 int64_t usage_most(const struct usage_row *row);
-/* The limit on the open leases of item i's client, else that on those for its contract; LIMIT_NONE: neither.
- */
-enum limit usage_limit(const struct usage *usage, size_t i);

@@ -136,7 +136,6 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
 /* The result of signing: leases to record, and accounts that must not be chosen again. */
 struct signing_result {
     struct grant_record_item items[GRANT_BATCH_MAX];
-    struct draft *drafts[GRANT_BATCH_MAX]; /* of the items */
     struct public_key faults[GRANT_BATCH_MAX];
     size_t count, fault_count;
 };
@@ -188,12 +187,10 @@ static enum err sign_all(struct keyd *keyd, const struct grant_claim *claim, int
         grant->lease.bid_hash = signings[i].bid_hash;
         envelope_build(
             signings[i].transaction, &signings[i].signer, &signings[i].signature, 1, &grant->lease.envelope);
-        result->items[result->count] = (struct grant_record_item){.request = grant->request,
-            .lease = &grant->lease,
+        result->items[result->count] = (struct grant_record_item){.grant = grant,
             .open_max = usage_most(claim->usage->of_client[drafts[i].place]),
             .contract_max = usage_most(claim->usage->of_contract[drafts[i].place])};
-        result->drafts[result->count++] = &drafts[i];
-        lease_claims_place(claim->claims, drafts[i].place, result->count);
+        lease_claims_place(claim->claims, drafts[i].place, ++result->count);
     }
     return ERR_OK;
 }
@@ -221,24 +218,6 @@ static enum err end_without_leases(struct db *db, const struct grant_claim *clai
         e = grant_record_waiting(db, claim->batch, detail);
     db_rollback(db);
     return e;
-}
-
-/* A lease that is above its client's limit, or has a claim that another lease has, was not recorded: its
- * signature is dropped, and its account is idle. With claims, the next batch finds out which. */
-static void end_recorded(
-    const struct grant_claim *claim, struct draft *draft, const struct grant_record_item *item)
-{
-    draft->grant->state = GRANT_DONE;
-    if (item->recorded)
-        return;
-    lease_wipe(&draft->grant->lease);
-    claim->batch->locked_unused = true;
-    if (item->request->authorization.count > 0) {
-        draft->grant->state = GRANT_OPEN;
-        draft->grant->open = OPEN_KEY_LOCKED;
-    } else
-        refuse_limited(draft->grant,
-            item->refused_by != LIMIT_NONE ? item->refused_by : usage_limit(claim->usage, draft->place));
 }
 
 /* Requests of this replica that wait on, when so many of the batch get a new lease. */
@@ -279,7 +258,7 @@ static enum err sign_and_record(struct db *db, struct keyd *keyd, const struct g
         return e;
     }
     for (size_t i = 0; i < result->count; i++)
-        end_recorded(claim, result->drafts[i], &result->items[i]);
+        result->items[i].grant->state = GRANT_DONE;
     return ERR_OK;
 }
 

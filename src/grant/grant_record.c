@@ -7,27 +7,19 @@
 #include "base/mem.h"
 #include "pool/accounts.h"
 
-/* max_ledger 0 means none. Returns which leases were recorded, and which of the others a limit by contract
- * refuses. */
-static const char sql_record[] = "SELECT r.place, r.refused_by, r.granted_us FROM fairway.record_leases($1, "
-                                 "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
-                                 " $12, $13, $14, $15, $16, $17, $18, $19) r";
+/* Returns when they were granted. ERR_SERIALIZATION of both: a limit, or a claim, was free when the batch
+ * began, and is not. When it runs again, it refuses what is too much. */
+static const char sql_record[] = "SELECT fairway.record_leases($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11,"
+                                 " $12, $13, $14, $15, $16, $17, $18, $19)";
 
-/* The bids of those that were recorded. ERR_SERIALIZATION: a client has spent since the batch began. When it
- * runs again, it refuses what is too much. */
 static const char sql_record_bids[] = "SELECT fairway.record_first_bids($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 static const char sql_waiting[] = "SELECT fairway.report_waiting($1, $2, $3)";
 
-/* The transaction id alone is no proof: after a failover it may be that of another transaction. Nor is
- * the hash alone: the account of a request above its limit is idle again, and another batch may have leased
- * it for an equal request. */
+/* The transaction id alone is no proof: after a failover it may be that of another transaction. */
 static const char sql_outcome[] =
-    "SELECT pg_xact_status($1::text::xid8), f.ordinal, NULL,"
-    " (extract(epoch FROM f.granted_at) * 1000000)::int8 FROM (SELECT) one"
-    " LEFT JOIN (fairway.find_leases($2) f CROSS JOIN LATERAL (SELECT m.xmin AS writer FROM fairway.leases m"
-    " WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(f.granted_at, f.hash)"
-    " AND m.granted_at = f.granted_at LIMIT 1) l) ON l.writer = $1::text::xid8::xid";
+    "SELECT pg_xact_status($1::text::xid8),"
+    " (SELECT (extract(epoch FROM f.granted_at) * 1000000)::int8 FROM fairway.find_leases($2) f LIMIT 1)";
 
 /* The lost COMMIT took effect, but it may not have waited for the standby. A durable commit now waits for it.
  */
@@ -40,26 +32,18 @@ static enum err confirm(struct db *db, struct detail *detail)
     return e == ERR_OK || e == ERR_NOT_REPLICATED ? e : ERR_OUTCOME_UNKNOWN;
 }
 
-/* The column has the ordinals of leases, the next one the limit that has refused each (NULL: it was
- * recorded), the third one the times of their grants. */
-static void read_recorded(const struct grant_record *record, const struct db_rows *rows, int column)
+static void set_granted(const struct grant_record *record, const struct db_rows *rows, int column)
 {
-    for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
-        struct grant_record_item *item = &record->items[db_ordinal(rows, row, column, record->count)];
-        item->recorded = db_is_null(rows, row, column + 1);
-        if (item->recorded)
-            item->lease->granted_us = db_i64(rows, row, column + 2);
-        else
-            item->refused_by = limit_of(db_text(rows, row, column + 1));
-    }
+    for (size_t i = 0; i < record->count; i++)
+        record->items[i].grant->lease.granted_us = db_i64(rows, 0, column);
 }
 
 /*
  * The reply to COMMIT was lost, or an error was returned instead of it: only the database knows the outcome.
  * The status is "in progress" while the old session may still run the COMMIT. It is NULL when the server does
  * not remember the transaction: it is another server, or it was long ago. "committed" while no lease is
- * visible means that the reading was too early, that it is another server, or that none was recorded. When
- * one is visible, all that were recorded are. Only a status that proves the outcome ends the loop.
+ * visible means that the reading was too early, or that it is another server. When one is visible, all are.
+ * Only a status that proves the outcome ends the loop.
  */
 static enum err find_outcome(
     struct db *db, const struct grant_record *record, const struct bytes hashes[], struct detail *detail)
@@ -73,7 +57,7 @@ static enum err find_outcome(
             ERR_OK) {
             const char *status = db_is_null(rows, 0, 0) ? "" : db_text(rows, 0, 0);
             if (status[0] == 'c' && !db_is_null(rows, 0, 1)) {
-                read_recorded(record, rows, 1);
+                set_granted(record, rows, 1);
                 return confirm(db, detail);
             }
             if (status[0] == 'a')
@@ -106,8 +90,8 @@ struct columns {
 static void fill(struct columns *columns, const struct grant_record_item items[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct lease *lease = items[i].lease;
-        const struct lease_request *request = items[i].request;
+        const struct lease *lease = &items[i].grant->lease;
+        const struct lease_request *request = items[i].grant->request;
         address_encode(&lease->account, columns->address[i]);
         columns->account[i] = columns->address[i];
         columns->hash[i] = BYTES_OF(lease->hash.bytes);
@@ -223,7 +207,7 @@ enum err grant_record_commit(struct db *db, const struct grant_record *record, s
     struct db_rows *rows[ARRAY_LEN(statements)] = {0};
     enum err e = commit_in_time(db, statements, statement_count, rows, detail);
     if (e == ERR_OK)
-        read_recorded(record, rows[0], 0);
+        set_granted(record, rows[0], 0);
     for (size_t i = 0; i < statement_count; i++)
         db_rows_free(rows[i]);
     if (e == ERR_DATABASE_UNAVAILABLE || e == ERR_OUTCOME_UNKNOWN) {

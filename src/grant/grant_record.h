@@ -7,12 +7,9 @@
 
 /* A signed lease to record. */
 struct grant_record_item {
-    const struct lease_request *request;
-    struct lease *lease;   /* granted_us is set */
-    int64_t open_max;      /* how many open leases its client may have; 0: as many as it likes */
-    int64_t contract_max;  /* how many of them may call the request's contract; 0: as many as it likes */
-    bool recorded;         /* set; false: it is above one of both */
-    enum limit refused_by; /* set; the limit of contract_max, if it is known to be that one */
+    struct grant *grant;  /* granted_us of its lease is set */
+    int64_t open_max;     /* how many open leases its client may have; 0: as many as it likes */
+    int64_t contract_max; /* how many of them may call the request's contract; 0: as many as it likes */
 };
 
 struct grant_record {
@@ -27,10 +24,11 @@ struct grant_record {
 
 /*
  * Writes and commits, and reports how many requests of the replica are left (see grant_batch). When the
- * connection has a deadline, COMMIT times out so early that its outcome can still be looked up. ERR_OK: the
- * items that say so are committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome
- * could not be looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any
- * other error: nothing was committed.
+ * connection has a deadline, COMMIT times out so early that its outcome can still be looked up. ERR_OK: all
+ * items are committed, also when only the lookup showed it. ERR_OUTCOME_UNKNOWN: the outcome could not be
+ * looked up. ERR_NOT_REPLICATED: committed, but perhaps not on the synchronous standby. Any other error:
+ * nothing was committed; ERR_SERIALIZATION: also when another batch has used what a limit left, or has
+ * leased a claim, since this one began. It refuses that when it runs again.
  */
 MUST_CHECK enum err grant_record_commit(
     struct db *db, const struct grant_record *record, struct detail *detail);

@@ -93,9 +93,3 @@ int64_t usage_most(const struct usage_row *row)
 {
     return row == NULL ? 0 : row->open_max;
 }
-
-enum limit usage_limit(const struct usage *usage, size_t i)
-{
-    const struct usage_row *row = usage->of_client[i] != NULL ? usage->of_client[i] : usage->of_contract[i];
-    return row == NULL ? LIMIT_NONE : row->limit;
-}

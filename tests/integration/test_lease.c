@@ -333,28 +333,6 @@ TEST(a_client_that_has_spent_since_the_batch_began_gets_no_lease_without_a_bid)
     asked_wipe_all(asked, 2);
 }
 
-/* Of a lease above its client's limit, record_leases records nothing: so there is no bid of it either. */
-TEST(what_is_not_recorded_has_no_bid)
-{
-    struct test_pool *pool = *state;
-    struct asked asked[2];
-    test_db_exec(&pool->test, "CREATE FUNCTION public.open() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-                              " NEW.open_leases := 1; RETURN NEW; END $$;"
-                              "CREATE TRIGGER open BEFORE INSERT ON fairway.client_usage FOR EACH ROW "
-                              "EXECUTE FUNCTION public.open()");
-    for (size_t i = 0; i < 2; i++) {
-        ask_to_send(pool, &asked[i], 0);
-        asked[i].request.limits.most[LIMIT_OPEN_LEASES] = 2;
-    }
-    test_pool_decide(pool, asked, 2);
-    assert_submitted(pool, &asked[0].grant.lease, LEAST);
-    assert_int_equal(asked[1].grant.limit, LIMIT_OPEN_LEASES);
-    assert_int_equal(asked[1].grant.lease.bid_stroops, 0);
-    assert_int_equal(rows(pool, "submissions"), 1);
-    assert_int_equal(rows(pool, "fee_bumps"), 1);
-    asked_wipe_all(asked, 2);
-}
-
 TEST(after_a_COMMIT_without_a_reply_the_bid_is_handed_out_as_committed)
 {
     struct test_pool *pool = *state;

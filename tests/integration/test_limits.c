@@ -46,14 +46,6 @@ static void assert_counts_are_true(const struct test_pool *pool)
     assert_int_equal(test_db_broken_rules(pool->db), 0);
 }
 
-static int64_t number(struct db *db, const char *sql)
-{
-    AUTO_ROWS rows = NULL;
-    struct detail detail = {0};
-    check(db_query(db, (struct db_statement){sql, NULL, 0}, &rows, &detail) == ERR_OK);
-    return db_i64(rows, 0, 0);
-}
-
 /* ---- another session, which holds a lock */
 
 /* It has run this and not committed, as another replica. */
@@ -91,7 +83,7 @@ static void *take_and_commit(void *context)
     return NULL;
 }
 
-/* Grants in one try, while the holder has its lock. */
+/* Grants while the holder has its lock. */
 static void grant_beside(struct holder *holder, struct test_pool *pool, struct asked asked[], size_t count)
 {
     pthread_t thread;
@@ -120,9 +112,11 @@ TEST(DL8_who_waits_for_a_new_client_holds_no_other)
     assert_counts_are_true(pool);
 }
 
-/* The leases of another replica are seen only under the lock of the row, when all are signed. */
-static void record_what_is_left(struct test_pool *pool)
+/* The leases of another replica are seen only under the lock of the row, when all are signed: the batch runs
+ * again. */
+TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients)
 {
+    struct test_pool *pool = *state;
     struct holder holder = {.test = &pool->test,
         .db = open_writer(pool, "SELECT fairway.count_leases('{full,full}', 1)"),
         .needs = "SELECT"};
@@ -142,11 +136,6 @@ static void record_what_is_left(struct test_pool *pool)
     asked_wipe_all(asked, 4);
 }
 
-TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients)
-{
-    record_what_is_left(*state);
-}
-
 /* ---- by contract */
 
 static int64_t counted(const struct test_pool *pool, const char *client, const char *contract)
@@ -158,7 +147,7 @@ static int64_t counted(const struct test_pool *pool, const char *client, const c
 }
 
 /* What a replica reads before its batch is old when it records: the row of the contract, and how many leases
- * the client has, which those that the contract refuses do not take. */
+ * the client has. */
 TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only)
 {
     static const struct {
@@ -184,81 +173,6 @@ TEST(DL8_of_two_batches_at_once_a_contract_gets_its_share_only)
     test_db_exec(&pool->test, "SELECT fairway.count_leases('{a,a,a,a/C1,a/C1,a/C1}', -1)");
     assert_counts_are_true(pool);
     asked_wipe_all(asked, ARRAY_LEN(items));
-}
-
-TEST(DL8_after_a_COMMIT_without_a_reply_those_above_a_limit_are_refused)
-{
-    const struct test_pool *pool = *state;
-    struct test_pool replica = *pool;
-    struct proxy *proxy = proxy_new(test_pg_port());
-    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
-    proxy_arm(proxy, PROXY_CUT_AFTER, "fairway.record_leases"); /* in one packet with COMMIT */
-    record_what_is_left(&replica);
-    db_free(replica.db);
-    proxy_free(proxy);
-}
-
-/* ---- an account above a limit is leased by another replica, for an equal request */
-
-#define LOST_REPLY_MS 2500
-
-struct rival {
-    struct holder holder;
-    struct test_pool *pool;
-    struct asked asked;
-};
-
-/* Grants to another client as soon as the batch is committed, before that knows it. */
-static void *grant_what_is_idle(void *context)
-{
-    struct rival *rival = context;
-    take_and_commit(&rival->holder);
-    while (number(rival->pool->db, "SELECT count(*) FROM fairway.leases") < 3)
-        clock_sleep_ms(2);
-    struct detail detail = {0};
-    check(test_pool_grant(rival->pool, &rival->asked, 1, &detail) == ERR_OK);
-    return NULL;
-}
-
-static void ask_until(struct test_pool *pool, struct asked *asked, const char *client, uint64_t max_time_s)
-{
-    ask_limited(pool, asked, client, strcmp(client, "full") == 0 ? 3 : 0);
-    asked->request.envelope.preconditions.max_time_s = max_time_s;
-}
-
-TEST(DL8_Z1_after_a_lost_COMMIT_an_equal_lease_of_another_is_not_its_own)
-{
-    static const char *const clients[] = {"full", "other", "full", "other"};
-    struct test_pool *pool = *state, replica = *pool;
-    struct asked asked[4];
-    struct rival rival = {.pool = pool,
-        .holder = {.test = &pool->test,
-            .db = open_writer(pool, "SELECT fairway.count_leases('{full,full}', 1)"),
-            .needs = "SELECT"}};
-    pthread_t thread;
-    struct proxy *proxy = proxy_new(test_pg_port());
-    const uint64_t max_time_s =
-        (uint64_t)test_db_number(&pool->test, "SELECT extract(epoch FROM clock_timestamp())::int8 + 200");
-    test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'quarantined',"
-                              " quarantine_reason = 'not of this test' WHERE slot >= 4");
-    for (size_t i = 0; i < 4; i++)
-        ask_until(pool, &asked[i], clients[i], max_time_s);
-    ask_until(pool, &rival.asked, "rival", max_time_s);
-    replica.db = test_db_open_through(&pool->test, proxy_port(proxy));
-    db_set_deadline(replica.db, clock_ms() + slower(LOST_REPLY_MS));
-    proxy_arm(proxy, PROXY_SILENT_AFTER, "fairway.record_leases");
-    assert_int_equal(pthread_create(&thread, NULL, grant_what_is_idle, &rival), 0);
-    test_pool_decide(&replica, asked, 4);
-    pthread_join(thread, NULL);
-    assert_int_equal(rival.asked.grant.state, GRANT_DONE);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(asked[i].grant.state, i == 2 ? GRANT_REFUSED : GRANT_DONE);
-    assert_int_equal(lease_rows(pool), 4);
-    asked_wipe(&rival.asked);
-    asked_wipe_all(asked, 4);
-    db_free(rival.holder.db);
-    db_free(replica.db);
-    proxy_free(proxy);
 }
 
 /* ---- fee bumps */

@@ -101,9 +101,10 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
     test_pool_grant_all(pool, &asked, 1);
     assert_true(public_key_equal(&asked.grant.lease.account, &account.key));
     /* the late replica continues */
-    struct lease own = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1};
     struct lease_request request = {.request_id = "late"};
-    struct grant_record_item item = {.request = &request, .lease = &own};
+    struct grant own = {.request = &request,
+        .lease = {.hash = built_hash(9), .account = account.key, .sequence = account.sequence + 1}};
+    struct grant_record_item item = {.grant = &own};
     const struct grant_record record = {.batch = &batch,
         .transaction_id = claim.terms.transaction_id,
         .items = &item,

@@ -14,26 +14,24 @@ CREATE FUNCTION fill_pool(count bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGI
         SELECT account(n), n, decode(repeat('00', 72), 'hex'), '00000000000000aa', 100, 1000, 'active' FROM generate_series(0, count - 1) n;
 END $$;
 
--- Records leases in one batch, of 60 s, and tells what became of each. An array of one item is of all leases. claims: 'AB' has the claims A and B.
+-- Records leases in one batch, of 60 s. An array of one item is of all leases. claims: 'AB' has the claims A and B.
 CREATE FUNCTION leases(numbers bigint[], clients text[] DEFAULT '{""}', open_max bigint DEFAULT 0, contracts text[] DEFAULT '{NULL}',
     contract_max bigint DEFAULT 0, keys text[] DEFAULT '{NULL}', claims text[] DEFAULT NULL, until bigint DEFAULT 2000) RETURNS text LANGUAGE sql AS $$
-    WITH i AS (SELECT t.nth, t.n, a.sequence, a.sequence_ledger, coalesce(clients[t.nth], clients[1]) AS client,
+    SELECT 'leased' FROM (SELECT array_agg(lease_hash(n) ORDER BY nth) AS hashes, array_agg(account(n) ORDER BY nth) AS accounts,
+            array_agg(sequence + 1 ORDER BY nth) AS sequences, array_agg(sequence_ledger ORDER BY nth) AS ledgers,
+            array_agg(client ORDER BY nth) AS clients, array_agg('envelope'::bytea) AS envelopes,
+            array_agg(floor(extract(epoch FROM clock_timestamp()))::bigint + 60) AS times, array_agg(0::bigint) AS zeros,
+            array_agg('request'::text) AS requests, array_agg(key ORDER BY nth) AS keys, array_agg(sha256('body')) AS digests,
+            array_agg(open_max) AS open_max, array_agg(NULL::text) AS refs, array_agg(sha256(convert_to(claims[nth], 'UTF8')) ORDER BY nth) AS calls,
+            array_agg(contract ORDER BY nth) AS contracts, array_agg(contract_max) AS contract_max
+        FROM (SELECT t.nth, t.n, a.sequence, a.sequence_ledger, coalesce(clients[t.nth], clients[1]) AS client,
             CASE cardinality(contracts) WHEN 1 THEN contracts[1] ELSE contracts[t.nth] END AS contract,
             CASE cardinality(keys) WHEN 1 THEN keys[1] ELSE keys[t.nth] END AS key
-            FROM unnest(numbers) WITH ORDINALITY t (n, nth) LEFT JOIN fairway.channel_accounts a ON a.public_key = account(t.n)),
-        r AS (SELECT r.* FROM (SELECT array_agg(lease_hash(n) ORDER BY nth) AS hashes, array_agg(account(n) ORDER BY nth) AS accounts,
-                array_agg(sequence + 1 ORDER BY nth) AS sequences, array_agg(sequence_ledger ORDER BY nth) AS ledgers,
-                array_agg(client ORDER BY nth) AS clients, array_agg('envelope'::bytea) AS envelopes,
-                array_agg(floor(extract(epoch FROM clock_timestamp()))::bigint + 60) AS times, array_agg(0::bigint) AS zeros,
-                array_agg('request'::text) AS requests, array_agg(key ORDER BY nth) AS keys, array_agg(sha256('body')) AS digests,
-                array_agg(open_max) AS open_max, array_agg(NULL::text) AS refs, array_agg(sha256(convert_to(claims[nth], 'UTF8')) ORDER BY nth) AS calls,
-                array_agg(contract ORDER BY nth) AS contracts, array_agg(contract_max) AS contract_max FROM i) b
-            CROSS JOIN (SELECT array_agg(t.nth) AS places, array_agg(convert_to(claim, 'UTF8')) AS claims, array_agg(until) AS ledgers
-                FROM unnest(claims) WITH ORDINALITY t (claims, nth), regexp_split_to_table(t.claims, '') claim) c
-            CROSS JOIN LATERAL fairway.record_leases(b.hashes, b.accounts, b.sequences, b.ledgers, b.clients, b.envelopes, b.times, b.zeros,
-                b.requests, b.keys, b.digests, b.open_max, b.refs, b.calls, b.contracts, b.contract_max, c.places, c.claims, c.ledgers) r)
-    SELECT string_agg(CASE WHEN r.place IS NULL THEN CASE open_max WHEN 0 THEN 'claimed' ELSE 'openLeases' END ELSE coalesce(r.refused_by, 'leased') END, ' ' ORDER BY i.nth)
-    FROM i LEFT JOIN r ON r.place = i.nth
+            FROM unnest(numbers) WITH ORDINALITY t (n, nth) LEFT JOIN fairway.channel_accounts a ON a.public_key = account(t.n)) i) b
+        CROSS JOIN (SELECT array_agg(t.nth) AS places, array_agg(convert_to(claim, 'UTF8')) AS claims, array_agg(until) AS ledgers
+            FROM unnest(claims) WITH ORDINALITY t (claims, nth), regexp_split_to_table(t.claims, '') claim) c
+        CROSS JOIN LATERAL fairway.record_leases(b.hashes, b.accounts, b.sequences, b.ledgers, b.clients, b.envelopes, b.times, b.zeros,
+            b.requests, b.keys, b.digests, b.open_max, b.refs, b.calls, b.contracts, b.contract_max, c.places, c.claims, c.ledgers) r
 $$;
 CREATE FUNCTION lease(n bigint, client text DEFAULT '', key text DEFAULT NULL) RETURNS text LANGUAGE sql AS $$
     SELECT leases(ARRAY[n], ARRAY[client], keys => ARRAY[key])

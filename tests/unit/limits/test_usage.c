@@ -27,7 +27,7 @@ TEST(the_smaller_of_both_limits_counts_and_a_share_is_at_least_one_account)
         usage_add(&usage, 0, "a", "", &limits);
         usage_found(&usage.rows[0], 0, cases[i].accounts);
         assert_int_equal(usage_most(usage.of_client[0]), cases[i].open_max);
-        assert_int_equal(usage_limit(&usage, 0), cases[i].limit);
+        assert_int_equal(usage.of_client[0]->limit, cases[i].limit);
     }
 }
 
@@ -48,7 +48,6 @@ TEST(a_batch_gets_as_many_leases_of_a_client_as_are_left)
             usage_take(&usage, i);
     }
     assert_int_equal(usage_most(usage.of_client[3]), 0);
-    assert_int_equal(usage_limit(&usage, 5), LIMIT_NONE);
     assert_non_null(usage_statement(&usage).sql);
     assert_null(usage_statement(&(struct usage){0}).sql);
 }
@@ -86,10 +85,7 @@ TEST(each_contract_of_a_client_has_its_share_and_all_leases_count_for_the_client
     }
     assert_int_equal(usage_most(usage.of_client[0]), 4);
     assert_int_equal(usage_most(usage.of_contract[0]), 2);
-    assert_int_equal(usage_limit(&usage, 0), LIMIT_OPEN_LEASES);
     assert_int_equal(usage_most(usage.of_client[3]), 0);
     assert_int_equal(usage_most(usage.of_contract[3]), 2);
-    assert_int_equal(usage_limit(&usage, 3), LIMIT_CONTRACT_PERCENT);
     assert_int_equal(usage_most(usage.of_contract[6]), 0);
-    assert_int_equal(usage_limit(&usage, 8), LIMIT_NONE);
 }
