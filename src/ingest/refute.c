@@ -9,14 +9,13 @@
 #include "pool/settle_evidence.h"
 #include "stellar/return_value.h"
 
-#define REASON "a ledger that ended its lease was not the network's"
-
 static const char sql_correct[] =
-    "SELECT fairway.correct_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    "SELECT c.corrected, c.quarantined FROM fairway.correct_ledger($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+    " $11) c";
 
-/* *corrected: -1: the ledgers differ in more than results. */
-static enum err correct(
-    struct lead *lead, const struct ledger *ledger, int64_t *corrected, struct detail *detail)
+/* *changed: ends that were corrected, or accounts that were quarantined; then more than results differ. */
+static enum err correct(struct lead *lead, const struct ledger *ledger, enum refute_outcome *outcome,
+    int64_t *changed, struct detail *detail)
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_ledger(ledger, NULL);
     const size_t count = evidence.transaction_count;
@@ -41,24 +40,13 @@ static enum err correct(
             DB_BYTEAS(hashes, count), DB_TEXTS(codes, count), DB_BYTEAS(outer, count), DB_BYTEAS(xdrs, count),
             DB_BYTEAS(values, count)),
         &rows, detail);
-    *corrected = e == ERR_OK && !db_is_null(rows, 0, 0) ? db_i64(rows, 0, 0) : -1;
-    return e == ERR_OK && db_is_null(rows, 0, 0) ? ERR_NOT_LEADER : e;
-}
-
-static const char sql_refute[] = "SELECT cardinality(fairway.refute_ledger($1, $2, $3))";
-
-static enum err hold_and_quarantine(
-    struct lead *lead, int64_t *until_s, int64_t *accounts, struct detail *detail)
-{
-    AUTO_ROWS rows = NULL;
-    enum err e = grants_hold_begin(
-        lead->db, "a committed ledger was not the network's", lead->ledger_ms, until_s, detail);
-    if (e == ERR_OK)
-        e = db_query(lead->db,
-            DB_SQL(sql_refute, DB_I64(lead->term), DB_I64(lead->cursor.sequence), DB_TEXT(REASON)), &rows,
-            detail);
-    *accounts = e == ERR_OK ? db_i32(rows, 0, 0) : 0;
-    return e;
+    if (e != ERR_OK)
+        return e;
+    *outcome = db_is_null(rows, 0, 0) ? REFUTE_HELD : REFUTE_CORRECTED;
+    if (*outcome == REFUTE_HELD && db_is_null(rows, 0, 1))
+        return ERR_NOT_LEADER;
+    *changed = db_i64(rows, 0, *outcome == REFUTE_HELD);
+    return ERR_OK;
 }
 
 enum err refute_ledger(struct lead *lead, struct follow *follow, const struct hash *named, uint32_t *logged,
@@ -66,31 +54,32 @@ enum err refute_ledger(struct lead *lead, struct follow *follow, const struct ha
 {
     struct rpc_ledgers answer CLEANUP(rpc_ledgers_free) = {0};
     struct ledger ledger CLEANUP(ledger_free) = {0};
-    int64_t until_s, accounts, corrected;
+    int64_t until_s, changed;
     *outcome = REFUTE_HELD;
     if (*logged == lead->cursor.sequence)
         return ERR_OK;
     enum err e = follow_fetch(follow, lead->cursor.sequence, named, &answer, &ledger, detail);
     if (e == ERR_OK)
-        e = correct(lead, &ledger, &corrected, detail);
+        e = correct(lead, &ledger, outcome, &changed, detail);
     if (e != ERR_OK)
         return e;
-    if (corrected >= 0) {
+    if (*outcome == REFUTE_CORRECTED) {
         lead->cursor = cursor_after(&ledger);
         lead->term++;
-        *outcome = REFUTE_CORRECTED;
         log_error(
             "the last committed ledger had false results: an RPC has lied, find out which; the ends that it "
             "gave are corrected, and clients get them again",
-            "ledger=%" PRIu32 " ends=%" PRId64, lead->cursor.sequence, corrected);
+            "ledger=%" PRIu32 " ends=%" PRId64, lead->cursor.sequence, changed);
         return ERR_OK;
     }
-    if ((e = hold_and_quarantine(lead, &until_s, &accounts, detail)) != ERR_OK)
+    e = grants_hold_begin(
+        lead->db, "a committed ledger was not the network's", lead->ledger_ms, &until_s, detail);
+    if (e != ERR_OK)
         return e;
     log_error(
         "a trusted validator's ledger contradicts the last committed one: an RPC has lied, find out which; "
         "grants are on hold, and the accounts whose leases it ended are quarantined",
-        "ledger=%" PRIu32 " accounts=%" PRId64 " held_until=%" PRId64, lead->cursor.sequence, accounts,
+        "ledger=%" PRIu32 " accounts=%" PRId64 " held_until=%" PRId64, lead->cursor.sequence, changed,
         until_s);
     *logged = lead->cursor.sequence;
     return ERR_OK;
