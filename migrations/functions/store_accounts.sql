@@ -14,7 +14,7 @@ BEGIN
         PERFORM fairway.note(keys, 'imported', NULL);
     END IF;
     INSERT INTO fairway.channel_accounts (public_key, slot, sealed_seed, key_id, state, sequence, sequence_ledger)
-    SELECT fairway.valid_address(k.public_key), s.slot, k.seed, k.key_id, CASE WHEN at_ledger IS NULL THEN 'creating' ELSE 'active' END,
+    SELECT k.public_key, s.slot, k.seed, k.key_id, CASE WHEN at_ledger IS NULL THEN 'creating' ELSE 'active' END,
         k.sequence, at_ledger
     FROM unnest(keys, seeds, key_ids, sequences) WITH ORDINALITY AS k (public_key, seed, key_id, sequence, ordinal)
     JOIN (SELECT n AS slot, row_number() OVER (ORDER BY n) AS ordinal
