@@ -16,7 +16,6 @@ DECLARE
     limited text[]; -- clients with a limit of stroops, in the order of their rows' locks
     today date;
     spent bigint[] := '{}'; -- by each of them, on this day
-    spent_before bigint[];
     place bigint; -- of the item's client in limited; NULL: it has no limit
     added bigint;
     taken bigint[] := '{}'; -- ordinals of what is new
@@ -35,7 +34,6 @@ BEGIN
         today := clock_timestamp()::date;
         spent := ARRAY(SELECT CASE WHEN f.day < today THEN 0 ELSE f.stroops END
             FROM unnest(limited) n CROSS JOIN LATERAL fairway.newest_fees(n) f ORDER BY n);
-        spent_before := spent;
     END IF;
     -- A statement of its own: its snapshot sees what every earlier holder of the locks has committed.
     FOR item IN
@@ -75,11 +73,10 @@ BEGIN
         END IF;
         RETURN NEXT;
     END LOOP;
-    IF spent <> spent_before THEN
+    IF limited IS NOT NULL THEN
         UPDATE fairway.client_fees f SET stroops = n.spent, day = greatest(f.day, today)
-            FROM unnest(limited, spent, spent_before) n (client, spent, before)
-            CROSS JOIN LATERAL fairway.newest_fees(n.client) newest
-            WHERE f.ctid = newest.place AND n.spent <> n.before;
+            FROM unnest(limited, spent) n (client, spent) CROSS JOIN LATERAL fairway.newest_fees(n.client) newest
+            WHERE f.ctid = newest.place AND (f.day, f.stroops) <> (greatest(f.day, today), n.spent);
     END IF;
     IF taken <> '{}' THEN
         INSERT INTO fairway.fee_bumps (hash, lease_hash, granted_at, fee, raise)
