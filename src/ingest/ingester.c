@@ -236,7 +236,6 @@ static enum err begin_lead(struct ingester *ingester, struct detail *detail)
     if (read != ERR_OK)
         return read;
     status_cursor(ingester->status, &cursor, false);
-    commit_log_unsure(&ingester->lead, cursor.sequence);
     if ((read = check_not_set_back(ingester, &cursor, detail)) != ERR_OK)
         return read;
     if (e == ERR_NOT_LEADER)

@@ -159,7 +159,6 @@ void lead_drop(struct lead *lead)
 
 void lead_free(struct lead *lead)
 {
-    settle_notes_free(&lead->unsure);
     settle_search_free(&lead->search);
     db_free(lead->db);
 }

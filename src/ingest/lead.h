@@ -19,10 +19,8 @@ struct lead {
     bool standby_missing;                /* as of the last commit; false before the first */
     unsigned ledger_ms;                  /* expected between two ledgers */
     struct lease_ends_listener listener; /* of this process; not told after a gap */
-    struct settle_notes unsure; /* not logged yet: the outcome of the COMMIT of unsure_ledger is unknown */
-    uint32_t unsure_ledger;
-    bool leads;  /* the rest is as of when this replica took the lead: */
-    bool locked; /* false after a lead_take_over that could not get the lock */
+    bool leads;                          /* the rest is as of when this replica took the lead: */
+    bool locked;                         /* false after a lead_take_over that could not get the lock */
     int64_t term;
     int32_t backend; /* the server process of the session that took the lead */
     struct cursor cursor;

@@ -179,27 +179,12 @@ static void judge_provisioning(struct ledger_tx *tx)
 
 /* ---- the log */
 
-/* Logs what a committed ledger did to accounts. */
-static void commit_log_accounts(uint32_t ledger, const struct settle_notes *notes)
+/* What a committed ledger did to accounts. When COMMIT had no answer, fairway.events alone has it. */
+static void log_notes(const struct ledger_tx *tx)
 {
-    for (size_t i = 0; i < notes->count; i++)
+    for (size_t i = 0; i < tx->notes.count; i++)
         log_error("channel account quarantined", "account=%s ledger=%" PRIu32 " reason=\"%s\"",
-            notes->items[i].address, ledger, notes->items[i].reason);
-}
-
-/* Until COMMIT has been answered, it is not known whether any of the notes is true. */
-static void log_notes(struct ledger_tx *tx, enum err e)
-{
-    struct lead *lead = tx->lead;
-    if (e == ERR_OK || e == ERR_NOT_REPLICATED)
-        commit_log_accounts(tx->ledger->sequence, &tx->notes);
-    if (e == ERR_OUTCOME_UNKNOWN) {
-        settle_notes_free(&lead->unsure);
-        lead->unsure = tx->notes;
-        lead->unsure_ledger = tx->ledger->sequence;
-    } else {
-        settle_notes_free(&tx->notes);
-    }
+            tx->notes.items[i].address, tx->ledger->sequence, tx->notes.items[i].reason);
 }
 
 /* With its first ledger a leader logs a missing standby, and after that each change. */
@@ -270,7 +255,9 @@ static enum err run(struct ledger_tx *tx, struct detail *detail)
     tx->out->told_us = clock_us();
     lease_ends_free(&tx->ends);
     provisioning_pending_free(&tx->provisioning);
-    log_notes(tx, e);
+    if (e == ERR_OK || e == ERR_NOT_REPLICATED)
+        log_notes(tx);
+    settle_notes_free(&tx->notes);
     if (e != ERR_OK)
         db_rollback(tx->lead->db);
     if (e != ERR_OK && e != ERR_NOT_REPLICATED)
@@ -307,13 +294,4 @@ enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *e
     *out = (struct ledger_committed){0};
     return run(
         &(struct ledger_tx){.lead = lead, .ledger = evidence->ledger, .gap = evidence, .out = out}, detail);
-}
-
-void commit_log_unsure(struct lead *lead, uint32_t cursor)
-{
-    if (lead->unsure_ledger <= cursor)
-        commit_log_accounts(lead->unsure_ledger, &lead->unsure);
-    else if (!lead->leads)
-        return; /* the session that sent COMMIT may still run it */
-    settle_notes_free(&lead->unsure);
 }

@@ -37,7 +37,3 @@ MUST_CHECK enum err ledger_commit(struct lead *lead, const struct ledger *ledger
  * account was added or provisioning changed, so the evidence is not complete; nothing was written. */
 MUST_CHECK enum err ledger_commit_after_gap(struct lead *lead, const struct gap_evidence *evidence,
     struct ledger_committed *out, struct detail *detail);
-
-/* Logs what a ledger whose COMMIT had no answer did to accounts, once the cursor shows that it is committed.
- * To be called with the cursor after each attempt to take the lead. */
-void commit_log_unsure(struct lead *lead, uint32_t cursor);

@@ -27,7 +27,6 @@ struct gap_world *gap_world_new(void)
 
 void gap_world_free(struct gap_world *world)
 {
-    settle_notes_free(&world->lead.unsure);
     lead_free(&world->lead);
     follow_close(&world->follow);
     rpcs_stop(world->rpcs);
