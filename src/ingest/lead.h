@@ -16,7 +16,6 @@ struct lead {
     struct network_id network;
     struct lock_numbers locks;
     bool synchronous;                    /* DATABASE_FAILOVER=synchronous: a failover loses no commit */
-    bool standby_missing;                /* as of the last commit; false before the first */
     unsigned ledger_ms;                  /* expected between two ledgers */
     struct lease_ends_listener listener; /* of this process; not told after a gap */
     bool leads;                          /* the rest is as of when this replica took the lead: */

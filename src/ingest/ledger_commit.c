@@ -7,7 +7,6 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "db/server.h"
 #include "pool/grants_allowed.h"
 #include "stellar/protocol.h"
 #include "gap.h"
@@ -29,8 +28,8 @@ struct ledger_tx {
 
 static const char sql_lock[] = "SELECT pg_try_advisory_xact_lock($1), pg_backend_pid()";
 
-static const char sql_cursor[] = "SELECT c.sequence, c.term, c.held_until, c.clock, c.same_database,"
-                                 " " SERVER_HAS_SYNCHRONOUS_STANDBY " FROM fairway.lock_cursor() c";
+static const char sql_cursor[] =
+    "SELECT c.sequence, c.term, c.held_until, c.clock, c.same_database FROM fairway.lock_cursor() c";
 
 /* Whether the cursor is where this leader left it, under its term and in its session. */
 static enum err check_lead(
@@ -53,8 +52,6 @@ static enum err check_lead(
 
 static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
 {
-    tx->out->standby_known = db_count(cursor) == 1;
-    tx->out->synchronous_standby = tx->out->standby_known && db_bool(cursor, 0, 5);
     tx->on_hold = db_count(cursor) == 1 && db_i64(cursor, 0, 2) != 0;
     if (!tx->on_hold)
         return;
@@ -187,19 +184,6 @@ static void log_notes(const struct ledger_tx *tx)
             tx->notes.items[i].address, tx->ledger->sequence, tx->notes.items[i].reason);
 }
 
-/* With its first ledger a leader logs a missing standby, and after that each change. */
-static void log_standby(struct lead *lead, bool missing)
-{
-    if (lead->synchronous && missing != lead->standby_missing)
-        log_line(missing ? LOG_WARN : LOG_INFO,
-            missing
-                ? "DATABASE_FAILOVER=synchronous, but no synchronous standby is configured: a failover may "
-                  "lose leases"
-                : "a synchronous standby is configured again",
-            "synchronous_standby_names=%s", missing ? "empty" : "set");
-    lead->standby_missing = missing;
-}
-
 #define SETTLED_FORMAT                                                                                       \
     " confirmed=%zu failed=%zu superseded=%zu expired=%zu consumed=%zu created=%zu retired=%zu"              \
     " quarantined=%zu"
@@ -214,8 +198,6 @@ static void log_committed(struct ledger_tx *tx)
     const struct cursor *before = &tx->lead->cursor;
     const uint32_t sequence = tx->ledger->sequence;
     const bool changed = settled->released + settled->created + settled->retired + settled->quarantined != 0;
-    if (tx->out->standby_known)
-        log_standby(tx->lead, !tx->out->synchronous_standby);
     if (tx->set_back_until_s != 0)
         log_error("the database was set back: the network has transactions of leases that it does not have; "
                   "grants are on hold",

@@ -13,12 +13,10 @@ struct gap_evidence;
 
 struct ledger_committed {
     struct settled settled;
-    int64_t lag_s;            /* the database's clock minus the close time */
-    int64_t told_us;          /* clock_us() when it was committed and the listener had been told */
-    bool may_freeze;          /* it has an upgrade that can freeze accounts */
-    bool standby_known;       /* false: the first ledger of a database does not read what follows */
-    bool synchronous_standby; /* synchronous_standby_names is not empty */
-    struct funds funds;       /* of the distribution account, after this ledger */
+    int64_t lag_s;      /* the database's clock minus the close time */
+    int64_t told_us;    /* clock_us() when it was committed and the listener had been told */
+    bool may_freeze;    /* it has an upgrade that can freeze accounts */
+    struct funds funds; /* of the distribution account, after this ledger */
 };
 
 /*
