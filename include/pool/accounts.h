@@ -70,6 +70,7 @@ struct account_locked {
     enum account_state state;
     bool leased;
     bool moved;               /* it is quarantined as ACCOUNT_MOVED */
+    bool pending;             /* a pending transaction of ensure-accounts includes it */
     int64_t sequence;         /* 0: unknown */
     uint32_t sequence_ledger; /* 0: the sequence number is unknown */
     uint32_t cursor;          /* the last committed ledger; 0: none */

@@ -22,11 +22,6 @@
     "(SELECT p.id FROM fairway.provisioning p"                                                               \
     " WHERE p.state = 'pending' AND a.public_key = ANY (p.accounts))"
 
-/* Whether a pending one includes the account. Call it after the account is locked: a transaction is stored
- * under the same lock. */
-MUST_CHECK enum err provisioning_includes(
-    struct db *db, const struct public_key *account, bool *includes, struct detail *detail);
-
 /* ---- for provisioning, in transactions of the session that holds the provisioning lock */
 
 /* Stores a signed transaction as pending. A source that is bumped is leased for it; the caller has locked it,

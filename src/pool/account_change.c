@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "pool/provisioning.h"
-
 const char *account_refusal(const struct account_entry *account, bool frozen, uint32_t ledger)
 {
     if (account->removed)
@@ -130,31 +128,24 @@ static enum err lock_account(struct db *db, const struct work *work, struct acco
     return ERR_OK;
 }
 
-static enum err write_state(struct db *db, const struct work *work, enum account_state state)
-{
-    const struct account_probe *probe = work->probe;
-    bool pending;
-    enum err e = provisioning_includes(db, work->account, &pending, work->detail);
-    if (e != ERR_OK)
-        return e;
-    if (pending)
-        return detail_set(
-            work->detail, ERR_NOT_YET, "not yet: a pending transaction of ensure-accounts includes it");
-    return account_change_state(db, work->account, state, probe->account.sequence,
-        probe->account.removed || work->change == CHANGE_RETURN ? 0 : probe->ledger, work->detail);
-}
-
 static enum err apply(struct db *db, void *context)
 {
     const struct work *work = context;
+    const struct account_probe *probe = work->probe;
     struct account_locked row;
     enum err e = lock_account(db, work, &row);
     if (e != ERR_OK)
         return e;
     enum account_state state;
     struct detail said = {""};
-    const enum err judged = account_change_judge(work->change, &row, work->probe, &state, &said);
-    if (state != row.state && (e = write_state(db, work, state)) != ERR_OK)
+    const enum err judged = account_change_judge(work->change, &row, probe, &state, &said);
+    if (state != row.state && row.pending)
+        return detail_set(
+            work->detail, ERR_NOT_YET, "not yet: a pending transaction of ensure-accounts includes it");
+    if (state != row.state)
+        e = account_change_state(db, work->account, state, probe->account.sequence,
+            probe->account.removed || work->change == CHANGE_RETURN ? 0 : probe->ledger, work->detail);
+    if (e != ERR_OK)
         return e;
     *work->detail = said;
     return judged;

@@ -151,13 +151,17 @@ static const char sql_lock[] =
     "SELECT l.state, l.lease_hash IS NOT NULL, coalesce(l.sequence_ledger, 0), coalesce(l.sequence, 0),"
     " (SELECT a.quarantine_reason = '" ACCOUNT_MOVED "' FROM fairway.newest_account($1) a) IS TRUE"
     " FROM fairway.lock_accounts(ARRAY[$1]) l";
+/* A statement of its own: a transaction is stored under the same lock. */
+static const char sql_includes[] = "SELECT EXISTS (SELECT FROM fairway.provisioning p"
+                                   " WHERE p.state = 'pending' AND $1 = ANY (p.accounts))";
 
 enum err account_lock(
     struct db *db, const struct public_key *account, struct account_locked *out, struct detail *detail)
 {
     char address[ADDRESS_SIZE];
     address_encode(account, address);
-    const struct db_statement statements[] = {DB_SQL0(sql_lock_cursor), DB_SQL(sql_lock, DB_TEXT(address))};
+    const struct db_statement statements[] = {
+        DB_SQL0(sql_lock_cursor), DB_SQL(sql_lock, DB_TEXT(address)), DB_SQL(sql_includes, DB_TEXT(address))};
     AUTO_ROWS_OF(rows, statements);
     *out = (struct account_locked){0};
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
@@ -171,6 +175,7 @@ enum err account_lock(
     out->sequence_ledger = (uint32_t)db_i64(rows[1], 0, 2);
     out->sequence = db_i64(rows[1], 0, 3);
     out->moved = db_bool(rows[1], 0, 4);
+    out->pending = db_bool(rows[2], 0, 0);
     if (db_count(rows[0]) == 0)
         return ERR_OK;
     out->cursor = (uint32_t)db_i64(rows[0], 0, 0);

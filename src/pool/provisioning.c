@@ -13,20 +13,6 @@
 
 static const char *const kinds[] = {[PROVISIONING_CREATION] = "creation", [PROVISIONING_MERGE] = "merge"};
 
-static const char sql_includes[] = "SELECT EXISTS (SELECT FROM fairway.provisioning p"
-                                   " WHERE p.state = 'pending' AND $1 = ANY (p.accounts))";
-
-enum err provisioning_includes(
-    struct db *db, const struct public_key *account, bool *includes, struct detail *detail)
-{
-    char address[ADDRESS_SIZE];
-    AUTO_ROWS rows = NULL;
-    address_encode(account, address);
-    enum err e = db_query(db, DB_SQL(sql_includes, DB_TEXT(address)), &rows, detail);
-    *includes = e == ERR_OK && db_bool(rows, 0, 0);
-    return e;
-}
-
 /* ---- for provisioning */
 
 static const char sql_store[] = "SELECT fairway.store_provisioning($1, $2, $3, $4, $5, $6, $7, $8)";
