@@ -106,8 +106,8 @@ int64_t grants_hold_after(int64_t until_s, int64_t close_time_s, int64_t clock_s
 
 /* Puts grants on hold for this reason, in the caller's transaction, which has locked the cursor row. Sets
  * *until_s as grants_hold_begin. */
-MUST_CHECK enum err grants_hold_set_back(
-    struct db *db, unsigned ledger_ms, int64_t *until_s, struct detail *detail);
+MUST_CHECK enum err grants_hold(
+    struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail);
 
 /* ---- for an operator, and for a replica that sees that the database was set back */
 

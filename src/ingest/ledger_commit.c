@@ -164,7 +164,8 @@ static enum err hold(struct ledger_tx *tx, struct detail *detail)
 {
     if (tx->on_hold || tx->out->settled.forgotten == 0)
         return ERR_OK;
-    return grants_hold_set_back(tx->lead->db, tx->lead->ledger_ms, &tx->set_back_until_s, detail);
+    return grants_hold(
+        tx->lead->db, GRANTS_SET_BACK_REASON, tx->lead->ledger_ms, &tx->set_back_until_s, detail);
 }
 
 /* After a gap the evidence has the fates. */

@@ -194,7 +194,7 @@ enum err grants_adopt_database(struct db *db, bool synchronous, unsigned ledger_
 
 static const char sql_hold[] = "SELECT fairway.hold_grants($1, $2)";
 
-static enum err hold(
+enum err grants_hold(
     struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
@@ -207,11 +207,6 @@ static enum err hold(
             "no ledger has been ingested into this database, so it cannot have forgotten a lease");
     *until_s = db_i64(rows, 0, 0);
     return ERR_OK;
-}
-
-enum err grants_hold_set_back(struct db *db, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
-{
-    return hold(db, GRANTS_SET_BACK_REASON, ledger_ms, until_s, detail);
 }
 
 /* ---- for an operator */
@@ -231,7 +226,7 @@ static enum err wait_for_grants(struct db *db, const char *what, struct detail *
 enum err grants_hold_begin(
     struct db *db, const char *reason, unsigned ledger_ms, int64_t *until_s, struct detail *detail)
 {
-    enum err e = hold(db, reason, ledger_ms, until_s, detail);
+    enum err e = grants_hold(db, reason, ledger_ms, until_s, detail);
     return e != ERR_OK ? e : wait_for_grants(db, "on hold", detail);
 }
 
