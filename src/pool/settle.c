@@ -15,7 +15,7 @@ struct settlement {
     struct settled *out;
     struct settle_accounts accounts;
     bool on_hold;            /* grants are, or the ledger has a forgotten lease, and they will be */
-    struct db_rows *history; /* account and sequence number of leases, sorted by account; may be NULL */
+    struct db_rows *history; /* account and sequence number of leases; may be NULL */
 };
 
 static void settlement_free(struct settlement *settlement)
@@ -86,19 +86,12 @@ static bool consumed_by_lease(
 }
 
 /* Whether a transaction of a lease that has ended consumed exactly this sequence number. A ledger includes
- * one transaction of a source, so an account is in the rows at most once. */
+ * one transaction of a source, so an account is in the rows at most once. They are few. */
 static bool consumed_by_ended_lease(const struct db_rows *rows, const char *address, int64_t sequence)
 {
-    for (size_t low = 0, high = db_count_at_most(rows, DB_ANY_COUNT); low < high;) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(address, db_text(rows, middle, 0));
-        if (order == 0)
-            return db_i64(rows, middle, 1) == sequence;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++)
+        if (strcmp(address, db_text(rows, row, 0)) == 0)
+            return db_i64(rows, row, 1) == sequence;
     return false;
 }
 
@@ -110,8 +103,7 @@ static bool signed_by_us(
                consumed_by_ended_lease(settlement->history, account->address, sequence));
 }
 
-static const char sql_signed[] = "SELECT l.account, l.sequence FROM fairway.find_leases($1) l"
-                                 " ORDER BY l.account COLLATE \"C\"";
+static const char sql_signed[] = "SELECT l.account, l.sequence FROM fairway.find_leases($1) l";
 
 /* The hashes of the transactions whose sources have a sequence number that no open lease explains; returns
  * how many, at most one for each transaction. */
