@@ -32,11 +32,11 @@ struct ingest {
 
 static void note_result(struct ingest *ingest, enum err e, const struct detail *detail)
 {
-    const enum retry_class class = retry_class(e); /* RETRY_DONE is noted with each commit */
-    if (class == RETRY_IDLE)
-        status_idle(&ingest->status, e, detail);
-    else if (class == RETRY_UNAVAILABLE || class == RETRY_STOPPED)
+    const enum retry_class class = retry_class(e);
+    if (class != RETRY_FINE)
         status_failed(&ingest->status, e, class == RETRY_STOPPED, detail);
+    else if (e != ERR_OK) /* which is noted with each commit */
+        status_idle(&ingest->status, e, detail);
 }
 
 /* Until the check has passed, nothing is read from the RPC, and the lead is left to others. */

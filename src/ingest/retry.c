@@ -11,12 +11,10 @@ enum retry_class retry_class(enum err e)
 {
     switch (e) {
     case ERR_OK:
-        return RETRY_DONE;
     case ERR_LEDGER_AHEAD:
     case ERR_NOT_LEADER:
-        return RETRY_IDLE;
     case ERR_CANCELLED:
-        return RETRY_CANCELLED;
+        return RETRY_FINE;
     default:
         return err_is_transient(e) ? RETRY_UNAVAILABLE : RETRY_STOPPED;
     }
@@ -25,14 +23,9 @@ enum retry_class retry_class(enum err e)
 unsigned retry_pause_ms(struct retry *retry, enum err e)
 {
     switch (retry_class(e)) {
-    case RETRY_DONE:
-        backoff_reset(&retry->backoff);
-        return 0;
-    case RETRY_IDLE:
-        if (e == ERR_LEDGER_AHEAD)
+    case RETRY_FINE:
+        if (e == ERR_OK || e == ERR_LEDGER_AHEAD)
             backoff_reset(&retry->backoff);
-        return retry->poll_ms;
-    case RETRY_CANCELLED:
         return retry->poll_ms;
     case RETRY_UNAVAILABLE:
         return backoff_next(

@@ -10,9 +10,7 @@
 #include "base/err.h"
 
 enum retry_class {
-    RETRY_DONE,        /* a ledger was committed: the next step follows at once */
-    RETRY_IDLE,        /* nothing to do: no ledger is due, or another replica leads */
-    RETRY_CANCELLED,   /* the process is stopping */
+    RETRY_FINE,        /* nothing has failed */
     RETRY_UNAVAILABLE, /* the RPC or the database is unavailable, or the outcome of a COMMIT is unknown */
     RETRY_STOPPED,     /* an operator has to act; retried now and then */
 };
@@ -23,7 +21,8 @@ struct retry {
     struct backoff backoff;
 };
 
-/* Notes the result of a step and returns the milliseconds until the next one. Pauses after failures grow
+/* Notes the result of a step and returns the milliseconds until the next one; after ERR_OK and
+ * ERR_LEDGER_AHEAD ingester_pause_ms knows better. Pauses after failures grow
  * until a ledger is committed or none is due: neither the loss of the lead nor the wait for it ends a
  * failure. */
 unsigned retry_pause_ms(struct retry *retry, enum err e);
