@@ -58,7 +58,7 @@ MUST_CHECK enum err funds_check_lease(
 MUST_CHECK enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct detail *detail);
 
 /* The statement that reads the row, for a pipeline with others, and the reader of its result. */
-struct db_statement funds_statement(void);
+extern const char funds_sql[];
 MUST_CHECK enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail *detail);
 
 /* For the ledger transaction. */

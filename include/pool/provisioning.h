@@ -71,7 +71,7 @@ void provisioning_pending_free(struct provisioning_list *provisioning); /* {0} i
 
 /* The statement that reads them, for a pipeline with others, and the reader of its result; free it also after
  * an error. */
-struct db_statement provisioning_statement(void);
+extern const char provisioning_sql[];
 MUST_CHECK enum err provisioning_read_pending(
     const struct db_rows *rows, struct provisioning_list *out, struct detail *detail);
 

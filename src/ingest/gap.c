@@ -68,7 +68,7 @@ static enum err read_row(
 /* Accounts, their open leases, and the provisioning transactions. */
 static enum err read_database(struct reading *reading, struct detail *detail)
 {
-    const struct db_statement statements[] = {provisioning_statement(), DB_SQL0(sql_snapshot)};
+    const struct db_statement statements[] = {DB_SQL0(provisioning_sql), DB_SQL0(sql_snapshot)};
     AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(reading->lead->db, statements, ARRAY_LEN(statements), rows, detail);
     if (e != ERR_OK)

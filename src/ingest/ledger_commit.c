@@ -62,7 +62,7 @@ static void read_hold(struct ledger_tx *tx, const struct db_rows *cursor)
 static enum err begin(struct ledger_tx *tx, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_BEGIN, DB_SQL(sql_lock, DB_I64(tx->lead->locks.ledger)),
-        DB_SQL0(sql_cursor), provisioning_statement(), funds_statement()};
+        DB_SQL0(sql_cursor), DB_SQL0(provisioning_sql), DB_SQL0(funds_sql)};
     AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(tx->lead->db, statements, ARRAY_LEN(statements), rows, detail);
     if (e == ERR_OK)

@@ -87,15 +87,10 @@ enum err funds_check_bump(int64_t spendable_stroops, int64_t fee_stroops, struct
         XLM(spendable_stroops), XLM(fee_stroops));
 }
 
-static const char sql_read[] =
+const char funds_sql[] =
     "SELECT n.distribution_account, f.ledger, f.balance, f.reserves, f.selling_liabilities, f.base_reserve,"
     " f.spendable, f.cannot_sign FROM (VALUES (1)) AS one LEFT JOIN fairway.network n ON true"
     " LEFT JOIN fairway.funds f ON true";
-
-struct db_statement funds_statement(void)
-{
-    return DB_SQL0(sql_read);
-}
 
 enum err funds_read(const struct db_rows *rows, struct funds *out, struct detail *detail)
 {

@@ -60,7 +60,7 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
 
 static enum err read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)
 {
-    const struct db_statement statements[] = {DB_SQL(sql_counts, DB_BOOL(counted)), funds_statement()};
+    const struct db_statement statements[] = {DB_SQL(sql_counts, DB_BOOL(counted)), DB_SQL0(funds_sql)};
     AUTO_ROWS_OF(rows, statements);
     enum err e = db_run(db, statements, ARRAY_LEN(statements), rows, detail);
     *out = (struct pool_counts){0};

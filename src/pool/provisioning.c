@@ -83,15 +83,10 @@ void provisioning_pending_free(struct provisioning_list *provisioning)
 }
 
 /* Each ledger reads them. OFFSET 0: without it, the order would choose the index of all that ever were. */
-static const char sql_pending[] =
+const char provisioning_sql[] =
     "SELECT p.id, p.kind, p.hash, p.sequence, p.max_time, p.source, cardinality(p.accounts)::int8,"
     " p.source IS DISTINCT FROM (SELECT n.distribution_account FROM fairway.network n), p.envelope"
     " FROM (SELECT * FROM fairway.provisioning i WHERE i.state = 'pending' OFFSET 0) p ORDER BY p.id";
-
-struct db_statement provisioning_statement(void)
-{
-    return DB_SQL0(sql_pending);
-}
 
 enum err provisioning_read_pending(
     const struct db_rows *rows, struct provisioning_list *out, struct detail *detail)

@@ -85,7 +85,7 @@ enum err session_read_pending(struct session *session, struct provisioning_list 
     *out = (struct provisioning_list){0};
     enum err e = session_begin(session, detail);
     if (e == ERR_OK)
-        e = db_query(session->db, provisioning_statement(), &rows, detail);
+        e = db_query(session->db, DB_SQL0(provisioning_sql), &rows, detail);
     if (e == ERR_OK)
         e = provisioning_read_pending(rows, out, detail);
     if (e == ERR_OK)

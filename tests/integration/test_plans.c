@@ -166,7 +166,7 @@ TEST(DX10_pending_provisioning_transactions_are_found_among_all_in_a_few_pages)
     struct db *db = test_db_open(&pool->test);
     assert_int_equal(db_begin(db, NULL), ERR_OK);
     const int64_t before = touched(db);
-    assert_int_equal(db_query(db, provisioning_statement(), NULL, NULL), ERR_OK);
+    assert_int_equal(db_query(db, DB_SQL0(provisioning_sql), NULL, NULL), ERR_OK);
     const int64_t pages = touched(db) - before;
     db_free(db);
     print_message("none pending of 20,000: %" PRId64 " pages\n", pages);
