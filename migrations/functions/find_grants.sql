@@ -1,4 +1,4 @@
--- The leases of these hashes, each the hash of a lease or of a fee bump. Looks among the leases of this hour and the one before it, where
+-- The leases of these hashes, each the hash of a lease or of a fee bump; NULL: none. Looks among the leases of this hour and the one before it, where
 -- most are; then among all fee bumps; then among the leases of the other hours. Days to come count if they have leases: the
 -- database's clock may have been set back.
 CREATE OR REPLACE FUNCTION fairway.find_grants(hashes bytea[]) RETURNS TABLE (hash bytea, lease_hash bytea, granted_at timestamptz)
@@ -8,6 +8,7 @@ DECLARE
     first timestamptz;
     last timestamptz;
 BEGIN
+    hashes := array_remove(hashes, NULL);
     FOR hash, lease_hash, granted_at IN SELECT f.hash, f.hash, f.granted_at FROM fairway.find_in_hours(hashes, recent) f LOOP
         RETURN NEXT;
         hashes := array_remove(hashes, hash);

@@ -11,7 +11,7 @@
 #include "pool/submissions.h"
 #include "stellar/envelope_build.h"
 
-/* The items as columns of SQL parameters. Ordinals in results count from 1. */
+/* The items as columns of SQL parameters. */
 struct columns {
     char address[FEE_BUMPS_MAX][ADDRESS_SIZE];
     const char *source[FEE_BUMPS_MAX], *client[FEE_BUMPS_MAX];
@@ -22,41 +22,34 @@ struct columns {
     struct hash inner_digests[FEE_BUMPS_MAX];
     struct bytes inner_digest[FEE_BUMPS_MAX], outer[FEE_BUMPS_MAX], replaced[FEE_BUMPS_MAX];
     int64_t max_fee[FEE_BUMPS_MAX];
-    bool submits;               /* any does */
-    size_t item[FEE_BUMPS_MAX]; /* which one the row is */
-    size_t count;
+    bool submits; /* any does */
 };
 
-static void columns_add(struct columns *columns, struct fee_bump_item *const items[], size_t item)
+static void fill(struct columns *columns, struct fee_bump_item *const items[], size_t count)
 {
-    const size_t at = columns->count++;
-    address_encode(&items[item]->source, columns->address[at]);
-    columns->source[at] = columns->address[at];
-    columns->client[at] = items[item]->client;
-    columns->lease[at] = BYTES_OF(items[item]->lease.bytes);
-    columns->hash[at] = BYTES_OF(items[item]->hash.bytes);
-    columns->sequence[at] = items[item]->sequence;
-    columns->fee[at] = items[item]->fee_stroops;
-    columns->lane[at] = items[item]->lane + 1;
-    columns->bumps_max[at] = items[item]->limits.most[LIMIT_FEE_BUMPS];
-    columns->day_max[at] = items[item]->limits.most[LIMIT_STROOPS_PER_DAY];
-    columns->item[at] = item;
-    if (!items[item]->submits)
-        return;
-    if (items[item]->outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
-        columns->inner_digests[at] = sha256(fee_bump_inner(items[item]->outer));
-    columns->inner_digest[at] = BYTES_OF(columns->inner_digests[at].bytes);
-    columns->outer[at] = items[item]->outer;
-    columns->max_fee[at] = items[item]->max_fee_stroops;
-    if (items[item]->replaced != NULL)
-        columns->replaced[at] = BYTES_OF(items[item]->replaced->bytes);
-    columns->submits = true;
-}
-
-static struct fee_bump_item *item_of(struct fee_bump_item *const items[], const struct columns *columns,
-    const struct db_rows *rows, size_t row)
-{
-    return items[columns->item[db_ordinal(rows, row, 0, columns->count)]];
+    for (size_t i = 0; i < count; i++) {
+        const struct fee_bump_item *item = items[i];
+        address_encode(&item->source, columns->address[i]);
+        columns->source[i] = columns->address[i];
+        columns->client[i] = item->client;
+        columns->lease[i] = BYTES_OF(item->lease.bytes);
+        columns->hash[i] = BYTES_OF(item->hash.bytes);
+        columns->sequence[i] = item->sequence;
+        columns->fee[i] = item->fee_stroops;
+        columns->lane[i] = item->lane + 1;
+        columns->bumps_max[i] = item->limits.most[LIMIT_FEE_BUMPS];
+        columns->day_max[i] = item->limits.most[LIMIT_STROOPS_PER_DAY];
+        if (!item->submits)
+            continue;
+        if (item->outer.len > 0) /* when it is recorded; as in the bid, whose form a repeat may not have */
+            columns->inner_digests[i] = sha256(fee_bump_inner(item->outer));
+        columns->inner_digest[i] = BYTES_OF(columns->inner_digests[i].bytes);
+        columns->outer[i] = item->outer;
+        columns->max_fee[i] = item->max_fee_stroops;
+        if (item->replaced != NULL)
+            columns->replaced[i] = BYTES_OF(item->replaced->bytes);
+        columns->submits = true;
+    }
 }
 
 /* How the leases of these hashes and clients have ended; '' when one is open. */
@@ -79,19 +72,28 @@ static void refuse_ended(struct fee_bump_item *item, const struct db_rows *rows,
             result, db_i64(rows, row, 2));
 }
 
-/* Gives those of the items in columns whose leases have ended their error. */
+/* Of the items that are refused already, but not for their source, gives those whose leases have ended that
+ * error. */
 static enum err find_ended(
-    struct db *db, struct fee_bump_item *const items[], const struct columns *columns, struct detail *detail)
+    struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail)
 {
+    struct bytes leases[FEE_BUMPS_MAX] = {0}; /* NULL: not looked up */
+    const char *clients[FEE_BUMPS_MAX];
+    bool any = false;
     AUTO_ROWS rows = NULL;
-    if (columns->count == 0)
+    for (size_t i = 0; i < count; i++) {
+        clients[i] = items[i]->client;
+        if (items[i]->error == ERR_OK || items[i]->error == ERR_NOT_ELIGIBLE)
+            continue;
+        leases[i] = BYTES_OF(items[i]->lease.bytes);
+        any = true;
+    }
+    if (!any)
         return ERR_OK;
-    enum err e = db_query(db,
-        DB_SQL(sql_find_ended, DB_BYTEAS(columns->lease, columns->count),
-            DB_TEXTS(columns->client, columns->count)),
-        &rows, detail);
+    enum err e = db_query(
+        db, DB_SQL(sql_find_ended, DB_BYTEAS(leases, count), DB_TEXTS(clients, count)), &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
-        refuse_ended(item_of(items, columns, rows, row), rows, row);
+        refuse_ended(items[db_ordinal(rows, row, 0, count)], rows, row);
     return e;
 }
 
@@ -174,21 +176,16 @@ enum err fee_bumps_find(
 {
     AUTO_ROWS rows = NULL;
     struct columns *all AUTO_FREE = NEW(struct columns);
-    struct columns *not_open AUTO_FREE = NEW(struct columns);
-    for (size_t i = 0; i < count; i++) {
-        columns_add(all, items, i);
+    fill(all, items, count);
+    for (size_t i = 0; i < count; i++)
         refuse_source(items[i], all->source[i]);
-    }
     enum err e = db_query(db,
         DB_SQL(sql_find, DB_TEXTS(all->source, count), DB_BYTEAS(all->lease, count),
             DB_TEXTS(all->client, count), DB_I64S(all->sequence, count), DB_I64S(all->lane, count)),
         &rows, detail);
     for (size_t row = 0; e == ERR_OK && row < db_count_at_most(rows, DB_ANY_COUNT); row++)
-        e = read_found(item_of(items, all, rows, row), rows, row, detail);
-    for (size_t i = 0; i < count; i++)
-        if (items[i]->error != ERR_OK && items[i]->error != ERR_NOT_ELIGIBLE)
-            columns_add(not_open, items, i);
-    return e == ERR_OK ? find_ended(db, items, not_open, detail) : e;
+        e = read_found(items[db_ordinal(rows, row, 0, count)], rows, row, detail);
+    return e == ERR_OK ? find_ended(db, items, count, detail) : e;
 }
 
 /* Returns a row for each item whose lease is open; refused_by names the limit that refuses it, if any. */
@@ -210,20 +207,6 @@ static void read_recorded(struct fee_bump_item *item, const struct db_rows *rows
     item->error = limit_refuse(item->limit, &item->limits, &item->detail);
 }
 
-/* Not recorded: the lease has ended since fee_bumps_find. In a statement of its own, whose snapshot has the
- * result. */
-static enum err refuse_unrecorded(struct db *db, struct fee_bump_item *const items[], size_t count,
-    const bool recorded[], struct detail *detail)
-{
-    struct columns *ended AUTO_FREE = NEW(struct columns);
-    for (size_t i = 0; i < count; i++)
-        if (!recorded[i]) {
-            refuse_not_open(items[i], "", false);
-            columns_add(ended, items, i);
-        }
-    return find_ended(db, items, ended, detail);
-}
-
 enum err fee_bumps_record(
     struct db *db, struct fee_bump_item *const items[], size_t count, struct detail *detail)
 {
@@ -232,8 +215,7 @@ enum err fee_bumps_record(
     struct columns *all AUTO_FREE = NEW(struct columns);
     if (count == 0)
         return ERR_OK;
-    for (size_t i = 0; i < count; i++)
-        columns_add(all, items, i);
+    fill(all, items, count);
     struct db_statement statement =
         DB_SQL(sql_record_bids, DB_BYTEAS(all->hash, count), DB_BYTEAS(all->lease, count),
             DB_I64S(all->fee, count), DB_TEXTS(all->source, count), DB_TEXTS(all->client, count),
@@ -247,8 +229,14 @@ enum err fee_bumps_record(
     if (e != ERR_OK)
         return e;
     for (size_t row = 0; row < db_count_at_most(rows, DB_ANY_COUNT); row++) {
-        recorded[db_ordinal(rows, row, 0, count)] = true; /* all has each item, in order */
-        read_recorded(item_of(items, all, rows, row), rows, row);
+        const size_t i = db_ordinal(rows, row, 0, count);
+        recorded[i] = true;
+        read_recorded(items[i], rows, row);
     }
-    return refuse_unrecorded(db, items, count, recorded, detail);
+    /* The leases of the others have ended since fee_bumps_find. The look-up is a statement of its own, whose
+     * snapshot has the results. */
+    for (size_t i = 0; i < count; i++)
+        if (!recorded[i])
+            refuse_not_open(items[i], "", false);
+    return find_ended(db, items, count, detail);
 }
