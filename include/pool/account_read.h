@@ -22,6 +22,18 @@ void account_addresses_free(struct account_addresses *addresses);
 MUST_CHECK enum err account_read_seed(const struct db_rows *rows, size_t row, int column,
     struct public_key *account, struct sealed_seed *sealed, struct detail *detail);
 
+/* An account that is locked as the source of a transaction, and what account_read_source reads of it: the
+ * first columns. */
+struct account_source {
+    struct public_key key;
+    struct sealed_seed sealed;
+    int64_t sequence, sequence_ledger;
+};
+#define ACCOUNT_SOURCE_COLUMNS ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
+#define ACCOUNT_SOURCE_COLUMN_COUNT 5
+MUST_CHECK enum err account_read_source(
+    const struct db_rows *rows, size_t row, struct account_source *out, struct detail *detail);
+
 /* Reads the states of these accounts; of one that is not of this pool, known[i] is false. Retired ones are
  * known.
  */

@@ -7,7 +7,7 @@
 
 #include "db/db.h"
 #include "keys/keyd.h"
-#include "pool/account_state.h"
+#include "pool/account_read.h"
 
 /* NOTIFY channel, without payload: leases ended, or accounts became idle. */
 #define ACCOUNTS_CHANNEL "fairway_pool"
@@ -38,13 +38,6 @@ MUST_CHECK enum err accounts_pick(struct db *db, enum provisioning_kind kind, si
  */
 MUST_CHECK enum err accounts_lock(
     struct db *db, enum provisioning_kind kind, const struct account_batch *batch, struct detail *detail);
-
-/* An idle account, as the source of a transaction. */
-struct account_source {
-    struct public_key key;
-    struct sealed_seed sealed;
-    int64_t sequence, sequence_ledger;
-};
 
 /* Locks an idle account that no other transaction has locked: for a merge a retiring one that is not of the
  * batch, if there is one, else an active one. *found is false when there is none. */

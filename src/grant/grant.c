@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rate_limit.h"
-#include "pool/account_read.h"
 #include "stellar/envelope_build.h"
 #include "grant_claim.h"
 #include "grant_record.h"
@@ -44,7 +43,7 @@ static struct public_key *named_accounts(struct grant *const grants[], size_t co
 struct draft {
     struct grant *grant;
     size_t place; /* of the grant in the batch */
-    const struct claim_account *account;
+    const struct account_source *account;
     struct buf transaction;
 };
 
@@ -69,7 +68,7 @@ static enum err check_request(const struct lease_request *request, const struct 
 }
 
 static struct draft draft_of(
-    struct grant *grant, size_t place, const struct claim_account *account, struct transaction_head *head)
+    struct grant *grant, size_t place, const struct account_source *account, struct transaction_head *head)
 {
     struct draft draft = {.grant = grant, .place = place, .account = account};
     struct lease *lease = &grant->lease;
@@ -289,7 +288,7 @@ static size_t accounts_wanted(const struct grant_batch *batch)
 enum err grant_batch_run(struct db *db, struct keyd *keyd, const struct grant_settings *settings,
     struct grant_batch *batch, struct detail *detail)
 {
-    struct claim_account *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct claim_account);
+    struct account_source *accounts AUTO_FREE = NEW_ARRAY(batch->count, struct account_source);
     size_t named_count;
     struct public_key *named_keys AUTO_FREE = named_accounts(batch->grants, batch->count, &named_count);
     struct account_addresses named CLEANUP(account_addresses_free) =

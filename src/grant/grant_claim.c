@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "pool/account_read.h"
 
 const char grant_terms_sql[] = "SELECT " GRANTS_COLUMNS ", pg_current_xact_id()::text::int8,"
                                " " FUNDS_SPENDABLE GRANTS_FROM;
@@ -16,14 +15,11 @@ enum {
 };
 
 /* When no account is claimed, one row with NULLs in place of an account has the counts. */
-static const char sql_claim[] =
-    "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger, s.idle, s.share"
-    " FROM fairway.share_of_idle($3, $4, $2) s"
-    " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
+static const char sql_claim[] = "SELECT " ACCOUNT_SOURCE_COLUMNS ", s.idle, s.share"
+                                " FROM fairway.share_of_idle($3, $4, $2) s"
+                                " LEFT JOIN LATERAL fairway.claim_accounts(least(s.share, $1), $2) a ON true";
 enum {
-    CLAIM_SEQUENCE = ACCOUNT_SEED_COLUMN_COUNT,
-    CLAIM_SEQUENCE_LEDGER,
-    CLAIM_IDLE,
+    CLAIM_IDLE = ACCOUNT_SOURCE_COLUMN_COUNT,
     CLAIM_SHARE
 };
 
@@ -47,19 +43,13 @@ static enum err read_terms(const struct db_rows *entered, const struct db_rows *
 static enum err read_accounts(const struct db_rows *rows, struct grant_claim *claim, struct detail *detail)
 {
     const size_t count = db_is_null(rows, 0, 0) ? 0 : db_count_at_most(rows, claim->wanted);
-    for (size_t row = 0; row < count; row++) {
-        struct claim_account *account = &claim->accounts[claim->claimed];
-        enum err e = account_read_seed(rows, row, 0, &account->key, &account->sealed, detail);
-        if (e != ERR_OK)
-            return e;
-        account->sequence = db_i64(rows, row, CLAIM_SEQUENCE);
-        account->sequence_ledger = db_i64(rows, row, CLAIM_SEQUENCE_LEDGER);
-        claim->claimed++;
-    }
+    enum err e = ERR_OK;
+    for (; e == ERR_OK && claim->claimed < count; claim->claimed++)
+        e = account_read_source(rows, claim->claimed, &claim->accounts[claim->claimed], detail);
     claim->batch->claimed = claim->claimed;
     claim->batch->idle = db_i64(rows, 0, CLAIM_IDLE);
     claim->batch->share = db_i64(rows, 0, CLAIM_SHARE);
-    return ERR_OK;
+    return e;
 }
 
 static void read_members(const struct db_rows *rows, struct grant_claim *claim)

@@ -7,6 +7,7 @@
 #include "lease_claims.h"
 #include "grant/lease.h"
 #include "limits/usage.h"
+#include "pool/account_read.h"
 
 /* What all requests of the batch are checked against, read in its transaction by this statement. */
 extern const char grant_terms_sql[];
@@ -14,13 +15,6 @@ struct grant_terms {
     struct grants_time time;
     int64_t transaction_id;    /* for pg_xact_status, when the reply to COMMIT is lost */
     int64_t spendable_stroops; /* of the distribution account, or FUNDS_NOT_KNOWN */
-};
-
-/* An idle account, locked FOR UPDATE until the transaction ends. An unused one stays idle. */
-struct claim_account {
-    struct public_key key;
-    int64_t sequence, sequence_ledger;
-    struct sealed_seed sealed;
 };
 
 /* Input and result of grant_claim_begin. */
@@ -35,8 +29,10 @@ struct grant_claim {
     struct usage *usage;
     struct lease_bids *bids;
     struct grant_terms terms;
-    bool *members;                  /* room for named_count; set: which of the named are in the pool */
-    struct claim_account *accounts; /* room for wanted; set */
+    bool *members; /* room for named_count; set: which of the named are in the pool */
+    /* Room for wanted; set: idle accounts, locked FOR UPDATE until the transaction ends. An unused one stays
+     * idle. */
+    struct account_source *accounts;
     size_t claimed;
 };
 

@@ -36,6 +36,14 @@ enum err account_read_seed(const struct db_rows *rows, size_t row, int column, s
     return ERR_OK;
 }
 
+enum err account_read_source(
+    const struct db_rows *rows, size_t row, struct account_source *out, struct detail *detail)
+{
+    out->sequence = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT);
+    out->sequence_ledger = db_i64(rows, row, ACCOUNT_SEED_COLUMN_COUNT + 1);
+    return account_read_seed(rows, row, 0, &out->key, &out->sealed, detail);
+}
+
 static const char sql_states[] =
     "SELECT n.ordinal, a.state FROM unnest($1::text[]) WITH ORDINALITY n (key, ordinal)"
     " JOIN fairway.channel_accounts a ON a.public_key = n.key";

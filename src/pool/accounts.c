@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "pool/account_read.h"
 #include "pool/provisioning.h"
 
 /* ---- for provisioning */
@@ -72,11 +71,10 @@ enum err accounts_pick(struct db *db, enum provisioning_kind kind, size_t limit,
     return e;
 }
 
-static const char sql_claim[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
-                                " FROM fairway.claim_accounts(1, '{}') a";
+static const char sql_claim[] = "SELECT " ACCOUNT_SOURCE_COLUMNS " FROM fairway.claim_accounts(1, '{}') a";
 
-static const char sql_claim_retiring[] = "SELECT " ACCOUNT_SEED_COLUMNS ", a.sequence, a.sequence_ledger"
-                                         " FROM fairway.claim_retiring($1) a";
+static const char sql_claim_retiring[] =
+    "SELECT " ACCOUNT_SOURCE_COLUMNS " FROM fairway.claim_retiring($1) a";
 
 enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct account_batch *batch,
     struct account_source *out, bool *found, struct detail *detail)
@@ -93,11 +91,7 @@ enum err accounts_claim(struct db *db, enum provisioning_kind kind, const struct
         e = db_query(db, active, &rows, detail);
     }
     *found = e == ERR_OK && db_count(rows) == 1;
-    if (!*found || (e = account_read_seed(rows, 0, 0, &out->key, &out->sealed, detail)) != ERR_OK)
-        return e;
-    out->sequence = db_i64(rows, 0, ACCOUNT_SEED_COLUMN_COUNT);
-    out->sequence_ledger = db_i64(rows, 0, ACCOUNT_SEED_COLUMN_COUNT + 1);
-    return ERR_OK;
+    return *found ? account_read_source(rows, 0, out, detail) : e;
 }
 
 static const char sql_lock_batch[] =

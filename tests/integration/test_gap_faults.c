@@ -256,7 +256,7 @@ struct attempt {
 static void try_grant(void *context)
 {
     struct attempt *attempt = context;
-    struct claim_account account;
+    struct account_source account;
     bool members[1];
     const char *nobody = NULL;
     struct idempotency_keys keys = {0};

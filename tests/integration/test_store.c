@@ -80,7 +80,7 @@ TEST(a_lease_on_an_account_that_was_lost_meanwhile_is_not_recorded)
 {
     struct test_pool *pool = *state;
     test_db_exec(&pool->test, "UPDATE fairway.channel_accounts SET state = 'retiring' WHERE slot > 0");
-    struct claim_account account;
+    struct account_source account;
     struct idempotency_keys keys = {0};
     struct grant_batch batch = {.mode = GRANT_CLAIM};
     struct grant_claim claim = {.settings = &pool->settings,
