@@ -88,7 +88,6 @@ struct grant {
 struct grant_settings {
     struct network_id network;
     struct policy_limits limits;
-    int64_t max_lease_fee_stroops;
     struct funds_limits funds; /* of the distribution account; below them nothing is granted */
     unsigned ledger_ms;        /* expected between two ledgers */
     /* The last ledger that ingestion has seen committed; NULL: not compared. A database that is behind it was

@@ -26,10 +26,7 @@ void test_pool_open(struct test_pool *pool, size_t accounts)
     *pool = (struct test_pool){.test = test_db_new(TEST_DB_MIGRATED),
         .accounts = NEW_ARRAY(accounts, struct public_key),
         .count = accounts,
-        .settings = {.network = known.network,
-            .limits = known.limits,
-            .max_lease_fee_stroops = known.max_lease_fee_stroops,
-            .ledger_ms = 5000}};
+        .settings = {.network = known.network, .limits = known.limits, .ledger_ms = 5000}};
     pool->db = test_db_open(&pool->test);
     struct keyd *provision = keyd_loaded(KEYD_PROVISION);
     must(pool_seed_network(pool->db, KEYD_TEST_PASSPHRASE, &distribution, &detail), &detail, "network");

@@ -95,7 +95,6 @@ static void start_engine(struct service *service)
         .grant = {.network = service->network,
             .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
                 .max_resource_fee_stroops = SERVICE_MAX_RESOURCE_FEE},
-            .max_lease_fee_stroops = SERVICE_BASE_FEE * OPERATIONS_MAX + SERVICE_MAX_RESOURCE_FEE,
             .funds = service_funds,
             .ledger_ms = 5000},
         .keyd = service->keyd};
