@@ -27,6 +27,7 @@
 #define ENGINE_QUEUE_MAX 10000
 
 struct engine;
+struct ticket_queue;
 
 /*
  * A request in the queue: the submitter's memory, zeroed before. From engine_submit until done is called, the
@@ -49,12 +50,7 @@ struct engine_ticket {
      * for each of the client's tickets; NULL: nobody's in particular. From here on the engine's mutex guards
      * all: */
     uint64_t *had;
-    enum ticket_place {
-        TICKET_ELSEWHERE, /* not submitted yet, in a batch, or decided */
-        TICKET_QUEUED,
-        TICKET_DELAYED, /* until not_before_ms */
-        TICKET_BUMP_QUEUED
-    } place;
+    struct ticket_queue *queue; /* NULL: not submitted yet, in a batch, or decided */
     bool cancelled;
     bool is_unknown; /* it may have a lease already: only another batch, by its key, says that it has none */
     bool checked;    /* a batch has checked it and had no account for it: it needs no GRANT_CHECK */

@@ -102,9 +102,7 @@ struct engine *engine_start(const struct engine_settings *settings)
 {
     struct engine *engine = NEW(struct engine);
     engine->settings = *settings;
-    engine->queue.place = TICKET_QUEUED;
-    engine->delayed.place = TICKET_DELAYED;
-    engine->bumps.place = TICKET_BUMP_QUEUED;
+    engine->queue.is_shared = engine->delayed.is_shared = engine->bumps.is_shared = true;
     while (getrandom(&engine->replica, sizeof engine->replica, 0) != (ssize_t)sizeof engine->replica)
         ;
     engine->replied_ms = clock_ms();
@@ -182,19 +180,12 @@ void engine_released(struct engine *engine)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-static struct ticket_queue *queue_at(struct engine *engine, enum ticket_place place)
-{
-    return place == TICKET_QUEUED    ? &engine->queue
-           : place == TICKET_DELAYED ? &engine->delayed
-                                     : &engine->bumps;
-}
-
 void engine_cancel(struct engine *engine, struct engine_ticket *ticket)
 {
     pthread_mutex_lock(&engine->mutex);
-    const bool waits = ticket->place != TICKET_ELSEWHERE;
+    const bool waits = ticket->queue != NULL;
     if (waits)
-        ticket_queue_remove(queue_at(engine, ticket->place), ticket);
+        ticket_queue_remove(ticket->queue, ticket);
     else
         ticket->cancelled = true; /* seen by engine_submit, or at the end of the batch */
     pthread_mutex_unlock(&engine->mutex);

@@ -6,13 +6,13 @@
 /* Before next, or at the end when next is NULL. */
 static void insert(struct ticket_queue *queue, struct engine_ticket *ticket, struct engine_ticket *next)
 {
-    INVARIANT(ticket->place == TICKET_ELSEWHERE);
+    INVARIANT(ticket->queue == NULL);
     struct engine_ticket *previous = next != NULL ? next->previous : queue->last;
     ticket->previous = previous;
     ticket->next = next;
     *(previous != NULL ? &previous->next : &queue->first) = ticket;
     *(next != NULL ? &next->previous : &queue->last) = ticket;
-    ticket->place = queue->place;
+    ticket->queue = queue->is_shared ? queue : NULL;
     queue->count++;
     queue->unchecked += !ticket->checked;
 }
@@ -24,11 +24,11 @@ void ticket_queue_append(struct ticket_queue *queue, struct engine_ticket *ticke
 
 void ticket_queue_remove(struct ticket_queue *queue, struct engine_ticket *ticket)
 {
-    INVARIANT(ticket->place == queue->place && queue->count > 0);
+    INVARIANT(ticket->queue == (queue->is_shared ? queue : NULL) && queue->count > 0);
     *(ticket->previous != NULL ? &ticket->previous->next : &queue->first) = ticket->next;
     *(ticket->next != NULL ? &ticket->next->previous : &queue->last) = ticket->previous;
     ticket->previous = ticket->next = NULL;
-    ticket->place = TICKET_ELSEWHERE;
+    ticket->queue = NULL;
     queue->count--;
     queue->unchecked -= !ticket->checked;
 }

@@ -4,7 +4,7 @@
 #include "grant/engine.h"
 
 struct ticket_queue {
-    enum ticket_place place; /* of the tickets in it */
+    bool is_shared; /* one of the engine's: its tickets name it. Other lists are of one thread */
     struct engine_ticket *first, *last;
     size_t count;
     size_t unchecked; /* how many of them have checked == false */

@@ -97,16 +97,16 @@ TEST(late_tickets_are_taken_and_the_others_keep_their_order)
 
 TEST(H9_any_ticket_can_be_removed_and_knows_where_it_waits)
 {
-    struct ticket_queue queue = {.place = TICKET_QUEUED}, delayed = {.place = TICKET_DELAYED};
+    struct ticket_queue queue = {.is_shared = true}, delayed = {.is_shared = true};
     struct engine_ticket tickets[5];
     static const size_t order[] = {1, 0, 4, 2, 3}; /* from the middle, the beginning and the end */
     fill(&queue, tickets, ARRAY_LEN(tickets));
     ticket_queue_merge(&delayed, &queue);
     for (size_t i = 0; i < ARRAY_LEN(tickets); i++)
-        assert_int_equal(tickets[i].place, TICKET_DELAYED);
+        assert_ptr_equal(tickets[i].queue, &delayed);
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         ticket_queue_remove(&delayed, &tickets[order[i]]);
-        assert_int_equal(tickets[order[i]].place, TICKET_ELSEWHERE);
+        assert_null(tickets[order[i]].queue);
         assert_int_equal(delayed.count, ARRAY_LEN(order) - 1 - i);
     }
     assert_null(delayed.first);
