@@ -80,7 +80,7 @@ static void report(const struct config *config, const struct pool_access *access
             NULL);
 }
 
-static enum err start_pool(const struct config *config, struct service *service, struct detail *detail)
+static void start_pool(const struct config *config, struct service *service)
 {
     const struct pool_access *access = &service->access;
     struct engine_settings engine = {.database_url = access->database_url,
@@ -102,8 +102,8 @@ static enum err start_pool(const struct config *config, struct service *service,
     for (size_t i = 0; i < access->key_count && i < MASTER_KEYS_NAMED; i++)
         len += (size_t)snprintf(service->watch_name + len, sizeof service->watch_name - len, " %.*s",
             MASTER_KEYS_DIGITS, access->keys[i].key_id);
-    return watch_start(access->database_url, service->watch_name, service->engine, submitter_ledger,
-        service->submitter, &service->watch, detail);
+    service->watch = watch_start(
+        access->database_url, service->watch_name, service->engine, submitter_ledger, service->submitter);
 }
 
 static enum err start_http(const struct config *config, struct service *service, struct detail *detail)
@@ -143,8 +143,7 @@ static enum err start(const struct config *config, struct service *service, stru
     struct ingest_settings ingest = pool_access_ingestion(config, &service->access);
     enum err e;
     ingest.seen_ledger = &service->seen_ledger;
-    if ((e = start_pool(config, service, detail)) != ERR_OK)
-        return e;
+    start_pool(config, service);
     ingest.listener = (struct lease_ends_listener){watch_ended, service->watch};
     if ((e = ingest_start(&ingest, &service->ingest, detail)) != ERR_OK)
         return e;

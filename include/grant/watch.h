@@ -58,8 +58,8 @@ uint64_t watch_ends(struct watch *watch);
 /* Does not connect yet: the database may be unavailable. name is its session's; it and engine (NULL: none)
  * must outlive the watch. ledger (NULL: none) is called whenever a ledger may have been committed, from a
  * thread of the watch; it returns soon. */
-MUST_CHECK enum err watch_start(const char *database_url, const char *name, struct engine *engine,
-    void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail);
+struct watch *watch_start(const char *database_url, const char *name, struct engine *engine,
+    void (*ledger)(void *context), void *context);
 /*
  * ERR_OVERLOADED (WATCH_MAX wait already), ERR_SHUTTING_DOWN, or ERR_CANCELLED when watch_cancel came first:
  * the ticket was not taken and done is not called. Never blocks.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -301,15 +302,13 @@ static void *look_up_leases(void *context)
 
 /* ---- */
 
-enum err watch_start(const char *database_url, const char *name, struct engine *engine,
-    void (*ledger)(void *context), void *context, struct watch **out, struct detail *detail)
+struct watch *watch_start(const char *database_url, const char *name, struct engine *engine,
+    void (*ledger)(void *context), void *context)
 {
     struct watch *watch = NEW(struct watch);
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (watch->wake_fd < 0) {
-        free(watch);
-        return detail_set(detail, ERR_INTERNAL, "eventfd failed");
-    }
+    if (watch->wake_fd < 0)
+        log_fatal(EX_OSERR, "eventfd failed", NULL);
     pthread_mutex_init(&watch->mutex, NULL);
     watch->engine = engine;
     watch->ledger = ledger;
@@ -317,8 +316,7 @@ enum err watch_start(const char *database_url, const char *name, struct engine *
     watch->db = db_new(&(struct db_settings){.url = database_url, .name = name});
     thread_start(&watch->lookup_thread, "watch", look_up_leases, watch);
     ticker_add(end_waits, watch);
-    *out = watch;
-    return ERR_OK;
+    return watch;
 }
 
 static void wake_lookup(struct watch *watch)

@@ -99,8 +99,7 @@ static int start(void **state)
 {
     database = test_db_new(TEST_DB_MIGRATED);
     detail = (struct detail){0};
-    assert_int_equal(
-        watch_start(database.url, MASTER_KEYS_SESSION, NULL, NULL, NULL, &watch, &detail), ERR_OK);
+    watch = watch_start(database.url, MASTER_KEYS_SESSION, NULL, NULL, NULL);
     for (unsigned n = 1; n <= 3; n++) {
         account_row(&database, n, "active");
         lease_row(&database, n, "", 0);

@@ -90,7 +90,6 @@ const struct policy_limits service_limits = {.base_fee_stroops = SERVICE_BASE_FE
 
 static void start_engine(struct service *service)
 {
-    struct detail detail = {0};
     const struct engine_settings engine = {.database_url = service->db.serve_url,
         .grant = {.network = service->network,
             .limits = {.base_fee_stroops = SERVICE_BASE_FEE,
@@ -99,9 +98,7 @@ static void start_engine(struct service *service)
             .ledger_ms = 5000},
         .keyd = service->keyd};
     service->engine = engine_start(&engine);
-    must(watch_start(service->db.serve_url, MASTER_KEYS_SESSION, service->engine, NULL, NULL, &service->watch,
-             &detail),
-        &detail, "watch");
+    service->watch = watch_start(service->db.serve_url, MASTER_KEYS_SESSION, service->engine, NULL, NULL);
 }
 
 void service_set_rpc(struct service *service)
