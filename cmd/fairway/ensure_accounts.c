@@ -80,7 +80,7 @@ static enum err plan(const struct config *config, struct db *db, struct detail *
     uint64_t wanted = 0;
     enum err e = read_wanted(config, &wanted);
     if (e == ERR_OK)
-        e = pool_counts_read(db, &counts, detail);
+        e = pool_counts_read(db, true, &counts, detail);
     if (e == ERR_OK)
         print_plan(&counts, (int64_t)wanted, config_argument_count(config) == 0);
     return e;

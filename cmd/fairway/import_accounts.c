@@ -53,7 +53,7 @@ static enum err print_totals(struct pool_access *access, const size_t totals[3],
     struct pool_counts counts;
     printf("%zu accepted, %zu already in the pool, %zu refused\n", totals[IMPORT_TAKEN], totals[IMPORT_KNOWN],
         totals[IMPORT_REFUSED]);
-    enum err e = pool_counts_read(access->db, &counts, detail);
+    enum err e = pool_counts_read(access->db, true, &counts, detail);
     if (e == ERR_OK)
         printf("%" PRId64 " channel accounts active: ensure-accounts with a lower N merges accounts into the"
                " distribution account\n",

@@ -68,7 +68,7 @@ static void report(const struct config *config, const struct pool_access *access
     AUTO_FREE char *changes = config_changes(config);
     struct pool_counts counts = {0};
     struct detail detail;
-    const bool counted = pool_counts_read(access->db, &counts, &detail) == ERR_OK;
+    const bool counted = pool_counts_read(access->db, true, &counts, &detail) == ERR_OK;
     log_info("started", "version=%s commit=%s network=\"%s\" active_accounts=%" PRId64 " options=\"%s\"",
         FAIRWAY_VERSION, FAIRWAY_COMMIT, access->passphrase, counted ? counts.active : -1, changes);
     if (counted)

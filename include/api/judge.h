@@ -64,7 +64,7 @@ struct judge_report {
     struct speed speed;
 };
 
-/* counted: as pool_counts_read, else as pool_status_read. db NULL: it does not answer in time. */
+/* counted: with the accounts, as pool_counts_read. db NULL: it does not answer in time. */
 void judge(struct db *db, const struct api_settings *settings, bool counted, struct judge_report *out);
 
 /* Whether no check fails. */

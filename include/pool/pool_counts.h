@@ -30,7 +30,7 @@ struct pool_counts {
     struct funds funds;
 };
 
-/* Accounts, cursor and provisioning are of one snapshot. Reads all accounts: 0.1 s and more for 100,000. */
-MUST_CHECK enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail);
-/* The same without counting: active is 1 if any account is, and the other counts are 0. */
-MUST_CHECK enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail);
+/* Accounts, cursor and provisioning are of one snapshot. Reads all accounts: 0.1 s and more for 100,000. Not
+ * counted: active is 1 if any account is, and the other counts are 0. */
+MUST_CHECK enum err pool_counts_read(
+    struct db *db, bool counted, struct pool_counts *out, struct detail *detail);

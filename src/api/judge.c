@@ -399,8 +399,7 @@ void judge(struct db *db, const struct api_settings *settings, bool counted, str
     const uint32_t seen = judge_seen_ledger(settings);
     *out = (struct judge_report){0};
     enum err e = db == NULL ? detail_set(&out->why, ERR_DATABASE_UNAVAILABLE, "other reads take too long")
-                 : counted  ? pool_counts_read(db, &out->pool, &out->why)
-                            : pool_status_read(db, &out->pool, &out->why);
+                            : pool_counts_read(db, counted, &out->pool, &out->why);
     if (e == ERR_OK)
         check_database(db, settings, counted, seen, out);
     else

@@ -58,7 +58,7 @@ static void read_counts(const struct db_rows *rows, struct pool_counts *out)
     out->grants_on_hold = out->grants.known && (out->grants.held_until_s != 0 || !out->grants.same_database);
 }
 
-static enum err read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)
+enum err pool_counts_read(struct db *db, bool counted, struct pool_counts *out, struct detail *detail)
 {
     const struct db_statement statements[] = {DB_SQL(sql_counts, DB_BOOL(counted)), DB_SQL0(funds_sql)};
     AUTO_ROWS_OF(rows, statements);
@@ -68,14 +68,4 @@ static enum err read(struct db *db, bool counted, struct pool_counts *out, struc
         return e;
     read_counts(rows[0], out);
     return funds_read(rows[1], &out->funds, detail);
-}
-
-enum err pool_counts_read(struct db *db, struct pool_counts *out, struct detail *detail)
-{
-    return read(db, true, out, detail);
-}
-
-enum err pool_status_read(struct db *db, struct pool_counts *out, struct detail *detail)
-{
-    return read(db, false, out, detail);
 }

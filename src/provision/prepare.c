@@ -171,7 +171,7 @@ static enum err sign_and_store(struct provision *provision, enum provisioning_ki
     struct hash hash;
     enum err e = accounts_lock(provision->session.db, kind, &preparation->batch, detail);
     if (e == ERR_OK)
-        e = pool_status_read(provision->session.db, &now, detail);
+        e = pool_counts_read(provision->session.db, false, &now, detail);
     if (e != ERR_OK)
         return e;
     if (now.grants_on_hold && kind == PROVISIONING_MERGE)

@@ -185,7 +185,7 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
 {
     struct db *db = provision->session.db;
     struct pool_counts *counts = &provision->counts, now;
-    enum err e = pool_status_read(db, &now, detail);
+    enum err e = pool_counts_read(db, false, &now, detail);
     provision->counted = false;
     if (e != ERR_OK)
         return e;
@@ -193,7 +193,7 @@ static enum err read_pool(struct provision *provision, struct detail *detail)
         counts->grants_on_hold = now.grants_on_hold;
         return ERR_OK;
     }
-    if ((e = pool_counts_read(db, counts, detail)) != ERR_OK)
+    if ((e = pool_counts_read(db, true, counts, detail)) != ERR_OK)
         return e;
     if (provision->settings->only_grows && counts->active > (int64_t)provision->wanted)
         provision->wanted = (size_t)counts->active;

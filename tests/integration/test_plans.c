@@ -296,7 +296,7 @@ static void search(struct test_pool *pool)
 static void count_accounts(struct test_pool *pool)
 {
     struct pool_counts counts;
-    assert_int_equal(pool_counts_read(pool->db, &counts, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(pool->db, true, &counts, NULL), ERR_OK);
     assert_int_equal(counts.idle, 2);
 }
 

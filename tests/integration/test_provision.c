@@ -73,7 +73,7 @@ static void ten_active(struct world *world, int leased)
 static struct pool_counts pool_counts(struct world *world)
 {
     struct pool_counts pool_counts;
-    assert_int_equal(pool_counts_read(world->session.db, &pool_counts, NULL), ERR_OK);
+    assert_int_equal(pool_counts_read(world->session.db, true, &pool_counts, NULL), ERR_OK);
     return pool_counts;
 }
 
