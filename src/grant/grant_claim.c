@@ -28,18 +28,6 @@ static const char sql_members[] =
     "SELECT n.place FROM unnest($1::text[]) WITH ORDINALITY n (address, place)"
     " WHERE (SELECT a.public_key FROM fairway.newest_account(n.address) a) IS NOT NULL";
 
-/* seen: before the rows were read. */
-static enum err read_terms(const struct db_rows *entered, const struct db_rows *rows,
-    const struct grant_settings *settings, uint32_t seen, struct grant_terms *terms, struct detail *detail)
-{
-    enum err e = grants_read(entered, rows, settings->ledger_ms, seen, &terms->time, detail);
-    if (e != ERR_OK)
-        return e;
-    terms->transaction_id = db_i64(rows, 0, TERMS_TRANSACTION);
-    terms->spendable_stroops = db_i64(rows, 0, TERMS_SPENDABLE);
-    return ERR_OK;
-}
-
 static enum err read_accounts(const struct db_rows *rows, struct grant_claim *claim, struct detail *detail)
 {
     const size_t count = db_is_null(rows, 0, 0) ? 0 : db_count_at_most(rows, claim->wanted);
@@ -104,12 +92,17 @@ static enum err run_statements(
     return e;
 }
 
+/* seen: before the rows were read. */
 static enum err read_results(
     struct grant_claim *claim, struct db_rows *const results[STEPS], uint32_t seen, struct detail *detail)
 {
-    enum err e = read_terms(results[ENTER], results[TERMS], claim->settings, seen, &claim->terms, detail);
+    struct grant_terms *terms = &claim->terms;
+    enum err e =
+        grants_read(results[ENTER], results[TERMS], claim->settings->ledger_ms, seen, &terms->time, detail);
     if (e != ERR_OK)
         return e;
+    terms->transaction_id = db_i64(results[TERMS], 0, TERMS_TRANSACTION);
+    terms->spendable_stroops = db_i64(results[TERMS], 0, TERMS_SPENDABLE);
     read_members(results[MEMBERS], claim);
     if ((e = idempotency_read(claim->keys, &results[KEYS], detail)) != ERR_OK)
         return e;
