@@ -315,26 +315,29 @@ static void end_leases(struct settlement *settlement)
 
 /* The accounts change between the ends by hash, whose leases no longer keep them, and the others, which need
  * what became of the accounts. */
-static enum err settle(struct settlement *settlement, struct db *db, struct detail *detail)
+static enum err settle(struct db *db, const struct settle_evidence *evidence,
+    const struct settle_terms *terms, struct settled *out, struct detail *detail)
 {
-    const struct settle_evidence *evidence = settlement->evidence;
-    enum err e = settle_read(db, evidence, settlement->terms->search, &settlement->accounts, detail);
+    struct settlement settlement CLEANUP(settlement_free) = {
+        .evidence = evidence, .terms = terms, .out = out};
+    *out = (struct settled){0};
+    enum err e = settle_read(db, evidence, terms->search, &settlement.accounts, detail);
     if (e == ERR_OK)
         e = check_all_read(evidence, db, detail);
-    for (size_t i = 0; e == ERR_OK && i < settlement->accounts.count; i++)
-        end_by_hash(settlement, &settlement->accounts.items[i]);
+    for (size_t i = 0; e == ERR_OK && i < settlement.accounts.count; i++)
+        end_by_hash(&settlement, &settlement.accounts.items[i]);
     if (e == ERR_OK)
-        e = read_history(settlement, db, detail);
+        e = read_history(&settlement, db, detail);
     if (e == ERR_OK)
-        e = record_forgotten(settlement, db, detail);
+        e = record_forgotten(&settlement, db, detail);
     if (e != ERR_OK)
         return e;
-    settlement->on_hold = settlement->terms->on_hold || settlement->out->forgotten > 0;
-    change_accounts(settlement);
-    end_leases(settlement);
-    if (settlement->terms->ends != NULL)
-        settle_list_ends(&settlement->accounts, evidence, settlement->terms->ends);
-    return settle_write(db, &settlement->accounts, detail);
+    settlement.on_hold = terms->on_hold || out->forgotten > 0;
+    change_accounts(&settlement);
+    end_leases(&settlement);
+    if (terms->ends != NULL)
+        settle_list_ends(&settlement.accounts, evidence, terms->ends);
+    return settle_write(db, &settlement.accounts, detail);
 }
 
 enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct settle_terms *terms,
@@ -342,10 +345,7 @@ enum err settle_ledger(struct db *db, const struct ledger *ledger, const struct 
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) =
         settle_evidence_of_ledger(ledger, terms->provisioning);
-    *out = (struct settled){0};
-    struct settlement settlement CLEANUP(settlement_free) = {
-        .evidence = &evidence, .terms = terms, .out = out};
-    return settle(&settlement, db, detail);
+    return settle(db, &evidence, terms, out, detail);
 }
 
 enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap_reads *reads, bool on_hold,
@@ -353,8 +353,5 @@ enum err settle_gap(struct db *db, const struct ledger *ledger, const struct gap
 {
     struct settle_evidence evidence CLEANUP(settle_evidence_free) = settle_evidence_of_gap(ledger, reads);
     const struct settle_terms terms = {.on_hold = on_hold, .notes = notes};
-    *out = (struct settled){0};
-    struct settlement settlement CLEANUP(settlement_free) = {
-        .evidence = &evidence, .terms = &terms, .out = out};
-    return settle(&settlement, db, detail);
+    return settle(db, &evidence, &terms, out, detail);
 }
