@@ -19,13 +19,6 @@ static void refuse(struct grant *grant, enum err e, const struct detail *detail)
     grant->detail = *detail;
 }
 
-static void refuse_limited(struct grant *grant, enum limit limit)
-{
-    struct detail detail = {0};
-    refuse(grant, limit_refuse(limit, &grant->request->limits, &detail), &detail);
-    grant->limit = limit;
-}
-
 /* The accounts that a batch's requests name, in the order of the grants. */
 static struct public_key *named_accounts(struct grant *const grants[], size_t count, size_t *total)
 {
@@ -115,10 +108,12 @@ static size_t draft_all(struct draft drafts[], struct grant *const grants[], siz
         if (e == ERR_OK && request->submits)
             e = lease_bids_choose(claim->bids, i, grants[i], &settings->limits, head.fee_stroops,
                 claim->terms.spendable_stroops, &detail);
+        if (e == ERR_OK) {
+            grants[i]->limit = usage_refuses(claim->usage, i);
+            e = limit_refuse(grants[i]->limit, &request->limits, &detail);
+        }
         if (e != ERR_OK)
             refuse(grants[i], e, &detail);
-        else if (usage_refuses(claim->usage, i) != LIMIT_NONE)
-            refuse_limited(grants[i], usage_refuses(claim->usage, i));
         else if (made < claim->claimed && lease_claims_conflict(claim->claims, i))
             grants[i]->open = OPEN_KEY_LOCKED;
         else if (made < claim->claimed) {
