@@ -16,11 +16,6 @@ static const char sql_oldest[] =
     "     ORDER BY n.sequence DESC LIMIT 1), 0) ORDER BY m.sequence LIMIT 1) l"
     " LEFT JOIN pg_stat_activity s ON s.pid = p.pid";
 
-static void copy(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text);
-}
-
 enum err oldest_snapshot_read(struct db *db, struct oldest_snapshot *out, struct detail *detail)
 {
     AUTO_ROWS rows = NULL;
@@ -29,9 +24,9 @@ enum err oldest_snapshot_read(struct db *db, struct oldest_snapshot *out, struct
     if (e != ERR_OK || db_count(rows) == 0 || db_i64(rows, 0, 0) <= 0)
         return e;
     out->age_s = db_i64(rows, 0, 0);
-    copy(out->what, sizeof out->what, db_text(rows, 0, 1));
-    copy(out->name, sizeof out->name, db_text(rows, 0, 2));
-    copy(out->user, sizeof out->user, db_text(rows, 0, 3));
+    snprintf(out->what, sizeof out->what, "%s", db_text(rows, 0, 1));
+    snprintf(out->name, sizeof out->name, "%s", db_text(rows, 0, 2));
+    snprintf(out->user, sizeof out->user, "%s", db_text(rows, 0, 3));
     out->pid = db_i32(rows, 0, 4);
     return ERR_OK;
 }

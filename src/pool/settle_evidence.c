@@ -56,11 +56,6 @@ const struct transaction_evidence *settle_evidence_find(
 
 /* ---- accounts */
 
-static void add_account(struct settle_evidence *evidence, const struct account_evidence *account)
-{
-    evidence->accounts[evidence->account_count++] = *account;
-}
-
 static void join(struct account_evidence *to, const struct account_evidence *from)
 {
     if (from->consumed > to->consumed)
@@ -106,11 +101,11 @@ static void add_operation(struct settle_evidence *evidence, const struct ledger 
 {
     const struct hash *hash = ledger_inner_hash(&ledger->transactions[operation->transaction]);
     const bool submitted = provisioning != NULL && provisioning_has(provisioning, hash);
-    add_account(evidence, &(struct account_evidence){.key = operation->account,
-                              .created = operation->deed == DEED_CREATED,
-                              .merged = operation->deed == DEED_MERGED,
-                              .ended_sponsoring = operation->deed == DEED_ENDED_SPONSORING && !submitted,
-                              .acted = operation->deed == DEED_OTHER && !submitted});
+    evidence->accounts[evidence->account_count++] = (struct account_evidence){.key = operation->account,
+        .created = operation->deed == DEED_CREATED,
+        .merged = operation->deed == DEED_MERGED,
+        .ended_sponsoring = operation->deed == DEED_ENDED_SPONSORING && !submitted,
+        .acted = operation->deed == DEED_OTHER && !submitted};
 }
 
 struct settle_evidence settle_evidence_of_ledger(
@@ -122,8 +117,8 @@ struct settle_evidence settle_evidence_of_ledger(
         const struct ledger_transaction *transaction = &ledger->transactions[i];
         add_innermost(&evidence, transaction, ledger->sequence);
         if (transaction->consumed)
-            add_account(&evidence,
-                &(struct account_evidence){.key = transaction->source, .consumed = transaction->sequence});
+            evidence.accounts[evidence.account_count++] =
+                (struct account_evidence){.key = transaction->source, .consumed = transaction->sequence};
     }
     for (size_t i = 0; i < ledger->operation_count; i++)
         add_operation(&evidence, ledger, &ledger->operations[i], provisioning);
@@ -144,9 +139,8 @@ struct settle_evidence settle_evidence_of_gap(const struct ledger *ledger, const
     }
     for (size_t i = 0; i < reads->account_count; i++) {
         const struct account_snapshot *read = &reads->accounts[i];
-        add_account(&evidence, &(struct account_evidence){.key = read->account.key,
-                                   .read = read,
-                                   .frozen = frozen_has(&reads->frozen, &read->account.key)});
+        evidence.accounts[evidence.account_count++] = (struct account_evidence){
+            .key = read->account.key, .read = read, .frozen = frozen_has(&reads->frozen, &read->account.key)};
     }
     sort_and_join(&evidence);
     return evidence;
