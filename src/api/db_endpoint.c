@@ -42,7 +42,7 @@ static void begin(struct http_request *http, struct api *api, db_endpoint_run en
     query->http = http;
     const enum err e = workers_submit(api->workers, &query->job);
     if (e != ERR_OK)
-        end(query, e, NULL, NULL);
+        end(query, e, &(struct db_reply){0}, NULL);
 }
 
 void db_endpoint_begin(struct http_request *http, struct api *api, db_endpoint_run endpoint)
