@@ -1,6 +1,6 @@
 /*
  * Hazards of the tables of leases and accounts: time zones (H3), HOT updates (H15), claims at once
- * (DL16), keys of locked rows (Z3), the order of locks (DL12), a release that is not atomic (Z7).
+ * (DL16), keys of locked rows (Z3), the order of locks (DL12), a grant or release in two transactions (Z7).
  */
 #include "support/pool.h"
 

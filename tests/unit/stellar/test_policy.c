@@ -4,7 +4,7 @@
 #include "stellar/envelope_build.h"
 #include "judge.h"
 
-/* A call of a contract without one is another error: its user has not signed an entry. */
+/* A call whose user has not signed an entry gets another error: test_policy_property.c. */
 TEST(an_operation_without_a_source_is_refused_as_such)
 {
     AUTO_SAMPLE sample = SAMPLE;
