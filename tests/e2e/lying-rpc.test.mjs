@@ -158,14 +158,13 @@ for (const [name, says, label] of [
     await untouched(name);
   });
 
-// ---- commands: getHealth and getLedgerEntries. sendTransaction decides nothing: tests/e2e/provisioning-*.test.mjs
+// ---- commands: getLedgerEntries. sendTransaction decides nothing: tests/e2e/provisioning-*.test.mjs
 
 for (const [name, says, code, why] of [
-  ['getHealth status: unhealthy', { getHealth: setResult({ status: 'sick' }) }, 69, /waiting/],
-  ['getHealth latestLedger: far ahead', { getHealth: setResult({ latestLedger: 4000000000 }) }, undefined, /ledger 4000000000 has closed, and the process that leads ingestion has committed ledger/],
   ['getLedgerEntries entries: none', { getLedgerEntries: setResult({ entries: [] }) }, 78, /does not exist on this network: create and fund it/],
   ['getLedgerEntries balance: 0', { getLedgerEntries: eachAccount(account => ({ ...account, balance: 0n })) }, 78, /fund it/],
   ['getLedgerEntries latestLedger: old', { getLedgerEntries: setResult({ latestLedger: 1 }) }, 75, /Stellar RPC is at ledger 1/],
+  ['getLedgerEntries latestLedger: far ahead', { getLedgerEntries: setResult({ latestLedger: 4000000000 }) }, undefined, /ledger 4000000000 has closed, and the process that leads ingestion has committed ledger/],
 ])
   test(`ensure-accounts, ${name}: ${code === undefined ? 'it waits' : `it ends with ${code}`}, and creates nothing`, { timeout: 240_000 }, async () => {
     lie(says);
