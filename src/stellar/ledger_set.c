@@ -186,17 +186,6 @@ static enum err add_deeds(const struct operation *operation, void *context)
 
 /* ---- the join */
 
-/*
- * A fee bump whose result has no inner result failed before its inner transaction was applied. Its code says
- * nothing about the sequence number of the inner transaction.
- */
-static bool decides(
-    const struct set_transaction *sent, const struct ledger_transaction *transaction, bool (*says)(int32_t))
-{
-    return sent->fee_bump == transaction->fee_bump &&
-           says(transaction->fee_bump ? transaction->inner_code : transaction->code);
-}
-
 static bool join(struct ledger_set *set, struct ledger *ledger, size_t index)
 {
     struct ledger_transaction *transaction = &ledger->transactions[index];
@@ -209,10 +198,14 @@ static bool join(struct ledger_set *set, struct ledger *ledger, size_t index)
     transaction->fee_source = sent->fee_source;
     transaction->source = sent->source;
     transaction->sequence = sent->sequence;
-    transaction->consumed = decides(sent, transaction, result_consumes_sequence);
+    /* A fee bump whose result has no inner result failed before its inner transaction was applied. Its code
+     * says nothing about the sequence number of the inner transaction. */
+    if (sent->fee_bump && !transaction->fee_bump)
+        return true;
+    const int32_t code = transaction->fee_bump ? transaction->inner_code : transaction->code;
+    transaction->consumed = result_consumes_sequence(code);
     struct success success = {ledger, (uint32_t)index, &sent->source};
-    return !decides(sent, transaction, result_is_success) ||
-           operation_each(sent->operations, add_deeds, &success) == ERR_OK;
+    return !result_is_success(code) || operation_each(sent->operations, add_deeds, &success) == ERR_OK;
 }
 
 /* Counts are equal and no element is joined twice, so each element of the set has a result. */
