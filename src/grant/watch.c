@@ -319,12 +319,6 @@ struct watch *watch_start(const char *database_url, const char *name, struct eng
     return watch;
 }
 
-static void wake_lookup(struct watch *watch)
-{
-    if (eventfd_write(watch->wake_fd, 1) != 0)
-        log_error("cannot wake the thread that looks up transactions", NULL);
-}
-
 enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
 {
     pthread_mutex_lock(&watch->mutex);
@@ -345,7 +339,7 @@ enum err watch_submit(struct watch *watch, struct watch_ticket *ticket)
     }
     pthread_mutex_unlock(&watch->mutex);
     if (e == ERR_OK) {
-        wake_lookup(watch);
+        (void)!eventfd_write(watch->wake_fd, 1);
         ticker_wake();
     }
     return e;
@@ -384,7 +378,7 @@ static void set_flag(struct watch *watch, bool *flag)
     pthread_mutex_lock(&watch->mutex);
     *flag = true;
     pthread_mutex_unlock(&watch->mutex);
-    wake_lookup(watch);
+    (void)!eventfd_write(watch->wake_fd, 1);
     end_waits(watch);
 }
 
