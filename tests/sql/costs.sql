@@ -17,11 +17,15 @@ CREATE FUNCTION settle_leases(count bigint) RETURNS void LANGUAGE plpgsql AS $$ 
         array_agg('confirmed'::text), array_agg('txSUCCESS'::text), array_agg(1000::bigint), array_agg(NULL::bytea), array_agg(0::bigint),
         array_agg(NULL::bytea), array_agg(NULL::bytea)) FROM generate_series(0, count - 1) n;
 END $$;
-CREATE FUNCTION costs(OUT leases text, OUT ledger text, OUT lease text, OUT one_end text) LANGUAGE plpgsql AS $$ BEGIN
-    leases := at_most(measure('SELECT grant_leases(32)', true), 1000);
-    ledger := at_most(measure('SELECT settle_leases(32)', true), 1100);
-    lease := at_most(measure('SELECT grant_leases(1)', true), 60);
-    one_end := at_most(measure('SELECT settle_leases(1)', true), 60);
+CREATE FUNCTION costs(OUT leases text, OUT ledger text, OUT lease text, OUT one_end text) LANGUAGE plpgsql AS $$
+DECLARE
+    pages bigint[] := '{NULL, NULL, NULL, NULL}';
+BEGIN
+    FOR time IN 1 .. 2 LOOP -- another session may have caused that a statement is planned again
+        pages := ARRAY[least(pages[1], measure('SELECT grant_leases(32)', true)), least(pages[2], measure('SELECT settle_leases(32)', true)),
+            least(pages[3], measure('SELECT grant_leases(1)', true)), least(pages[4], measure('SELECT settle_leases(1)', true))];
+    END LOOP;
+    SELECT at_most(pages[1], 1000), at_most(pages[2], 1100), at_most(pages[3], 60), at_most(pages[4], 60) INTO leases, ledger, lease, one_end;
 END $$;
 CREATE FUNCTION find(OUT two bigint, OUT unknown bigint, OUT hundred bigint) LANGUAGE plpgsql AS $$ BEGIN -- pages for so many hashes
     FOR planned IN 1 .. 2 LOOP
