@@ -32,8 +32,9 @@ BEGIN
     IF 0 < ANY (open_max || contract_max) THEN
         is_late := EXISTS (SELECT FROM (
                 SELECT i.*, row_number() OVER (PARTITION BY i.name ORDER BY i.place) AS nth
-                FROM unnest(clients || contract_rows, open_max || contract_max) WITH ORDINALITY AS i (name, most, place)) n
-            WHERE n.most > 0 AND counted.open_leases[array_position(counted.names, n.name)] + n.nth > n.most);
+                FROM unnest(clients || contract_rows, open_max || contract_max) WITH ORDINALITY AS i (name, most, place)
+                WHERE i.most > 0) n -- as the batch counts: one of before its client had the limit is not among them
+            WHERE counted.open_leases[array_position(counted.names, n.name)] + n.nth > n.most);
     END IF;
     IF claims IS NOT NULL THEN -- in their order, so that batches which have some in common do not deadlock
         INSERT INTO fairway.lease_claims (client, claim, lease_hash, call, account, expires_ledger)

@@ -136,6 +136,17 @@ TEST(DL8_a_batch_records_what_is_left_of_a_limit_and_all_of_other_clients)
     asked_wipe_all(asked, 4);
 }
 
+/* CLIENTS_FILE was read again while the first request waited for an account. */
+TEST(DL8_a_limit_that_is_new_fails_no_batch)
+{
+    struct test_pool *pool = *state;
+    struct asked asked[2];
+    for (size_t i = 0; i < 2; i++)
+        ask_limited(pool, &asked[i], "a", (int64_t)i);
+    assert_int_equal(test_pool_grant(pool, asked, 2, NULL), ERR_OK);
+    asked_wipe_all(asked, 2);
+}
+
 /* ---- by contract */
 
 static int64_t counted(const struct test_pool *pool, const char *client, const char *contract)
