@@ -74,9 +74,17 @@ static enum err try_load_keys(void *context, struct detail *detail)
 {
     struct loading *loading = context;
     struct pool_access *out = loading->out;
+    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
+    size_t count = 0;
     enum err e = master_keys_lock(out->db, (unsigned)clock_left_ms(loading->deadline_ms) / 1000, detail);
     if (e == ERR_OK && !loading->loaded)
         e = load_keyd(loading, detail);
+    else if (e == ERR_OK) /* the session was lost: another process may have stored a key since */
+        e = master_keys_read(out->db, rows, &count, detail);
+    for (size_t i = 0; e == ERR_OK && i < count; i++)
+        if (!master_keys_have(out->keys, out->key_count, rows[i].key_id))
+            e = detail_set(detail, ERR_NOT_YET,
+                "another process stored master key %s during this start: start again", rows[i].key_id);
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
     if (e == ERR_OK && loading->stores)
