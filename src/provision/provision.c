@@ -219,10 +219,12 @@ static enum err catch_up(struct provision *provision, struct detail *detail)
     struct account_entry distribution;
     struct detail why;
     if (provision->network_ledger == 0) {
-        enum err e = rpc_accounts(provision->rpc, &provision->settings->distribution, 1, &distribution,
-            &provision->network_ledger, detail);
+        uint32_t ledger; /* an answer that is refused has one too */
+        enum err e = rpc_accounts(
+            provision->rpc, &provision->settings->distribution, 1, &distribution, &ledger, detail);
         if (e != ERR_OK)
             return e;
+        provision->network_ledger = ledger;
     }
     if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;
