@@ -1,6 +1,6 @@
 /*
- * An endpoint whose reply needs the database: the request is read on the HTTP thread, the database is queried
- * on a worker's thread. This file has what they share: the deadline, the reply, and who frees what.
+ * An endpoint whose reply needs the database: a worker's thread reads the request and queries the database.
+ * This file has what they share: the deadline, the reply, and who frees what.
  */
 #pragma once
 
