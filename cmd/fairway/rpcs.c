@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "rpc/rpc.h"
 #include "stellar/protocol.h"
 
@@ -14,32 +15,51 @@ struct check {
     int64_t deadline_ms;
 };
 
+/* One address of RPC_URL. */
+struct probe {
+    const struct check *check;
+    unsigned address; /* from 1 */
+    int timeout_ms;
+    pthread_t thread;
+    enum err e;
+    struct detail detail;
+};
+
+/* Asks one address for its network. */
+static void *check_rpc(void *context)
+{
+    struct probe *probe = context;
+    struct rpc *rpc = rpc_new(&(struct rpc_settings){
+        .url = probe->check->url, .only = probe->address, .timeout_ms = probe->timeout_ms});
+    struct rpc_network network CLEANUP(rpc_network_free) = {0};
+    probe->e = rpc_network(rpc, &network, &probe->detail);
+    if (probe->e == ERR_OK && !text_equal(network.passphrase, probe->check->passphrase)) {
+        AUTO_FREE char *origin = rpc_origin(probe->check->url, probe->address);
+        probe->e = detail_set(&probe->detail, ERR_CONFIG,
+            "%.50s of RPC_URL serves the network \"%.50s\", but NETWORK_PASSPHRASE is \"%.50s\"", origin,
+            network.passphrase, probe->check->passphrase);
+    }
+    uint32_t protocol;
+    if (probe->e == ERR_OK && rpc_node_protocol(rpc, &protocol) == ERR_OK)
+        protocol_note(protocol, "the node behind RPC_URL");
+    rpc_free(rpc);
+    return NULL;
+}
+
 #define TIMEOUT_MIN_MS 1000
 
-/* Asks one address, counted from 1, for its network. Each of several has little time: they are asked one
- * after the other. */
-static enum err check_rpc(const struct check *check, unsigned address, unsigned count, struct detail *detail)
+/* All at the same time: one that hangs delays the start by its own timeout only. */
+static void probe_all(const struct check *check, struct probe probes[], unsigned count)
 {
     const int most_ms = count > 1 ? SERVE_RPC_MS : START_RPC_MAX_MS,
               left_ms = clock_left_ms(check->deadline_ms);
-    struct rpc *rpc = rpc_new(&(struct rpc_settings){.url = check->url,
-        .only = address,
-        .timeout_ms = left_ms < TIMEOUT_MIN_MS ? TIMEOUT_MIN_MS
-                      : left_ms > most_ms      ? most_ms
-                                               : left_ms});
-    struct rpc_network network CLEANUP(rpc_network_free) = {0};
-    uint32_t protocol;
-    enum err e = rpc_network(rpc, &network, detail);
-    if (e == ERR_OK && !text_equal(network.passphrase, check->passphrase)) {
-        AUTO_FREE char *origin = rpc_origin(check->url, address);
-        e = detail_set(detail, ERR_CONFIG,
-            "%.50s of RPC_URL serves the network \"%.50s\", but NETWORK_PASSPHRASE is \"%.50s\"", origin,
-            network.passphrase, check->passphrase);
+    const int timeout_ms = left_ms < TIMEOUT_MIN_MS ? TIMEOUT_MIN_MS : left_ms > most_ms ? most_ms : left_ms;
+    for (unsigned i = 0; i < count; i++) {
+        probes[i] = (struct probe){.check = check, .address = i + 1, .timeout_ms = timeout_ms};
+        thread_start(&probes[i].thread, "check rpc", check_rpc, &probes[i]);
     }
-    if (e == ERR_OK && rpc_node_protocol(rpc, &protocol) == ERR_OK)
-        protocol_note(protocol, "the node behind RPC_URL");
-    rpc_free(rpc);
-    return e;
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(probes[i].thread, NULL);
 }
 
 /* One that counted twice would confirm what it says itself. */
@@ -64,27 +84,26 @@ static enum err check_rpcs(void *context, struct detail *detail)
 {
     const struct check *check = context;
     const unsigned count = (unsigned)rpc_address_count(check->url);
-    enum err errors[RPC_ADDRESSES_MAX];
-    struct detail details[RPC_ADDRESSES_MAX] = {0};
+    struct probe probes[RPC_ADDRESSES_MAX];
     bool answered = false;
     enum err failed = check_addresses(check->url, count, detail);
     if (failed != ERR_OK)
         return failed;
+    probe_all(check, probes, count);
     for (unsigned i = 0; i < count; i++) {
-        errors[i] = check_rpc(check, i + 1, count, &details[i]);
-        answered |= errors[i] == ERR_OK;
-        if (errors[i] == ERR_OK)
+        answered |= probes[i].e == ERR_OK;
+        if (probes[i].e == ERR_OK)
             continue;
-        failed = detail_set(detail, errors[i], "%s", details[i].text);
+        failed = detail_set(detail, probes[i].e, "%s", probes[i].detail.text);
         if (failed != ERR_RPC_UNAVAILABLE && failed != ERR_RPC_REFUSED)
             return failed;
     }
     if (!answered)
         return failed;
     for (unsigned i = 0; i < count; i++)
-        if (errors[i] != ERR_OK)
+        if (probes[i].e != ERR_OK)
             log_warn("an RPC of RPC_URL does not answer; its network is not checked", "rpc=%u detail=\"%s\"",
-                i + 1, details[i].text);
+                i + 1, probes[i].detail.text);
     return ERR_OK;
 }
 
