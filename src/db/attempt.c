@@ -67,9 +67,10 @@ struct attempt *attempt_start(const char *url, const char *name, int timeout_s)
     attempt->url = mem_copy_text(url);
     attempt->name = mem_copy_text(name);
     attempt->timeout_s = timeout_s;
-    thread_start(&thread, "db connect", run, attempt);
-    pthread_detach(thread);
-    return attempt;
+    if (thread_try(&thread, run, attempt) == 0 && pthread_detach(thread) == 0)
+        return attempt;
+    attempt_free(attempt);
+    return NULL;
 }
 
 bool attempt_wait(struct attempt *attempt, int64_t deadline_ms, PGconn **conn)

@@ -11,7 +11,7 @@
 
 struct attempt;
 
-/* Connects to url, copied as name is. */
+/* Connects to url, copied as name is. NULL: no thread could be created. */
 struct attempt *attempt_start(const char *url, const char *name, int timeout_s);
 
 /*

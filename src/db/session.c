@@ -106,6 +106,8 @@ static enum err connect(struct db *db, struct detail *detail)
 {
     if (db->attempt == NULL)
         db->attempt = attempt_start(db->url, db->name, db->connect_timeout_s);
+    if (db->attempt == NULL)
+        return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "cannot create a thread to connect");
     if (!attempt_wait(db->attempt, connection_deadline_ms(db, DB_CONNECT_MAX_MS), &db->conn))
         return detail_set(detail, ERR_DATABASE_UNAVAILABLE, "no connection before the deadline");
     db->attempt = NULL;
