@@ -175,14 +175,16 @@ static enum err run_again(
 }
 
 /* Runs count tickets of the batch, unless e is an error already. Those that it leaves open wait for another
- * batch. When the database refuses them because of one item, each runs alone, so that only that one fails.
- * Returns the error of the last run that failed. */
+ * batch. When the database refuses them because of one item, or has them run again and again, each runs
+ * alone, so that only that one fails. Returns the error of the last run that failed. */
 static enum err run(struct engine_worker *worker, struct batch *batch, size_t from, size_t count, enum err e,
     struct detail *detail)
 {
     if (e == ERR_OK)
         e = run_again(worker, batch, from, count, detail);
-    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL) && count > 1) {
+    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL ||
+            (e == ERR_SERIALIZATION && engine_runs_again(&batch->run, e, clock_ms()))) &&
+        count > 1) {
         for (size_t i = 0; i < count; i++) {
             struct detail own = {0};
             const enum err of_item = run(worker, batch, from + i, 1, ERR_OK, &own);

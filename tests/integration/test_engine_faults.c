@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/deadlines.h"
 #include "base/mem.h"
 #include "slowness.h"
 
@@ -22,14 +23,14 @@ static void ask_as(struct test_engine *engine, struct asked *asked, const char *
     snprintf(asked->request.request_id, sizeof asked->request.request_id, "%s", request_id);
 }
 
-TEST(an_item_that_the_database_refuses_fails_alone)
+static void assert_fails_alone(const char *plant, enum err error, int patience_ms)
 {
     struct test_engine engine;
     struct client clients[10] = {0};
     struct asked bad CLEANUP(asked_wipe);
     test_engine_open(&engine, 12, 1);
     ask_as(&engine, &bad, "bad");
-    test_db_exec(&engine.pool.test, sql_refuse_bad);
+    test_db_exec(&engine.pool.test, plant);
     struct db *holder = block_grants(&engine);
     clients[5].ticket.grant.request = &bad.request;
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
@@ -40,14 +41,29 @@ TEST(an_item_that_the_database_refuses_fails_alone)
     assert_int_equal(engine_waiting(engine.engine), ARRAY_LEN(clients) - 1);
     unblock_grants(holder);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++)
-        if (i == 5)
-            client_refused(&clients[i], ERR_CONSTRAINT, SOON_MS);
-        else
+        if (i != 5)
             client_lease(&clients[i], SOON_MS);
+    client_refused(&clients[5], error, patience_ms);
     assert_int_equal(leased_accounts(&engine.pool), ARRAY_LEN(clients) - 1);
     assert_int_equal(lease_rows(&engine.pool), ARRAY_LEN(clients) - 1);
     test_engine_close(&engine);
     clients_wipe(clients, ARRAY_LEN(clients));
+}
+
+TEST(an_item_that_the_database_refuses_fails_alone)
+{
+    assert_fails_alone(sql_refuse_bad, ERR_CONSTRAINT, SOON_MS);
+}
+
+/* As when this item and others never agree about a limit. */
+TEST(an_item_that_makes_its_batch_run_again_for_ever_fails_alone)
+{
+    assert_fails_alone(
+        "CREATE FUNCTION public.again() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE serialization_failure USING MESSAGE = 'planted'; END $$;"
+        " CREATE TRIGGER again BEFORE INSERT ON fairway.leases FOR EACH ROW WHEN (NEW.request_id = 'bad')"
+        " EXECUTE FUNCTION public.again()",
+        ERR_SERIALIZATION, ENGINE_ANSWER_MS + SOON_MS);
 }
 
 /* As a lock that others hold. */
