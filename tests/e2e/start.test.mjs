@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { Stop } from '../faults/stop.mjs';
+import { Stop, stopped } from '../faults/stop.mjs';
 import { startLocalnet } from '../localnet/localnet.mjs';
-import { freePort, payment, Service, slower, startWorld, until, within } from './harness.mjs';
+import { freePort, payment, Service, sleep, slower, startWorld, until, within } from './harness.mjs';
 import { proxyRpc } from './rpc-proxy.mjs';
 
 let world;
@@ -147,7 +147,8 @@ test('permanent errors end the start at once', { timeout: 600_000 }, async () =>
 
 test('each RPC of RPC_URL must be of the network; one that does not answer is logged while another answers', { timeout: 600_000 }, async () => {
   const other = await startLocalnet({ port: 0, ledgerMs: 0, passphrase: 'another network' }), silent = await gatedRpc();
-  gates.push(other);
+  const slow = await proxyRpc(world.localnet.url, async (call, forward) => (await sleep(1300), forward()));
+  gates.push(other, slow);
   const ours = world.localnet.url, nothing = `http://127.0.0.1:${await freePort()}`;
   const theirs = other.url.replace('//', '//user:hush@') + '/?key=hush';
   const named = new RegExp(`level=error .*detail="${other.url} of RPC_URL serves the network .*another network.*, but NETWORK_PASSPHRASE is `);
@@ -165,11 +166,27 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
     assert.match(service.log, words);
     assert.doesNotMatch(service.log, /hush|msg=started/);
   }
-  for (const [urls, place] of [[[nothing, ours], 1], [[ours, nothing], 2], [[silent.url, ours], 1], [[ours, `${ours}/other`], 0]]) {
+  for (const [urls, place] of [[[nothing, ours], 1], [[ours, nothing], 2], [[silent.url, slow.url], 1], [[ours, `${ours}/other`], 0]]) {
     const service = start({ RPC_URL: urls.join(), START_TIMEOUT: '6' });
     await service.ready();
     const [, logged] = /an RPC of RPC_URL does not answer; its network is not checked" rpc=(\d)/.exec(service.log) ?? [];
     assert.equal(Number(logged ?? 0), place, service.log);
     assert.deepEqual(await service.kill(), { code: 0, signal: null });
   }
+});
+
+test('a start that has lost its session beside another one stores no second master key', { timeout: 600_000 }, async t => {
+  const empty = await startWorld({ accounts: 0 }), env = { ...empty.env, MASTER_KEY_FILE: '', CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE: 'a passphrase of this test' };
+  t.after(() => empty.stop());
+  await empty.sql('DELETE FROM fairway.master_keys');
+  const stop = new Stop(path.join(empty.folder, 'stop'));
+  stop.arm('stop', 'fairway start: SELECT fairway.bind_network($1, $2)');
+  const first = start({ ...env, ...stop.env, START_TIMEOUT: '10' });
+  await stop.reach('the network is bound');
+  await stopped(first.process.pid);
+  await empty.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway start'");
+  await start(env).listens();
+  first.process.kill('SIGCONT');
+  assert.deepEqual(await within(first.ended, slower(20_000)), { code: 75, signal: null }, first.log);
+  assert.deepEqual(await empty.sql('SELECT count(*) FROM fairway.master_keys'), [['1']]);
 });
