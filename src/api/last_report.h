@@ -1,8 +1,8 @@
 /*
- * The last report of /readyz or of /v1/pool, which read the database: one request at a time makes another,
- * ten times a second at most, and the others get the last one. So a database that hangs costs each of them
- * one worker, however many ask, while there is a report that is not too old: /v1/pool makes none then, and
- * after REPORT_AGE_MS each request reads. The functions may be called from any thread.
+ * The last report of /readyz or of /v1/pool, which read the database. One request at a time makes another,
+ * ten times a second at most. The others get the last one, so a database that hangs costs one worker, however
+ * many ask; but a report older than REPORT_AGE_MS is not shown, and then each request reads. The functions
+ * may be called from any thread.
  */
 #pragma once
 

@@ -137,5 +137,24 @@ TEST(the_partitions_of_all_days_are_made_after_a_pause_of_weeks)
         8);
 }
 
+/* As in a shortage: each batch of leases reports, so some reports have become old whenever one looks. */
+TEST(DX10_reports_that_age_all_the_time_do_not_keep_housekeeping_busy)
+{
+    struct ingest_world *world = *state;
+    seed_old_leases(world);
+    test_db_exec(&world->db,
+        "CREATE SEQUENCE public.steps; CREATE FUNCTION public.age() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN PERFORM nextval('public.steps'); INSERT INTO fairway.waiting (replica, waiting, taken, "
+        "seen_at)"
+        " VALUES (1, 1, 1, now() - interval '1 h'); RETURN NULL; END $$;"
+        "CREATE TRIGGER age AFTER DELETE ON fairway.waiting EXECUTE FUNCTION public.age();"
+        "INSERT INTO fairway.waiting (replica, waiting, taken, seen_at) VALUES (1, 1, 1, now() - interval '1 "
+        "h')");
+    world->ingest = ingest_world_start(world);
+    await_number(world, "SELECT count(*) FROM fairway.leases", 0);
+    clock_sleep_ms(2000);
+    assert_in_range(test_db_number(&world->db, "SELECT last_value FROM public.steps"), 1, 10);
+}
+
 TEST_FIXTURE(ingest_world_set_up, ingest_world_tear_down)
 GROUP_FIXTURE(test_pg_start, test_pg_stop)
