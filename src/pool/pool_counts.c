@@ -15,7 +15,7 @@ static const char sql_counts[] =
     " greatest(t.clock, c.close_time), m.creations, m.merges, " SERVER_HAS_SYNCHRONOUS_STANDBY
     ", " SERVER_HAS_CONNECTED_STANDBY ","
     " coalesce((SELECT max(p.day) - (clock_timestamp() AT TIME ZONE 'UTC')::date FROM fairway.partitions p"
-    "   WHERE p.parent = 'leases'), -1)::int8, s.pending, s.rejected, " GRANTS_COLUMNS
+    "   WHERE p.parent = 'leases'), -1)::int8, a.pending, a.rejected, " GRANTS_COLUMNS
     " FROM (SELECT CASE WHEN $1 THEN count(*) FILTER (WHERE p.state = 'active' AND p.lease_hash IS NULL)"
     "       ELSE (SELECT count(*) FROM (SELECT FROM fairway.channel_accounts o"
     "         WHERE o.slot IS NOT NULL AND o.state = 'active' ORDER BY o.slot LIMIT 1) one) END AS idle,"
@@ -23,12 +23,12 @@ static const char sql_counts[] =
     "     count(*) FILTER (WHERE p.state = 'creating') AS creating,"
     "     count(*) FILTER (WHERE p.state = 'retiring') AS retiring,"
     "     count(*) FILTER (WHERE p.state = 'retiring' AND p.lease_hash IS NOT NULL) AS retiring_leased,"
-    "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease"
-    "   FROM fairway.pool_accounts p WHERE $1) a"
+    "     count(*) FILTER (WHERE p.state = 'quarantined') AS quarantined, min(p.locked_at) AS oldest_lease,"
+    "     count(u.lease_hash) FILTER (WHERE u.rejected IS NULL) AS pending, count(u.rejected) AS rejected"
+    "   FROM fairway.pool_accounts p LEFT JOIN fairway.submissions u ON u.lease_hash = p.lease_hash"
+    "   WHERE $1) a"
     " CROSS JOIN (SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS clock) t"
     " CROSS JOIN " PROVISIONING_PENDING " m"
-    " CROSS JOIN (SELECT count(*) FILTER (WHERE u.rejected IS NULL) AS pending, count(u.rejected) AS rejected"
-    "   FROM fairway.submissions u WHERE $1) s"
     " LEFT JOIN fairway.cursor c ON true";
 
 static void read_counts(const struct db_rows *rows, struct pool_counts *out)
