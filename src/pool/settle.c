@@ -103,7 +103,14 @@ static bool signed_by_us(
                consumed_by_ended_lease(settlement->history, account->address, sequence));
 }
 
-static const char sql_signed[] = "SELECT l.account, l.sequence FROM fairway.find_leases($1) l";
+/* A transaction is in a ledger at most LEASE_SECONDS_MAX after its grant. $2: the close time. */
+static const char sql_signed[] =
+    "SELECT l.account, l.sequence FROM fairway.find_in_hours($1, ARRAY("
+    "  SELECT date_trunc('hour', to_timestamp($2::int8)) + n * interval '1 hour' FROM generate_series(-1, 1) "
+    "n)) g"
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.leases m WHERE m.hash = g.hash AND m.granted_at = "
+    "g.granted_at"
+    "  AND fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(g.granted_at, g.hash) LIMIT 1) l";
 
 /* The hashes of the transactions whose sources have a sequence number that no open lease explains; returns
  * how many, at most one for each transaction. */
@@ -130,7 +137,9 @@ static enum err read_history(struct settlement *settlement, struct db *db, struc
     const size_t count = unexplained(settlement, hashes);
     if (count == 0 || settlement->evidence->gap)
         return ERR_OK;
-    return db_query(db, DB_SQL(sql_signed, DB_BYTEAS(hashes, count)), &settlement->history, detail);
+    return db_query(db,
+        DB_SQL(sql_signed, DB_BYTEAS(hashes, count), DB_I64((int64_t)settlement->evidence->close_time_s)),
+        &settlement->history, detail);
 }
 
 /* The transaction of a lease that the database does not have; NULL: none. */
