@@ -20,9 +20,10 @@ CREATE TABLE fairway.leases (
 ) PARTITION BY RANGE (granted_at); -- UNIQUE (hour_key(granted_at, hash))
 
 -- The nonces that contract calls consume, of open leases and of those that ended as confirmed or consumed. A ledger that ends a lease otherwise deletes its
--- claims, and the first one after expires_ledger deletes the claim: the network knows the nonce no more.
+-- claims, and housekeeping deletes them after expires_ledger: the network knows the nonce no more. A client may let many end with one ledger.
 CREATE TABLE fairway.lease_claims (
     expires_ledger bigint NOT NULL,
+    granted_at     timestamptz NOT NULL, -- of the lease
     client         text NOT NULL,
     claim          bytea NOT NULL, -- XDR: the address, and the nonce
     lease_hash     bytea NOT NULL,
@@ -32,8 +33,8 @@ CREATE TABLE fairway.lease_claims (
 );
 -- Serves deleting the claims of a lease.
 CREATE INDEX lease_claims_of_lease ON fairway.lease_claims (lease_hash);
--- Serves what a ledger ends: the open leases whose authorization expires with it, and claims.
-CREATE INDEX lease_claims_expiring ON fairway.lease_claims (expires_ledger);
+-- Serves finding the open leases whose authorization expires with a ledger, and deleting claims.
+CREATE INDEX lease_claims_expiring ON fairway.lease_claims (expires_ledger, granted_at);
 
 -- How leases ended. A lease without a row here is open.
 CREATE TABLE fairway.lease_results (

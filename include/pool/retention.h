@@ -9,7 +9,7 @@ enum retention {
     RETENTION_HISTORY,    /* drops the leases of whole days, with their results and fee bumps, and the
                              idempotency keys of the days before yesterday; age since the grant */
     RETENTION_LEDGERS,    /* deletes ledgers, but the cursor's; age since their commit */
-    RETENTION_WAITING,    /* deletes reports of waiting requests that no longer count */
+    RETENTION_FORGET,     /* deletes reports of waiting requests, and claims, that no longer count */
     RETENTION_KINDS
 };
 
@@ -18,9 +18,9 @@ enum retention {
 /*
  * One step and one transaction. RETENTION_PARTITIONS extends the partitions by one day. RETENTION_HISTORY
  * drops one day: nothing of it is younger than keep_seconds, and no lease of it is open. RETENTION_LEDGERS
- * and RETENTION_WAITING delete at most limit rows. How much a step reads does not depend on the size of the
- * tables or the planner's statistics. While another replica runs a step, it changes nothing instead of
- * waiting.
+ * and RETENTION_FORGET delete at most limit rows of a table. How much a step reads does not depend on the
+ * size of the tables or the planner's statistics. While another replica runs a step, it changes nothing
+ * instead of waiting.
  *
  * db is a session outside a transaction. *changed is the number of tables made or dropped, or of
  * rows deleted or changed (0 on error). Nothing is left to do for now when it is 0 or, for those two,

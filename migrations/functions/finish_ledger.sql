@@ -1,12 +1,9 @@
 -- The last statement of a ledger transaction: how many leases the ledger ended in each way (ledgers.ends), and what
--- became of these transactions of ensure-accounts. Each is decided once. Every replica is notified, whose submissions are due. Claims that have
--- expired are deleted; those of earlier ledgers were, so their entries in the index are not read again.
+-- became of these transactions of ensure-accounts. Each is decided once. Every replica is notified, whose submissions are due.
 CREATE OR REPLACE FUNCTION fairway.finish_ledger(ended bigint[], submissions bigint[], states text[], codes text[]) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT pg_notify('fairway_pool', '');
     UPDATE fairway.ledgers g SET ends = ended FROM fairway.cursor c WHERE g.sequence = c.sequence AND 0 < ANY (ended);
-    DELETE FROM fairway.lease_claims d USING fairway.cursor c WHERE d.expires_ledger
-        BETWEEN (SELECT g.sequence - 10 FROM fairway.ledgers g WHERE g.sequence < c.sequence ORDER BY g.sequence DESC LIMIT 1) AND c.sequence - 1;
     UPDATE fairway.provisioning p SET state = n.state, result_code = n.code, ledger = c.sequence
         FROM fairway.cursor c, unnest(submissions, states, codes) n (id, state, code) WHERE p.id = n.id AND p.state = 'pending'
 $$;

@@ -37,8 +37,8 @@ BEGIN
             WHERE counted.open_leases[array_position(counted.names, n.name)] + n.nth > n.most);
     END IF;
     IF claims IS NOT NULL THEN -- in their order, so that batches which have some in common do not deadlock
-        INSERT INTO fairway.lease_claims (client, claim, lease_hash, call, account, expires_ledger)
-            SELECT clients[n.place], n.claim, hashes[n.place], calls[n.place], accounts[n.place], n.ledger
+        INSERT INTO fairway.lease_claims (client, claim, lease_hash, call, account, expires_ledger, granted_at)
+            SELECT clients[n.place], n.claim, hashes[n.place], calls[n.place], accounts[n.place], n.ledger, moment
             FROM unnest(claim_places, claims, claim_ledgers) n (place, claim, ledger) WHERE n.place > 0
             ORDER BY 1, 2, n.place, n.ledger DESC ON CONFLICT DO NOTHING;
         is_late := is_late OR EXISTS (SELECT FROM unnest(claim_places, claims) n (place, claim) WHERE n.place > 0 AND NOT EXISTS (

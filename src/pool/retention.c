@@ -20,7 +20,7 @@ static const char sql_history[] =
 static const char sql_ledgers[] =
     ALONE " SELECT fairway.drop_ledgers(make_interval(secs => $1::int8), $2) FROM alone";
 
-static const char sql_waiting[] = ALONE " SELECT fairway.forget_waiting($1) FROM alone";
+static const char sql_forget[] = ALONE " SELECT fairway.forget($1) FROM alone";
 
 enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds, int64_t limit,
     size_t *changed, struct detail *detail)
@@ -29,7 +29,7 @@ enum err retention_step(struct db *db, enum retention what, int64_t keep_seconds
     const struct db_statement statement =
         what == RETENTION_PARTITIONS ? DB_SQL(sql_partitions, DB_I32(RETENTION_DAYS_AHEAD))
         : what == RETENTION_HISTORY  ? DB_SQL(sql_history, DB_I64(keep_seconds))
-        : what == RETENTION_WAITING  ? DB_SQL(sql_waiting, DB_I64(limit))
+        : what == RETENTION_FORGET   ? DB_SQL(sql_forget, DB_I64(limit))
                                      : DB_SQL(sql_ledgers, DB_I64(keep_seconds), DB_I64(limit));
     enum err e = db_query(db, statement, &rows, detail);
     *changed = 0;

@@ -13,12 +13,14 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
-/* Also the accounts of leases whose authorization expires with ledger $2: the search may not know of them. */
+/* Also the accounts of leases whose authorization expires with ledger $2, closed at $3: the search may not
+ * know of them. It knows those that were granted earlier: no lease lives for ten minutes. */
 static const char sql_lock[] =
     "SELECT l.public_key, l.state, l.sequence, l.sequence_ledger, l.lease_hash, l.lease_sequence,"
     " l.lease_max_time, l.lease_max_ledger FROM fairway.lock_accounts($1 || ARRAY("
     "  SELECT c.account FROM fairway.lease_claims c CROSS JOIN LATERAL fairway.newest_account(c.account) a"
-    "  WHERE c.expires_ledger = $2 AND a.lease_hash = c.lease_hash)) l"
+    "  WHERE c.expires_ledger = $2 AND c.granted_at > to_timestamp($3::int8) - interval '10 minutes'"
+    "   AND a.lease_hash = c.lease_hash)) l"
     " WHERE l.state <> 'retired'";
 
 static enum err read_account(
@@ -81,6 +83,9 @@ enum err settle_read(struct db *db, const struct settle_evidence *evidence, stru
     for (size_t i = 0; i < count; i++)
         addresses[i] = evidence->addresses[i];
     count += settle_search_due(search, evidence->close_time_s, evidence->sequence, addresses + count);
-    e = db_query(db, DB_SQL(sql_lock, DB_TEXTS(addresses, count), DB_I64(evidence->sequence)), &rows, detail);
+    e = db_query(db,
+        DB_SQL(sql_lock, DB_TEXTS(addresses, count), DB_I64(evidence->sequence),
+            DB_I64((int64_t)evidence->close_time_s)),
+        &rows, detail);
     return e != ERR_OK ? e : read_accounts(rows, evidence, out, detail);
 }

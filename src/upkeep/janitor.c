@@ -92,7 +92,7 @@ static enum err run_round(struct janitor *janitor, bool *more, struct detail *de
     for (size_t i = 0; e == ERR_OK && i < RETENTION_KINDS; i++) {
         size_t changed;
         const enum retention kind = janitor->next;
-        const bool by_rows = kind == RETENTION_LEDGERS || kind == RETENTION_WAITING;
+        const bool by_rows = kind == RETENTION_LEDGERS || kind == RETENTION_FORGET;
         e = retention_step(janitor->db, kind, janitor->retention_s, STEP_ROWS, &changed, detail);
         janitor->next = (kind + 1) % RETENTION_KINDS;
         *more |= changed >= (by_rows ? STEP_ROWS : 1);

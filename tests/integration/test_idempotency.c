@@ -505,8 +505,8 @@ TEST(DL9_batches_with_the_same_claims_in_another_order_do_not_deadlock)
     assert_int_equal(db_begin(third, NULL), ERR_OK);
     assert_int_equal(
         db_query(third,
-            DB_SQL0("INSERT INTO fairway.lease_claims VALUES (2000, '', 'M', '', sha256(''), '')"), NULL,
-            NULL),
+            DB_SQL0("INSERT INTO fairway.lease_claims VALUES (2000, now(), '', 'M', '', sha256(''), '')"),
+            NULL, NULL),
         ERR_OK);
     for (size_t i = 0; i < 2; i++) {
         crossings[i].replica = *pool;

@@ -161,7 +161,7 @@ TEST(a_step_does_nothing_while_another_replica_runs_one)
     struct test_pool *pool = *state;
     struct db *one = test_db_open(&pool->test), *other = test_db_open(&pool->test);
     static const enum retention steps[] = {
-        RETENTION_PARTITIONS, RETENTION_HISTORY, RETENTION_LEDGERS, RETENTION_WAITING};
+        RETENTION_PARTITIONS, RETENTION_HISTORY, RETENTION_LEDGERS, RETENTION_FORGET};
     test_db_exec(&pool->test, "SELECT fairway.add_partitions(current_date - 3, current_date - 3);"
                               "INSERT INTO fairway.waiting VALUES (2, 1, 0, now() - interval '11 s')");
     assert_int_equal(db_begin(one, NULL), ERR_OK);
@@ -172,7 +172,7 @@ TEST(a_step_does_nothing_while_another_replica_runs_one)
     assert_true(clock_ms() - begun_ms < slower(1500)); /* lock_timeout is 2 s */
     db_rollback(one);
     assert_int_equal(step(other, RETENTION_HISTORY), 4);
-    assert_int_equal(step(other, RETENTION_WAITING), 1);
+    assert_int_equal(step(other, RETENTION_FORGET), 1);
     db_free(one);
     db_free(other);
 }

@@ -5,10 +5,12 @@
 #include "support/pool.h"
 
 #include "../../src/grant/grant_claim.h"
+#include "../../src/pool/settle_read.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "limits/usage.h"
@@ -136,14 +138,21 @@ TEST(DX10_a_key_is_found_in_a_few_pages_by_a_session_that_planned_for_an_empty_t
 }
 
 /* According to the statistics there is no claim. */
+static struct db *open_with_claims(struct test_pool *pool)
+{
+    test_db_exec(&pool->test,
+        "ANALYZE fairway.lease_claims; ALTER TABLE fairway.lease_claims SET (autovacuum_enabled = off);"
+        "INSERT INTO fairway.lease_claims SELECT 2000, now() - interval '1 hour', '', ('claim ' || i)::bytea,"
+        " sha256(i::text::bytea), sha256(''), (SELECT min(a.public_key::text) FROM fairway.channel_accounts "
+        "a)"
+        " FROM generate_series(1, 20000) i");
+    return test_db_open(&pool->test);
+}
+
 TEST(DX10_the_lease_of_a_claim_is_found_in_a_few_pages)
 {
     struct test_pool *pool = *state;
-    test_db_exec(&pool->test,
-        "ANALYZE fairway.lease_claims; ALTER TABLE fairway.lease_claims SET (autovacuum_enabled = off);"
-        "INSERT INTO fairway.lease_claims SELECT 2000, '', ('claim ' || i)::bytea, sha256(i::text::bytea),"
-        " sha256(''), '' FROM generate_series(1, 20000) i");
-    struct db *db = test_db_open(&pool->test);
+    struct db *db = open_with_claims(pool);
     assert_int_equal(db_begin(db, NULL), ERR_OK);
     const int64_t before = touched(db);
     test_find_claim(db, (struct bytes){(const uint8_t *)"claim 78", 8});
@@ -151,6 +160,23 @@ TEST(DX10_the_lease_of_a_claim_is_found_in_a_few_pages)
     db_free(db);
     print_message("a claim among 20,000: %" PRId64 " pages\n", pages);
     assert_in_range(pages, 1, 20); /* with those of planning */
+}
+
+/* A client may let all authorizations of a month expire with one ledger. */
+TEST(DX10_a_ledger_reads_no_claims_of_leases_that_have_ended)
+{
+    struct test_pool *pool = *state;
+    struct settle_accounts accounts = {0};
+    struct db *db = open_with_claims(pool);
+    assert_int_equal(db_begin(db, NULL), ERR_OK);
+    const int64_t before = touched(db);
+    const struct settle_evidence evidence = {.sequence = 2000, .close_time_s = (uint64_t)time(NULL)};
+    assert_int_equal(settle_read(db, &evidence, NULL, &accounts, NULL), ERR_OK);
+    const int64_t pages = touched(db) - before;
+    settle_accounts_free(&accounts);
+    db_free(db);
+    print_message("20,000 claims expire: %" PRId64 " pages\n", pages);
+    assert_in_range(pages, 1, 40); /* with those of planning */
 }
 
 TEST(DX10_pending_provisioning_transactions_are_found_among_all_in_a_few_pages)
@@ -284,8 +310,8 @@ static int64_t pages_read(struct test_pool *pool)
     assert_int_equal(
         db_query(pool->db, DB_SQL0("SELECT pg_stat_force_next_flush()"), &flushed, NULL), ERR_OK);
     return test_db_number(&pool->test,
-        "SELECT (heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::int8"
-        " FROM pg_statio_user_tables WHERE relid = 'fairway.channel_accounts'::regclass");
+        "SELECT sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::int8"
+        " FROM pg_statio_user_tables WHERE relname IN ('channel_accounts', 'submissions')");
 }
 
 static void search(struct test_pool *pool)
@@ -306,8 +332,13 @@ TEST(DX9_reads_of_the_whole_pool_cost_the_same_under_an_old_snapshot)
     void (*const reads[])(struct test_pool *) = {search, count_accounts};
     struct test_pool *pool = *state;
     struct db *foreign = hold_snapshot(pool);
-    test_db_exec(&pool->test, "DO $$ BEGIN FOR i IN 1 .. 1000 LOOP UPDATE fairway.channel_accounts"
-                              " SET lease_max_time = lease_max_time; COMMIT; END LOOP; END $$");
+    test_db_exec(&pool->test,
+        "INSERT INTO fairway.submissions (granted_at, max_fee, stroops_max, bid, round_ledger, due_ledger,"
+        " lease_hash, bid_hash, inner_digest, client)"
+        " SELECT now(), 1, 0, 1, 1, 1, h, h, h, '' FROM sha256('') h");
+    test_db_exec(&pool->test,
+        "DO $$ BEGIN FOR i IN 1 .. 1000 LOOP UPDATE fairway.channel_accounts SET lease_max_time ="
+        " lease_max_time; UPDATE fairway.submissions SET due_ledger = i; COMMIT; END LOOP; END $$");
     for (size_t i = 0; i < ARRAY_LEN(reads); i++) {
         reads[i](pool); /* plans its statements */
         const int64_t before = pages_read(pool);

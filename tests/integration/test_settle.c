@@ -276,8 +276,8 @@ TEST(DX9_a_pool_is_searched_for_leases_that_expire_before_a_ledger_needs_them)
     assert_int_equal(f->settled.expired, 1);
     leased_until(f, 4, now + 3600); /* no search sees it: its authorization expires with ledger 106 */
     test_db_exec(&f->test, "UPDATE fairway.channel_accounts SET lease_max_ledger = 107 WHERE slot = 4;"
-                           "INSERT INTO fairway.lease_claims SELECT e, '', e::text::bytea, a.lease_hash,"
-                           " a.lease_hash, a.public_key FROM fairway.channel_accounts a,"
+                           "INSERT INTO fairway.lease_claims SELECT e, a.locked_at, '', e::text::bytea,"
+                           " a.lease_hash, a.lease_hash, a.public_key FROM fairway.channel_accounts a,"
                            " unnest('{106,107}'::int8[]) e WHERE a.slot = 4");
     close_ledger(f, NEXT + 5, now + 3 * SETTLE_SEARCH_SECONDS, NULL, 0, NULL, 0);
     assert_int_equal(f->settled.expired, 1);

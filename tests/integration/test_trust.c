@@ -208,8 +208,9 @@ TEST(DL9_a_false_success_that_is_corrected_frees_the_claims_of_its_lease)
     struct world *world = *state;
     uint32_t logged = 0;
     commit_forged(world, 0);
-    test_db_exec(&world->gap->db, "INSERT INTO fairway.lease_claims SELECT 9000, '', 'a', r.hash, r.hash, ''"
-                                  " FROM fairway.lease_results r");
+    test_db_exec(&world->gap->db,
+        "INSERT INTO fairway.lease_claims SELECT 9000, now(), '', 'a', r.hash, r.hash,"
+        " '' FROM fairway.lease_results r");
     const struct built_transaction ours = {.hash = built_hash(LEASED), .code = -1};
     ledger_feed_close(world->gap->feed,
         &(struct built_ledger){

@@ -74,7 +74,7 @@ ROLLBACK;
 -- DX9: the share of a replica is read in a few pages though reports of waiting requests are not removed
 BEGIN;
 INSERT INTO fairway.waiting SELECT 2, 1, 0, now() - interval '11 s' FROM generate_series(1, 100000);
-SELECT fairway.forget_waiting(1000000);
+SELECT fairway.forget(1000000);
 INSERT INTO fairway.waiting VALUES (2, 1, 1, clock_timestamp() + interval '0.9 s');
 SELECT pg_relation_size('fairway.waiting') / 8192 > 500 AS grown, reads('SELECT * FROM fairway.share_of_idle(1, 1, ''{}'')', 40);
 ROLLBACK;
