@@ -22,7 +22,7 @@ export class Delayed {
 
   /** Takes a transaction that was just queued, if a fault applies to it. If it returns true, the caller removes it from the queue. */
   take(transaction, latestLedger) {
-    if (this.#faults.happensTo('loseSubmission', transaction.innermost)) return true;
+    if (this.#faults.happens('loseSubmission')) return true;
     const isLate = this.#faults.happensTo('late', transaction.innermost);
     const delay = isLate ? 0 : this.#faults.delayOf(transaction.innermost);
     if (!isLate && delay === 0) return false;
