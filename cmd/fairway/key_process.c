@@ -74,22 +74,15 @@ static enum err try_load_keys(void *context, struct detail *detail)
 {
     struct loading *loading = context;
     struct pool_access *out = loading->out;
-    struct master_key_row rows[MASTER_KEY_ROWS_MAX];
-    size_t count = 0;
     enum err e = master_keys_lock(out->db, (unsigned)clock_left_ms(loading->deadline_ms) / 1000, detail);
     if (e == ERR_OK && !loading->loaded)
         e = load_keyd(loading, detail);
-    else if (e == ERR_OK) /* the session was lost: another process may have stored a key since */
-        e = master_keys_read(out->db, rows, &count, detail);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        if (!master_keys_have(out->keys, out->key_count, rows[i].key_id))
-            e = detail_set(detail, ERR_NOT_YET,
-                "another process stored master key %s during this start: start again", rows[i].key_id);
     if (e == ERR_OK)
         e = network_bind(out->db, out->passphrase, &out->distribution, detail);
     if (e == ERR_OK && loading->stores)
-        e = master_key_store(out->db, &out->current_key, detail);
-    return e == ERR_OK ? master_keys_unlock(out->db, detail) : e;
+        e = master_key_store(out->db, &out->current_key, out->keys, out->key_count, detail);
+    db_disconnect(out->db); /* unlocks, also after an error: the next try locks again */
+    return e;
 }
 
 /* Only what seals seeds now stores a new key file beside older keys: replicas that lack it cannot start then.
@@ -99,5 +92,6 @@ enum err key_process_load(
 {
     struct loading loading = {
         .out = out, .deadline_ms = deadline_ms, .seals = mode == KEYD_PROVISION || mode == KEYD_IMPORT};
-    return retry_until(try_load_keys, &loading, deadline_ms, detail);
+    enum err e = retry_until(try_load_keys, &loading, deadline_ms, detail);
+    return e == ERR_CONSTRAINT ? ERR_NOT_YET : e; /* keyd loads keys once: start again */
 }

@@ -1,9 +1,13 @@
--- Does nothing when the key is stored already. At most one key may be there beside it: a rotation has two. The UPDATE lets stores follow each other, and
--- fails in a transaction that does not see the last one.
-CREATE OR REPLACE FUNCTION fairway.store_master_key(key_id text, salt bytea) RETURNS void
+-- Does nothing when the key is stored already. known: the keys that the caller has; no other may be there. At most one may be there beside this one:
+-- a rotation has two. The lock lets stores follow each other, also the first ones; the UPDATE fails in a transaction that does not see the last one.
+CREATE OR REPLACE FUNCTION fairway.store_master_key(key_id text, salt bytea, known text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    LOCK TABLE fairway.master_keys IN SHARE ROW EXCLUSIVE MODE;
     UPDATE fairway.master_keys m SET created_at = m.created_at;
+    IF EXISTS (SELECT FROM fairway.master_keys m WHERE m.key_id <> ALL ($3)) THEN
+        RAISE integrity_constraint_violation USING MESSAGE = 'another process has stored a master key that this one lacks: start again';
+    END IF;
     IF (SELECT count(*) FROM fairway.master_keys m WHERE m.key_id <> $1) > 1 THEN
         RAISE integrity_constraint_violation USING MESSAGE = 'a rotation to another master key has not ended';
     END IF;

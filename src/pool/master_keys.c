@@ -24,13 +24,6 @@ enum err master_keys_lock(struct db *db, unsigned seconds, struct detail *detail
     }
 }
 
-static const char sql_unlock[] = "SELECT pg_advisory_unlock(hashtext('" LOCK_TEXT_MASTER_KEYS "'))";
-
-enum err master_keys_unlock(struct db *db, struct detail *detail)
-{
-    return db_query(db, DB_SQL0(sql_unlock), NULL, detail);
-}
-
 static const char sql_read[] =
     "SELECT k.key_id, k.salt FROM fairway.master_keys k ORDER BY k.created_at, k.key_id";
 
@@ -63,10 +56,14 @@ bool master_keys_have(const struct master_key_row rows[], size_t count, const ch
     return false;
 }
 
-static const char sql_store[] = "SELECT fairway.store_master_key($1, $2)";
+static const char sql_store[] = "SELECT fairway.store_master_key($1, $2, $3)";
 
-enum err master_key_store(struct db *db, const struct master_key_row *row, struct detail *detail)
+enum err master_key_store(struct db *db, const struct master_key_row *row,
+    const struct master_key_row known[], size_t count, struct detail *detail)
 {
     const struct db_param salt = row->derived ? DB_BYTEA(BYTES_OF(row->salt)) : DB_NONE;
-    return db_query(db, DB_SQL(sql_store, DB_TEXT(row->key_id), salt), NULL, detail);
+    const char *ids[MASTER_KEY_ROWS_MAX + 2];
+    for (size_t i = 0; i < count; i++)
+        ids[i] = known[i].key_id;
+    return db_query(db, DB_SQL(sql_store, DB_TEXT(row->key_id), salt, DB_TEXTS(ids, count)), NULL, detail);
 }

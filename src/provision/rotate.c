@@ -56,21 +56,18 @@ static enum err reseal(
     return e;
 }
 
-/* Another rotation may have stored a key while this one waited. The current key's row is stored before the
- * first seed is sealed under it. */
+/* The current key's row is stored before the first seed is sealed under it. */
 static enum err store_key(struct rotate *rotate, struct detail *detail)
 {
     const struct rotate_settings *settings = rotate->settings;
     struct master_key_row rows[MASTER_KEY_ROWS_MAX];
     size_t count;
     enum err e = master_keys_read(rotate->session.db, rows, &count, detail);
-    for (size_t i = 0; e == ERR_OK && i < count; i++)
-        if (!master_keys_have(settings->keys, settings->key_count, rows[i].key_id))
-            e = detail_set(detail, ERR_CONFIG,
-                "another command has stored master key %s, which is not among the keys of this one",
-                rows[i].key_id);
     rotate->result.had_ended = count == 1 && text_equal(rows[0].key_id, settings->current->key_id);
-    return e == ERR_OK ? master_key_store(rotate->session.db, settings->current, detail) : e;
+    if (e != ERR_OK)
+        return e;
+    return master_key_store(
+        rotate->session.db, settings->current, settings->keys, settings->key_count, detail);
 }
 
 /* A replica that lacks the new key could lease nothing after the rotation, and does not start again. $1: how

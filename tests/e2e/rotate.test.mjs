@@ -189,7 +189,7 @@ test('of two rotations to different keys one waits for longer than START_TIMEOUT
   const ended = await Promise.all(commands.map(command => command.ended)), won = ended.findIndex(({ code }) => code === 0);
   assert.notEqual(won, -1, JSON.stringify(ended));
   assert.equal(ended[1 - won].code, 78, ended[1 - won].out);
-  assert.match(ended[1 - won].out, new RegExp(`another command has stored master key ${id(ended[won].out)}`));
+  assert.match(ended[1 - won].out, /another process has stored a master key that this one lacks/);
   assert.equal((await openedBy([newKey, third][won])).length, ACCOUNTS);
   const back = await world.start(['rotate-master-key'], { OLD_MASTER_KEY_FILE: [newKey, third][won] }).ended;
   assert.equal(back.code, 0, back.out);
@@ -237,8 +237,8 @@ test('false rows of the role of serve: no third master key; false seals delay a 
   const [[keyId]] = await world.sql('SELECT key_id FROM fairway.master_keys'), account = world.client.publicKey();
   const call = text => asRole('fairway', `SELECT fairway.${text}`);
   await call(`store_accounts(ARRAY['${account}'], ARRAY[decode(repeat('00', 72), 'hex')], ARRAY['${keyId}'], NULL, NULL)`);
-  await call("store_master_key('ffffffffffffffff', NULL)");
-  await assert.rejects(call("store_master_key('fffffffffffffffe', NULL)"), ({ stderr }) => /has not ended/.test(stderr));
+  await call("store_master_key('ffffffffffffffff', NULL, NULL)");
+  await assert.rejects(call("store_master_key('fffffffffffffffe', NULL, NULL)"), ({ stderr }) => /has not ended/.test(stderr));
   assert.match((await rotate().ended).out, /does not hold master key ffffffffffffffff/);
   await asRole('fairway_owner', "DELETE FROM fairway.master_keys WHERE key_id = 'ffffffffffffffff'");
   const { code, out } = await rotate().ended;

@@ -175,18 +175,24 @@ test('each RPC of RPC_URL must be of the network; one that does not answer is lo
   }
 });
 
-test('a start that has lost its session beside another one stores no second master key', { timeout: 600_000 }, async t => {
+test('a start that has lost its session beside another one stores no second master key; one that has tried again keeps no lock', { timeout: 600_000 }, async t => {
   const empty = await startWorld({ accounts: 0 }), env = { ...empty.env, MASTER_KEY_FILE: '', CHANNEL_ACCOUNT_ENCRYPTION_PASSPHRASE: 'a passphrase of this test' };
   t.after(() => empty.stop());
   await empty.sql('DELETE FROM fairway.master_keys');
   const stop = new Stop(path.join(empty.folder, 'stop'));
-  stop.arm('stop', 'fairway start: SELECT fairway.bind_network($1, $2)');
-  const first = start({ ...env, ...stop.env, START_TIMEOUT: '10' });
-  await stop.reach('the network is bound');
+  stop.arm('stop', 'keyd: load answered');
+  const first = start({ ...env, ...stop.env, START_TIMEOUT: '600' });
+  await stop.reach('the keys are loaded');
   await stopped(first.process.pid);
   await empty.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fairway start'");
   await start(env).listens();
   first.process.kill('SIGCONT');
   assert.deepEqual(await within(first.ended, slower(20_000)), { code: 75, signal: null }, first.log);
   assert.deepEqual(await empty.sql('SELECT count(*) FROM fairway.master_keys'), [['1']]);
+
+  const held = empty.sql('BEGIN; LOCK TABLE fairway.network; SELECT pg_sleep(4); COMMIT'), late = start(env);
+  await late.listens();
+  assert.match(late.log, /cannot start yet/);
+  await held;
+  await start({ ...env, START_TIMEOUT: '10' }).listens(); // the late one has no lock
 });

@@ -128,13 +128,18 @@ TEST(a_stored_master_key_is_found_and_may_be_stored_again)
                           third = {.key_id = "0000000000000003"};
     size_t count;
     memset(derived.salt, 5, sizeof derived.salt);
+    const struct master_key_row known[] = {derived, file, third};
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 0);
-    assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &bad, NULL), ERR_CONSTRAINT);
-    assert_int_equal(master_key_store(db, &file, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &derived, NULL), ERR_OK);
-    assert_int_equal(master_key_store(db, &third, NULL), ERR_CONSTRAINT); /* beside a rotation */
+    assert_int_equal(db_begin(db, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &derived, known, 3, NULL), ERR_OK);
+    assert_int_equal(master_key_store(other, &file, &file, 1, NULL), ERR_DATABASE_UNAVAILABLE); /* it waits */
+    assert_int_equal(db_commit(db, NULL), ERR_OK);
+    assert_int_equal(master_key_store(other, &file, &file, 1, NULL), ERR_CONSTRAINT);
+    assert_int_equal(master_key_store(db, &bad, known, 3, NULL), ERR_CONSTRAINT);
+    assert_int_equal(master_key_store(db, &file, known, 3, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &derived, known, 3, NULL), ERR_OK);
+    assert_int_equal(master_key_store(db, &third, known, 3, NULL), ERR_CONSTRAINT); /* beside a rotation */
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].key_id, derived.key_id);
@@ -144,8 +149,8 @@ TEST(a_stored_master_key_is_found_and_may_be_stored_again)
     assert_false(rows[1].derived);
     assert_int_equal(master_keys_lock(db, 0, NULL), ERR_OK);
     assert_int_equal(master_keys_lock(other, 0, NULL), ERR_NOT_YET);
-    assert_int_equal(master_keys_unlock(db, NULL), ERR_OK);
-    assert_int_equal(master_keys_lock(other, 0, NULL), ERR_OK);
+    db_disconnect(db);
+    assert_int_equal(master_keys_lock(other, 2, NULL), ERR_OK);
     test_db_exec(&test, "INSERT INTO fairway.master_keys (key_id) SELECT lpad(n::text, 16, '0')"
                         " FROM generate_series(1, 5) n");
     assert_int_equal(master_keys_read(db, rows, &count, NULL), ERR_CONFIG);

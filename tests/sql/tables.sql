@@ -26,8 +26,8 @@ SELECT s, try(s) FROM unnest(ARRAY['DELETE FROM fairway.channel_accounts WHERE l
     'TRUNCATE fairway.channel_accounts CASCADE']) s;
 
 -- A master key may be stored again, and at most one beside another: a rotation has two
-SELECT n, try(format('SELECT fairway.store_master_key(%L, NULL)', n)) FROM unnest('{FFEE,00000000000000aa,00112233445566aa,0000000000000003,00000000000000aa}'::text[]) n;
-SELECT try('SELECT fairway.store_master_key(''00112233445566aa'', ''short'')');
+SELECT n, try(format('SELECT fairway.store_master_key(%L, NULL, NULL)', n)) FROM unnest('{FFEE,00000000000000aa,00112233445566aa,0000000000000003,00000000000000aa}'::text[]) n;
+SELECT try('SELECT fairway.store_master_key(''00112233445566aa'', ''short'', NULL)');
 SELECT key_id FROM fairway.master_keys ORDER BY key_id;
 
 -- H16: scaling down retires the exact number under any plan; a nested loop that ran the subquery for each row would retire more

@@ -65,7 +65,7 @@ enum err pool_seed_accounts(struct db *db, struct keyd *provision, int32_t first
         if ((e = keyd_generate(provision, batch, keys)) != ERR_OK)
             break;
         memcpy(row.key_id, keys[0].sealed.key_id, sizeof row.key_id);
-        if ((e = master_key_store(db, &row, detail)) == ERR_OK)
+        if ((e = master_key_store(db, &row, &row, 1, detail)) == ERR_OK)
             e = store(db, keys, batch, first_slot + (int32_t)made, detail);
         for (size_t i = 0; out != NULL && i < batch; i++)
             out[made + i] = keys[i].public_key;

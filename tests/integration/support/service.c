@@ -47,7 +47,7 @@ static struct keyd *start_keyd(struct service *service)
     must(
         keyd_start(keyd_program(), KEYD_SERVE, &settings, &secrets, &keyd, &detail), &detail, keyd_program());
     must(keyd_load(keyd, NULL, 0, &row, &is_new, &service->distribution, &detail), &detail, "master key");
-    must(master_key_store(service->sql, &row, &detail), &detail, "master key row");
+    must(master_key_store(service->sql, &row, &row, 1, &detail), &detail, "master key row");
     return keyd;
 }
 
