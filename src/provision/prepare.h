@@ -23,7 +23,7 @@ struct provision {
     struct outgoing outgoing;
     unsigned failures;        /* ledgers in a row in which transactions failed and none succeeded */
     unsigned raises;          /* the same, with those in which they expired: how often the fee is doubled */
-    uint32_t network_ledger;  /* the network's last ledger when the run began; 0: not read yet */
+    uint32_t network_ledger;  /* the network's last ledger when the run began, or more */
     struct detail logged;     /* the last reason for waiting that was logged */
     int64_t next_log_ms;      /* clock_ms(): the same reason is logged again from then on */
     int64_t next_progress_ms; /* clock_ms(): when the counts are logged */

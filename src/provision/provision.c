@@ -218,13 +218,14 @@ static enum err catch_up(struct provision *provision, struct detail *detail)
     const struct pool_counts *counts = &provision->counts;
     struct account_entry distribution;
     struct detail why;
-    if (provision->network_ledger == 0) {
-        uint32_t ledger; /* an answer that is refused has one too */
+    if (counts->cursor_sequence < provision->network_ledger) {
+        uint32_t ledger; /* an answer that is refused has one too; a later one corrects a false one */
         enum err e = rpc_accounts(
             provision->rpc, &provision->settings->distribution, 1, &distribution, &ledger, detail);
         if (e != ERR_OK)
             return e;
-        provision->network_ledger = ledger;
+        if (ledger < provision->network_ledger)
+            provision->network_ledger = ledger;
     }
     if (counts->cursor_sequence >= provision->network_ledger)
         return ERR_OK;
@@ -304,6 +305,7 @@ enum err provision_ensure(const struct provision_settings *settings, size_t *wan
         .session = session_new(settings->database_url, &settings->network),
         .rpc = rpc_new(&(struct rpc_settings){.url = settings->rpc_url}),
         .wanted = *wanted,
+        .network_ledger = UINT32_MAX,
         .next_progress_ms = clock_ms() + LOG_EVERY_MS,
     };
     enum err e = run(&provision, detail);
