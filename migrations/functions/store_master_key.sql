@@ -5,11 +5,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     LOCK TABLE fairway.master_keys IN SHARE ROW EXCLUSIVE MODE;
     UPDATE fairway.master_keys m SET created_at = m.created_at;
-    IF EXISTS (SELECT FROM fairway.master_keys m WHERE m.key_id <> ALL ($3)) THEN
-        RAISE integrity_constraint_violation USING MESSAGE = 'another process has stored a master key that this one lacks: start again';
-    END IF;
-    IF (SELECT count(*) FROM fairway.master_keys m WHERE m.key_id <> $1) > 1 THEN
-        RAISE integrity_constraint_violation USING MESSAGE = 'a rotation to another master key has not ended';
+    IF (SELECT count(*) > 1 OR bool_or(m.key_id <> ALL ($3)) FROM fairway.master_keys m WHERE m.key_id <> $1) THEN
+        RAISE integrity_constraint_violation USING MESSAGE = 'a master key is stored that this process lacks, or a rotation to another has not ended';
     END IF;
     INSERT INTO fairway.master_keys (key_id, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 END $$;
