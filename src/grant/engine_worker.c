@@ -176,21 +176,22 @@ static enum err run_again(
 
 /* Runs count tickets of the batch, unless e is an error already. Those that it leaves open wait for another
  * batch. When the database refuses them because of one item, or has them run again and again, each runs
- * alone, so that only that one fails. Returns the error of the last run that failed. */
+ * alone while there is time, so that only that one fails. Returns the error of the last run that failed. */
 static enum err run(struct engine_worker *worker, struct batch *batch, size_t from, size_t count, enum err e,
     struct detail *detail)
 {
     if (e == ERR_OK)
         e = run_again(worker, batch, from, count, detail);
-    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL ||
-            (e == ERR_SERIALIZATION && engine_runs_again(&batch->run, e, clock_ms()))) &&
-        count > 1) {
-        for (size_t i = 0; i < count; i++) {
+    if ((e == ERR_CONSTRAINT || e == ERR_INTERNAL || e == ERR_SERIALIZATION) && count > 1) {
+        enum err of_items = ERR_OK;
+        for (; count > 0 && engine_runs_again(&batch->run, ERR_SERIALIZATION, clock_ms()); from++, count--) {
             struct detail own = {0};
-            const enum err of_item = run(worker, batch, from + i, 1, ERR_OK, &own);
-            e = of_item != ERR_OK ? of_item : e;
+            const enum err of_item = run(worker, batch, from, 1, ERR_OK, &own);
+            of_items = of_item != ERR_OK ? of_item : of_items;
         }
-        return e;
+        if (count == 0)
+            return of_items;
+        e = ERR_SERIALIZATION; /* no time is left: the others wait */
     }
     note_outcome(worker->engine, batch, from, count, e, detail);
     for (size_t i = from; e != ERR_OK && i < from + count; i++) {
