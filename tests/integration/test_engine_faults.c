@@ -24,8 +24,8 @@ static void ask_as(struct test_engine *engine, struct asked *asked, const char *
 }
 
 /* All but the first are one batch; the one of client 5 is bad. */
-static void submit_bad_batch(struct test_engine *engine, struct asked *bad, const char *plant,
-    struct client clients[], size_t count)
+static void submit_bad_batch(
+    struct test_engine *engine, struct asked *bad, const char *plant, struct client clients[], size_t count)
 {
     test_engine_open(engine, 12, 1);
     ask_as(engine, bad, "bad");
