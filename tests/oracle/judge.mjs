@@ -51,9 +51,9 @@ INSERT INTO sending SELECT s.lease, l.sequence, EXISTS (SELECT FROM queued q WHE
 ANALYZE lease_interval, sending`;
 
 /** What fairway sends has no bid in the node for at most so many ledgers, of those that it follows, while it may be included: a bid that nodes have
- *  dropped is replaced after four ledgers, the network holds one back for two, and each end of an outage of the database costs one or two. Seven
- *  were seen. */
-export const UNSENT_BOUND = 9;
+ *  dropped is replaced after four ledgers, the network holds one back for two, and each end of an outage of the database costs one or two. Six
+ *  were seen in a soak of 33,000. */
+export const UNSENT_BOUND = 7;
 
 /** Allowed difference between the shares of requests that replicas served in time while accounts are scarce. */
 export const SHARE_BOUND = 0.10;
