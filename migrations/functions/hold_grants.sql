@@ -5,7 +5,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     UPDATE fairway.cursor c SET
         hold_reason = CASE WHEN c.held_until >= n.until THEN c.hold_reason ELSE reason END, held_until = greatest(c.held_until, n.until),
         held_since = least(c.sequence,
-            coalesce(c.held_since, (SELECT max(g.sequence) FROM fairway.ledgers g WHERE g.close_time < c.close_time - hold_seconds), 0))
+            coalesce(c.held_since, (SELECT max(g.sequence) FROM fairway.ledgers g WHERE g.close_time < c.close_time - hold_seconds), 1))
     FROM (SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint, o.close_time) + hold_seconds AS until
         FROM fairway.cursor o) n
     RETURNING c.held_until
