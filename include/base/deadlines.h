@@ -86,8 +86,10 @@
 #define RPC_ENTRIES_RETRIES_MS 2000 /* retries of getLedgerEntries while the RPC publishes a ledger */
 /* With several addresses in RPC_URL. An answer to a read is waited for as long as a ledger takes
  * (LEDGER_SECONDS). */
-#define RPCS_ALONE_MS 30000 /* what one RPC alone says, and no signature proves: then it is believed */
-#define RPCS_AGAIN_MS 1000  /* one that has failed, until it is asked again */
+#define RPCS_AGAIN_MS 1000 /* one that has failed, until it is asked again */
+/* What one RPC alone says, and no signature proves, is believed after so long. Below GRANTS_CLOCK_SLACK_S,
+ * and not above INGEST_STALE_SLACK_S: grants go on, under the same leader. */
+#define RPCS_ALONE_MS 20000
 
 /* ---- ingestion */
 /* With several addresses: one that does not answer is not waited for; nor is any, once another has answered

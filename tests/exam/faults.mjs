@@ -188,7 +188,7 @@ patient('two RPCs, one of them useless', { rpcs: 2 }, fault => {
     stuck ??= answer.result?.latestLedger;
     return call.method !== 'getLedgers' ? answer : { jsonrpc: '2.0', id: call.id, error: { code: -32600,
       message: `start ledger (${call.params.startLedger}) must be between the oldest ledger: 2 and the latest ledger: ${stuck} for this rpc instance.` } };
-  }, LEDGERS); // what RPC 1 says alone is believed after 30 s, and then ingestion catches up
+  }, LEDGERS); // what RPC 1 says alone is believed after 20 s, and then ingestion catches up
   second('RPC 2 hangs', () => new Promise(() => {}));
 });
 
