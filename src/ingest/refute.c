@@ -54,7 +54,7 @@ enum err refute_ledger(struct lead *lead, struct follow *follow, const struct ha
 {
     struct rpc_ledgers answer CLEANUP(rpc_ledgers_free) = {0};
     struct ledger ledger CLEANUP(ledger_free) = {0};
-    int64_t until_s, changed;
+    int64_t until_s, changed = 0;
     *outcome = REFUTE_HELD;
     if (*logged == lead->cursor.sequence)
         return ERR_OK;
