@@ -62,7 +62,7 @@ static void probe_all(const struct check *check, struct probe probes[], unsigned
     for (unsigned i = 0; i < count; i++)
         if (probes[i].has_thread)
             pthread_join(probes[i].thread, NULL);
-        else /* this host has no thread for it: it waits for others */
+        else /* this host has no thread for it */
             check_rpc(&probes[i]);
 }
 

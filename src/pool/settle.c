@@ -105,12 +105,11 @@ static bool signed_by_us(
 
 /* A transaction is in a ledger at most LEASE_SECONDS_MAX after its grant. $2: the close time. */
 static const char sql_signed[] =
-    "SELECT l.account, l.sequence FROM fairway.find_in_hours($1, ARRAY("
-    "  SELECT date_trunc('hour', to_timestamp($2::int8)) + n * interval '1 hour' FROM generate_series(-1, 1) "
-    "n)) g"
-    " CROSS JOIN LATERAL (SELECT * FROM fairway.leases m WHERE m.hash = g.hash AND m.granted_at = "
-    "g.granted_at"
-    "  AND fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(g.granted_at, g.hash) LIMIT 1) l";
+    "SELECT l.account, l.sequence FROM fairway.find_in_hours($1, ARRAY(SELECT"
+    "  date_trunc('hour', to_timestamp($2::int8)) + n * interval '1 hour' FROM generate_series(-1, 1) n)) g"
+    " CROSS JOIN LATERAL (SELECT * FROM fairway.leases m"
+    "  WHERE fairway.hour_key(m.granted_at, m.hash) = fairway.hour_key(g.granted_at, g.hash)"
+    "   AND m.hash = g.hash AND m.granted_at = g.granted_at LIMIT 1) l";
 
 /* The hashes of the transactions whose sources have a sequence number that no open lease explains; returns
  * how many, at most one for each transaction. */

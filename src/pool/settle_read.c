@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "stellar/policy.h"
 
 void settle_accounts_free(struct settle_accounts *accounts)
 {
@@ -13,13 +14,13 @@ void settle_accounts_free(struct settle_accounts *accounts)
     *accounts = (struct settle_accounts){0};
 }
 
-/* Also the accounts of leases whose authorization expires with ledger $2, closed at $3: the search may not
- * know of them. It knows those that were granted earlier: no lease lives for ten minutes. */
+/* Also the accounts of leases whose authorization expires with ledger $2: the search may not know of them. It
+ * knows those that were granted before $3, whose max time has passed. */
 static const char sql_lock[] =
     "SELECT l.public_key, l.state, l.sequence, l.sequence_ledger, l.lease_hash, l.lease_sequence,"
     " l.lease_max_time, l.lease_max_ledger FROM fairway.lock_accounts($1 || ARRAY("
     "  SELECT c.account FROM fairway.lease_claims c CROSS JOIN LATERAL fairway.newest_account(c.account) a"
-    "  WHERE c.expires_ledger = $2 AND c.granted_at > to_timestamp($3::int8) - interval '10 minutes'"
+    "  WHERE c.expires_ledger = $2 AND c.granted_at > to_timestamp($3::int8)"
     "   AND a.lease_hash = c.lease_hash)) l"
     " WHERE l.state <> 'retired'";
 
@@ -85,7 +86,7 @@ enum err settle_read(struct db *db, const struct settle_evidence *evidence, stru
     count += settle_search_due(search, evidence->close_time_s, evidence->sequence, addresses + count);
     e = db_query(db,
         DB_SQL(sql_lock, DB_TEXTS(addresses, count), DB_I64(evidence->sequence),
-            DB_I64((int64_t)evidence->close_time_s)),
+            DB_I64((int64_t)evidence->close_time_s - (int64_t)2 * LEASE_SECONDS_MAX)),
         &rows, detail);
     return e != ERR_OK ? e : read_accounts(rows, evidence, out, detail);
 }

@@ -143,8 +143,7 @@ static struct db *open_with_claims(struct test_pool *pool)
     test_db_exec(&pool->test,
         "ANALYZE fairway.lease_claims; ALTER TABLE fairway.lease_claims SET (autovacuum_enabled = off);"
         "INSERT INTO fairway.lease_claims SELECT 2000, now() - interval '1 hour', '', ('claim ' || i)::bytea,"
-        " sha256(i::text::bytea), sha256(''), (SELECT min(a.public_key::text) FROM fairway.channel_accounts "
-        "a)"
+        " sha256(i::text::bytea), sha256(''), (SELECT min(public_key::text) FROM fairway.channel_accounts)"
         " FROM generate_series(1, 20000) i");
     return test_db_open(&pool->test);
 }
