@@ -215,6 +215,7 @@ int cmd_serve(const struct config *config)
     struct service service = {0};
     struct detail detail = {0};
     sigset_t ends;
+    log_never_wait();
     enum err e = authentication_open(config, &service.auth, &detail);
     if (e == ERR_OK)
         e = listeners_raise_limit(config, &detail);

@@ -26,6 +26,11 @@ MUST_CHECK enum err log_set_level(const char *name);
 MUST_CHECK enum err log_set_format(const char *name);
 bool log_is_json(void);
 
+/* From now on no thread, and none of a process that is started, waits for whoever reads the log from a pipe
+ * or socket: what does not fit is dropped, and the next line that fits is followed by their number. Call it
+ * before other threads log. */
+void log_never_wait(void);
+
 /*
  * msg is a constant phrase; fields is a printf format of key=value pairs, or NULL:
  *     log_info("ledger committed", "ledger=%u settled=%zu detail=\"%s\"", sequence, settled, detail.text);

@@ -1,6 +1,7 @@
 /* Formats and writes log lines. It allocates nothing and takes no lock, so any thread may log at any time. */
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +20,9 @@
 static const char *const names[] = {"debug", "info", "warn", "error"};
 static atomic_int threshold = LOG_INFO; /* any thread may change it */
 static atomic_bool json_lines;
+static atomic_uint missing; /* lines since the last one that was written */
+
+#define PIPE_BYTES (1 << 20) /* as large as any process may make it: a burst of lines fits */
 
 enum err log_set_level(const char *name)
 {
@@ -43,6 +48,22 @@ enum err log_set_format(const char *name)
 bool log_is_json(void)
 {
     return atomic_load_explicit(&json_lines, memory_order_relaxed);
+}
+
+void log_never_wait(void)
+{
+    struct stat status;
+    if (fstat(STDERR_FILENO, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode)))
+        return;
+    /* Opened anew: whoever else writes into the pipe shares the flags of the descriptor, not of this one. */
+    const int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (own < 0) /* a socket, or another user's pipe */
+        fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
+    else {
+        dup2(own, STDERR_FILENO);
+        close(own);
+    }
+    fcntl(STDERR_FILENO, F_SETPIPE_SZ, PIPE_BYTES);
 }
 
 /* A line is cut when it is full. Three bytes stay free, for a closing quote, a brace and the newline. */
@@ -211,8 +232,13 @@ static void write_line(enum log_level level, const char *msg, const char *fields
     if (line.json)
         line.text[line.len++] = '}';
     line.text[line.len++] = '\n';
-    if (write(STDERR_FILENO, line.text, line.len) < 0)
-        return; /* there is no other place to report it */
+    if (write(STDERR_FILENO, line.text, line.len) < 0) {
+        atomic_fetch_add(&missing, 1); /* there is no other place to report it */
+        return;
+    }
+    const unsigned lines = atomic_exchange(&missing, 0);
+    if (lines > 0)
+        log_warn("lines are missing here: whoever reads the log did not keep up", "lines=%u", lines);
 }
 
 void log_line(enum log_level level, const char *msg, const char *fields, ...)

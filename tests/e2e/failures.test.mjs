@@ -1,8 +1,11 @@
 // Bad configuration, a stop, and a key process that hangs.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { TransactionBuilder } from '@stellar/stellar-sdk';
-import { assertSettled, payThrough, payment, sleep, slower, startWorld } from './harness.mjs';
+import { assertSettled, payThrough, payment, sleep, slower, startWorld, until } from './harness.mjs';
 
 const ACCOUNTS = 3;
 let world, service, users;
@@ -49,6 +52,23 @@ test('SIGTERM completes running requests and exits with 0', async () => {
   assert.ok([200, 503].includes((await waiting).status));
   assert.deepEqual(await ended, { code: 0, signal: null });
   await assertSettled(assert, world, service, ACCOUNTS);
+});
+
+test('a reader of the log that stands still delays no request and no ledger, and learns that lines are missing', { timeout: 600_000 }, async () => {
+  const pipe = path.join(world.folder, 'log'), buffer = Buffer.alloc(2 ** 21);
+  execFileSync('mkfifo', [pipe]);
+  const reader = fs.openSync(pipe, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+  const read = () => buffer.toString('utf8', 0, fs.readSync(reader, buffer));
+  const replica = await world.serve({}, ['sh', '-c', `exec "$@" 2>>${pipe}`, 'sh']), cursor = await world.cursor();
+  const refused = async () => assert.equal((await replica.post('/v1/transactions', { transactionXdr: 'AAAA' })).status, 400);
+  assert.throws(() => { for (;;) fs.writeSync(reader, 'x'.repeat(1024)); }, { code: 'EAGAIN' });
+  await refused();
+  await payThrough(world, replica, ...users);
+  await until(async () => await world.cursor() > cursor + 2, 30_000, 'ledgers go on');
+  read();
+  await until(async () => await refused() ?? /did not keep up" lines=\d+/.test(read()), 30_000, 'the log says that lines are missing');
+  await replica.kill();
+  fs.closeSync(reader);
 });
 
 test('a replica whose key process does not respond to a fee bump exits', { timeout: 600_000 }, async () => {
