@@ -47,9 +47,8 @@ int cmd_rotate_master_key(const struct config *config)
         enum err e = rotate(config, &access, &result, &detail);
         if (e != ERR_OK)
             code = command_failed(e, &detail,
-                e == ERR_CONFIG || e == ERR_CONSTRAINT
-                    ? "cannot rotate"
-                    : "some seeds may be sealed under the old master key: repeat the command");
+                e == ERR_CONFIG ? "cannot rotate"
+                                : "some seeds may be sealed under the old master key: repeat the command");
         else if (result.broken > 0)
             printf("%zu of %" PRId64
                    " sealed seeds do not open: the database needs the old master key, and the"

@@ -66,8 +66,8 @@ static enum err store_key(struct rotate *rotate, struct detail *detail)
     rotate->result.had_ended = count == 1 && text_equal(rows[0].key_id, settings->current->key_id);
     if (e != ERR_OK)
         return e;
-    return master_key_store(
-        rotate->session.db, settings->current, settings->keys, settings->key_count, detail);
+    e = master_key_store(rotate->session.db, settings->current, settings->keys, settings->key_count, detail);
+    return e == ERR_CONSTRAINT ? ERR_CONFIG : e;
 }
 
 /* A replica that lacks the new key could lease nothing after the rotation, and does not start again. $1: how

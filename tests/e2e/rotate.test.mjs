@@ -119,6 +119,15 @@ test('a seal that does not open keeps both keys', TIMEOUT, async () => {
   await flip();
 });
 
+test('a seed that a failover gave its old seal back, behind the command, keeps the rotation from ending: repeat it', TIMEOUT, async () => {
+  await world.sql(`CREATE FUNCTION public.forget_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$;
+    CREATE TRIGGER forgotten BEFORE UPDATE ON fairway.channel_accounts FOR EACH ROW
+    WHEN (NEW.key_id <> OLD.key_id) EXECUTE FUNCTION public.forget_it()`);
+  const { out } = await rotate().ended;
+  await world.sql('DROP TRIGGER forgotten ON fairway.channel_accounts');
+  assert.match(out, /repeat the command.*seeds are still sealed under another master key/);
+});
+
 test('the next run ends it: the new key opens every seed, the old one none, and replicas change over without a stop', TIMEOUT, async () => {
   const service = await world.serve(both);
   const { code, out } = await rotate().ended;
