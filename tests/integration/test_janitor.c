@@ -102,6 +102,9 @@ TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
     struct ingest_world *world = *state;
     AUTO_DB holder = test_db_open(&world->db);
     seed_old_leases(world);
+    test_db_exec(&world->db,
+        "INSERT INTO fairway.lease_claims SELECT 0, now(), 'c', int4send(n), '', sha256(''), ''"
+        " FROM generate_series(1, 1000) n");
     assert_int_equal(
         db_query(holder, DB_SQL0("SELECT set_config('idle_in_transaction_session_timeout', '0', false)"),
             NULL, NULL),
@@ -114,6 +117,7 @@ TEST(a_janitor_whose_tables_are_locked_neither_ends_the_lead_nor_delays_ledgers)
     await_number(world, JANITORS " AND wait_event_type = 'Lock'", 1);
     assert_ingestion_keeps_its_pace(world);
     assert_int_equal(test_db_number(&world->db, "SELECT count(*) FROM fairway.leases"), 3);
+    await_number(world, "SELECT count(*) FROM fairway.lease_claims", 0);
     db_rollback(holder);
     await_number(world, "SELECT count(*) FROM fairway.leases", 0);
 }
