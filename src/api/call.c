@@ -255,7 +255,7 @@ static char *take_members(struct call *call, enum err e, enum limit limit)
         return mem_format("{\"maximumFee\":\"%" PRId64 "\"}", bump_fee_maximum(&call->bump));
     if (bumps && e == ERR_FEE_BELOW_MINIMUM && bump_fee(&call->bump, 0, &least, NULL) == ERR_OK)
         return mem_format("{\"minimumFee\":\"%" PRId64 "\"}", least);
-    if (e == ERR_AUTHORIZATION_LEASED) {
+    if (e == ERR_AUTHORIZATION_LEASED || e == ERR_IDEMPOTENCY_CONFLICT) {
         hash_encode(&call->ticket.grant.lease.hash, hex);
         return mem_format("{\"hash\":\"%s\"}", hex);
     }

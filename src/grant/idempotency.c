@@ -143,9 +143,10 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
         return;
     }
     grant->state = GRANT_REFUSED;
+    grant->lease.hash = lease->hash;
     grant->error = detail_set(&grant->detail, ERR_IDEMPOTENCY_CONFLICT,
         "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
-        "another transaction, or one whose lease has expired, needs a new key.");
+        "another payment needs a new key. If it is the same one, look its hash up before you pay again.");
 }
 
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)

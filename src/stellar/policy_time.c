@@ -49,7 +49,8 @@ enum err policy_check_expiry(uint32_t expires_ledger, uint32_t tip, struct detai
     return detail_set(detail,
         ERR_AUTHORIZATION_EXPIRES, /* ours: LEASE_LEDGERS_MIN, of CAP-46-11's last one */
         "An authorization entry expires with ledger %" PRIu32 ", and the last ledger was %" PRIu32
-        ". Have it signed again, for a later signatureExpirationLedger.",
+        ". An earlier request may have executed it: look that up before you have it signed again, for a "
+        "later signatureExpirationLedger.",
         expires_ledger, tip);
 }
 
