@@ -35,7 +35,8 @@ function start([program, ...args], { url = service.url } = {}) {
 const run = (...args) => start(...args).ended;
 const balanceOf = async key => BigInt((await world.network.getAccountEntry(key.publicKey())).balance);
 
-/** A fairway that leases another transaction than the one that was sent: URL/NAME/v1/transactions has the lie of this name. */
+/** A fairway that leases another transaction than the one that was sent: URL/NAME/v1/transactions has the lie of this name. refused: the
+    members of a 503 that precedes it. */
 async function startLiar(lies) {
   const seen = [];
   const server = http.createServer(async (request, response) => {
@@ -43,6 +44,10 @@ async function startLiar(lies) {
     seen.push([name, route]);
     const { transactionXdr } = JSON.parse(Buffer.concat(await request.toArray()).toString());
     response.setHeader('content-type', 'application/json');
+    const refused = lies[name].refused;
+    delete lies[name].refused;
+    if (refused)
+      return response.writeHead(503, { 'retry-after': '2' }).end(JSON.stringify(refused));
     response.end(JSON.stringify(route === '/v1/transactions' ? replaced(transactionXdr, lies[name]) : { status: 'confirmed' }));
   }).listen(0, '127.0.0.1');
   await new Promise(listening => server.on('listening', listening));
@@ -51,10 +56,10 @@ async function startLiar(lies) {
 }
 
 function replaced(sentXdr, { source = Keypair.random().publicKey(), operations = one => [one], fee = '100',
-  passphrase = world.passphrase, maxTime = Math.floor(Date.now() / 1000) + 60 }) {
+  passphrase = world.passphrase, seconds = 60 }) {
   const [payment] = TransactionBuilder.fromXDR(sentXdr, world.passphrase).operations;
   const builder = new TransactionBuilder(new Account(source, '7'),
-    { fee, networkPassphrase: passphrase, timebounds: { minTime: 0, maxTime } });
+    { fee, networkPassphrase: passphrase, timebounds: { minTime: 0, maxTime: Math.floor(Date.now() / 1000) + seconds } });
   operations(payment).forEach(({ source, destination, amount }) =>
     builder.addOperation(Operation.payment({ source, destination, amount, asset: Asset.native() })));
   const transaction = builder.build();
@@ -82,23 +87,30 @@ for (const [language, program] of Object.entries(PAYMENTS)) {
     }
   });
 
-  test(`${language}: the user signs nothing but what was sent`, { timeout: 900_000 }, async () => {
-    const shop = await world.newAccount(), thief = Keypair.random().publicKey(), truth = 'the truth';
+  test(`${language}: the user signs nothing but what was sent, and nothing when leases are lost`, { timeout: 900_000 }, async () => {
+    const shop = await world.newAccount(), thief = Keypair.random().publicKey(), truth = 'the truth', late = 'an account that comes late';
+    const forgotten = 'what may have been leased before';
     const lies = { // by what the program says of it
       'its operations, memo or Soroban data are not those': { operations: one => [{ ...one, destination: thief }] },
       'its operations, memo or Soroban data': { operations: one => [one, { ...one, destination: thief, amount: '9000' }] },
       "its source is the user's own account": { source: user.publicKey() },
       'it is for (the|another) network': { passphrase: 'Public Global Stellar Network ; September 2015' },
-      'its max time is': { maxTime: Math.floor(Date.now() / 1000) + 86_400 },
+      'its max time is': { seconds: 86_400 },
       'its fee is': { fee: '50000000' },
       [truth]: {},
+      [late]: { refused: { code: 'CHANNEL_ACCOUNT_UNAVAILABLE' }, seconds: 129 },
+      [forgotten]: { refused: { code: 'GRANTS_SUSPENDED', forgottenSince: 160 } },
     };
     const liar = await startLiar(lies);
     await Promise.all(Object.keys(lies).map(async rule => {
       const { code, out } = await run([...program, 'key', shop.publicKey(), '25'], { url: liar.urlOf(rule) });
-      if (rule === truth)
-        assert.deepEqual([code, ...liar.seenOf(rule)], [0, '/v1/transactions', '/v1/submissions?wait=60'], out);
-      else {
+      if (rule === truth || rule === late)
+        assert.deepEqual([code, ...liar.seenOf(rule)],
+          [0, ...rule === late ? ['/v1/transactions'] : [], '/v1/transactions', '/v1/submissions?wait=60'], out);
+      else if (rule === forgotten) {
+        assert.match(out, /GRANTS_SUSPENDED/);
+        assert.deepEqual([code === 0, ...liar.seenOf(rule)], [false, '/v1/transactions'], out);
+      } else {
         assert.match(out, new RegExp(`must not be signed: ${rule}`));
         assert.deepEqual([code === 0, ...liar.seenOf(rule)], [false, '/v1/transactions'], out);
       }

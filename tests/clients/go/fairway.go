@@ -29,7 +29,7 @@ func tokenOf(client *keypair.Full, method, path string, body []byte, key string)
 	return signed + "." + encode(must(client.Sign([]byte(signed))))
 }
 
-// call fills answer. It repeats what is safe to repeat, a 429 or 503 and a lost answer, with the same key.
+// call fills answer. It repeats what is safe to repeat, with the same key: a 429, a lost answer, and a 503, unless fairway has lost leases.
 func call(client *keypair.Full, method, path string, value any, key string, answer any) {
 	var body []byte
 	if value != nil {
@@ -56,7 +56,7 @@ func call(client *keypair.Full, method, path string, value any, key string, answ
 			if err == nil {
 				err = fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, text)
 				pause, _ = strconv.Atoi(response.Header.Get("Retry-After"))
-				if response.StatusCode != 429 && response.StatusCode != 503 {
+				if response.StatusCode != 429 && response.StatusCode != 503 || bytes.Contains(text, []byte(`"forgottenSince"`)) {
 					check(err)
 				}
 			}

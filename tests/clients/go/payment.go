@@ -2,7 +2,7 @@
 //
 //	FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... go run . KEY DESTINATION AMOUNT
 //
-// KEY is this payment's own, such as an order number: run again with the same key, it pays nothing twice.
+// KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing twice.
 package main
 
 import (
@@ -38,10 +38,10 @@ func main() {
 			Asset: txnbuild.NativeAsset{}}},
 		Preconditions: txnbuild.Preconditions{TimeBounds: txnbuild.NewInfiniteTimeout()}}))
 
-	latestMaxTime := time.Now().Unix() + seconds + 10 // clocks differ
 	var leased lease
 	call(client, "POST", "/v1/transactions",
 		object{"transactionXdr": must(draft.Base64()), "timeoutSeconds": seconds, "reference": key}, key, &leased)
+	latestMaxTime := time.Now().Unix() + seconds + 10 // clocks differ
 	transaction := transactionToSign(draft, leased, passphrase, user.Address(), latestMaxTime, highestFee)
 	transaction = must(transaction.Sign(passphrase, user))
 

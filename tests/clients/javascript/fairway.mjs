@@ -13,7 +13,8 @@ function tokenOf(client, method, path, body, idempotencyKey) {
   return `${signed}.${encode(client.sign(Buffer.from(signed)))}`;
 }
 
-/** A function that calls fairway. It repeats what is safe to repeat, a 429 or 503 and a lost answer, with the same key. */
+/** A function that calls fairway. It repeats what is safe to repeat, with the same key: a 429, a lost answer, and a
+    503, unless fairway has lost leases. */
 export function connect({ url = process.env.FAIRWAY_URL, seedFile = process.env.FAIRWAY_SEED_FILE, tries = 10 } = {}) {
   const client = Keypair.fromSecret(fs.readFileSync(seedFile, 'utf8').trim());
   return async function call(method, path, json, key) {
@@ -30,7 +31,7 @@ export function connect({ url = process.env.FAIRWAY_URL, seedFile = process.env.
       }
       if (answer?.ok)
         return result;
-      if (left === 0 || (answer && answer.status !== 429 && answer.status !== 503))
+      if (left === 0 || result.forgottenSince || (answer && answer.status !== 429 && answer.status !== 503))
         throw Object.assign(new Error(`${method} ${path}: ${result.code ?? 'no answer'}: ${result.detail ?? result.title}`), result);
       await new Promise(wake => setTimeout(wake, 1000 * (answer?.headers.get('retry-after') ?? 1)));
     }

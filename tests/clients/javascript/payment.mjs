@@ -1,6 +1,6 @@
 // One payment: a lease, the check of what it is, the user's signature, and the submission, which ends when a ledger has decided.
 //   FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... node payment.mjs KEY DESTINATION AMOUNT
-// KEY is this payment's own, such as an order number: run again with the same key, it pays nothing twice.
+// KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing twice.
 import fs from 'node:fs';
 import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { transactionToSign } from '../../dev/check.mjs';
@@ -17,8 +17,8 @@ const draft = new TransactionBuilder(new Account(user.publicKey(), '0'), { fee: 
   .addOperation(Operation.payment({ source: user.publicKey(), destination, asset: Asset.native(), amount }))
   .setTimeout(0).build();
 
-const latestMaxTime = Math.floor(Date.now() / 1000) + SECONDS + 10; // clocks differ
 const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR(), timeoutSeconds: SECONDS, reference: key }, key);
+const latestMaxTime = Math.floor(Date.now() / 1000) + SECONDS + 10; // clocks differ
 const transaction = transactionToSign(draft, lease,
   { passphrase: PASSPHRASE, own: [user.publicKey()], latestMaxTime, highestFee: HIGHEST_FEE });
 transaction.sign(user);

@@ -38,14 +38,14 @@ async function reconcile(wait) {
 
 /** Leases and submits a try. After a crash the same key and body get the same lease, and what has not ended is submitted again. */
 async function start(id, destination, amount) {
-  const key = `${id}#${of(id).number}`, latestMaxTime = Math.floor(Date.now() / 1000) + SECONDS + 10;
+  const key = `${id}#${of(id).number}`;
   const draft = new TransactionBuilder(new Account(payer.publicKey(), '0'), { fee: '100', networkPassphrase: PASSPHRASE })
     .addOperation(Operation.payment({ source: payer.publicKey(), destination, asset: Asset.native(), amount })).setTimeout(0).build();
   const lease = await call('POST', '/v1/transactions', { transactionXdr: draft.toXDR(), timeoutSeconds: SECONDS, reference: key }, key);
   if (lease.status !== 'pending' || Number(lease.maxTime) < Date.now() / 1000)
     return; // the cursor brings its end
   const transaction = transactionToSign(draft, lease,
-    { passphrase: PASSPHRASE, own: [payer.publicKey()], latestMaxTime, highestFee: 10_000 });
+    { passphrase: PASSPHRASE, own: [payer.publicKey()], latestMaxTime: Math.floor(Date.now() / 1000) + SECONDS + 10, highestFee: 10_000 });
   transaction.sign(payer);
   await call('POST', '/v1/submissions', { transactionXdr: transaction.toXDR() });
   started.add(key);

@@ -2,7 +2,7 @@
 
     FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... python3 payment.py KEY DESTINATION AMOUNT
 
-KEY is this payment's own, such as an order number: run again with the same key, it pays nothing twice."""
+KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing twice."""
 
 import json
 import os
@@ -25,9 +25,9 @@ draft = (TransactionBuilder(Account(user.public_key, 0), PASSPHRASE, base_fee=10
          .append_payment_op(destination, Asset.native(), amount, source=user.public_key)
          .add_time_bounds(0, 0).build())
 
-latest_max_time = int(time.time()) + SECONDS + 10  # clocks differ
 lease = call("POST", "/v1/transactions",
              {"transactionXdr": draft.to_xdr(), "timeoutSeconds": SECONDS, "reference": key}, key)
+latest_max_time = int(time.time()) + SECONDS + 10  # clocks differ
 transaction = transaction_to_sign(draft, lease, PASSPHRASE, [user.public_key], latest_max_time, HIGHEST_FEE)
 transaction.sign(user)
 
