@@ -73,8 +73,8 @@ static const struct {
     OPTION(
         CONFIG_TEXT, "KEYD", NULL, "path of fairway-keyd (default: in the directory of fairway)", WITH_POOL),
     NUMBER("KEYD_MAX_FEES_PER_HOUR", "100000000000",
-        "limit of what all fee bumps of an hour may cost, in stroops; more get 503; at least MAX_FEE + "
-        "MAX_RESOURCE_FEE",
+        "limit of what a replica's fee bumps of an hour may cost, in stroops; more get 503; at least "
+        "MAX_FEE + MAX_RESOURCE_FEE",
         200, 1000000000000000, WITH_POOL),
     /* The load: leases that are open at a time, and cores of the host. */
     NUMBER("NUM_CHANNEL_ACCOUNTS", "15",

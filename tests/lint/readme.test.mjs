@@ -83,14 +83,12 @@ test('an option with a figure in brackets has that default', () => {
   assert.deepEqual(said.filter(([name, value]) => name in defaults && defaults[name] !== value), []);
 });
 
-test('docker/README.md and operate.md have the sessions of serve', () => {
+test('docker/README.md has the sessions of serve', () => {
   const named = folder => filesIn(folder, /\.c$/).flatMap(file => all(read(file), /\.name = "fairway ([a-z]+)"/g)), api = 'src/api/api.c';
   const leader = named('src/upkeep'), watch = all(read('include/pool/master_keys.h'), /_SESSION "fairway ([a-z]+)"/g);
   const replica = [...named('src').filter(name => ![...leader, 'provision'].includes(name)), ...watch, 'start'];
   const count = replica.length - 2 + Number(defaults.ENGINE_THREADS) + number(api, 'API_WORKERS') + number(api, 'ADMIN_WORKERS');
   assert.deepEqual(figures('docker/README.md', /A replica has (\d+) connections, the leader (\d+)/), [count, count + leader.length]);
-  const [, said] = /`application_name` ([^.]*)/.exec(read('docker/operate.md'));
-  assert.deepEqual(all(said, /`([a-z]+)`/g), [...replica, ...leader, 'fairway'].sort());
 });
 
 test('operate.md has the descriptors that serve needs', () => {
