@@ -4,7 +4,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 
-const WAIT = 25, MAX_BODY = 256 * 1024; // seconds; bytes
+const WAIT = 25, MAX_BODY = 256 * 1024; // seconds: Channels' clients give up after 30; bytes
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 /** A setting, or the content of the file that NAME_FILE names. */
@@ -45,22 +45,24 @@ function tokenOf({ key, address }, method, path, body, idempotencyKey) {
   return `${signed}.${encode(crypto.sign(null, Buffer.from(signed), key))}`;
 }
 
-/** A request to fairway, and once more when its answer is lost or a 503. Throws a problem of fairway. client: undefined with AUTH=none. */
-async function call(client, method, path, json, key) {
-  const body = json === undefined ? '' : JSON.stringify(json);
-  for (let last = false; ; last = true) {
+/** A request to fairway, and once more when its answer is lost or a 503, if there is time left of WAIT. Throws a problem of fairway. client:
+ *  undefined with AUTH=none. waits: for a ledger. */
+async function call(client, method, route, json, key, waits) {
+  const body = json === undefined ? '' : JSON.stringify(json), end = Date.now() + WAIT * 1000;
+  for (let again = false; ; again = true) {
+    const left = Math.ceil((end - Date.now()) / 1000), path = waits ? `${route}?wait=${left}` : route;
     const headers = { ...(client && { authorization: `Bearer ${tokenOf(client, method, path, body, key)}` }),
       ...(body && { 'content-type': 'application/json', 'idempotency-key': key }) };
     let answer, result;
     try {
-      answer = await fetch(FAIRWAY_URL + path, { method, headers, body: body || undefined, signal: AbortSignal.timeout((WAIT + 15) * 1000) });
+      answer = await fetch(FAIRWAY_URL + path, { method, headers, body: body || undefined, signal: AbortSignal.timeout((left + 2) * 1000) });
       result = await answer.json();
     } catch (error) {
       [answer, result] = [undefined, { detail: `fairway does not answer: ${error.cause?.message ?? error.message}` }];
     }
     if (answer?.ok)
       return result;
-    if (last || (answer && answer.status !== 503))
+    if (again || (answer && answer.status !== 503) || end - Date.now() < 3000)
       throw Object.assign(new Error(result.detail ?? result.title), result, { retryAfter: answer?.headers.get('retry-after') });
     await new Promise(wake => setTimeout(wake, 1000));
   }
@@ -77,7 +79,8 @@ class Refusal extends Error {
 
 // Channels' code and status for a code, or a limit, of fairway; others keep their own.
 const CODES = {
-  CHANNEL_ACCOUNT_UNAVAILABLE: ['POOL_CAPACITY', 503], LIMIT_EXCEEDED: ['POOL_CAPACITY', 429], stroopsPerDay: ['FEE_LIMIT_EXCEEDED', 429],
+  CHANNEL_ACCOUNT_UNAVAILABLE: ['POOL_CAPACITY', 503], LIMIT_EXCEEDED: ['POOL_CAPACITY', 429], LIMIT_REACHED: ['POOL_CAPACITY', 429],
+  stroopsPerDay: ['FEE_LIMIT_EXCEEDED', 429],
   INVALID_TRANSACTION_XDR: ['INVALID_XDR', 400], UNAUTHORIZED: ['RELAYER_UNAVAILABLE', 502],
   ...Object.fromEntries(['INVALID_REQUEST', 'INVALID_SOROBAN_TRANSACTION', 'INVALID_OPERATION_STRUCTURE', 'SIGNATURE_MISSING',
     'SOURCE_CREDENTIALS_NOT_ALLOWED', 'AUTHORIZATION_EXPIRES'].map(code => [code, ['INVALID_PARAMS', 400]])),
@@ -107,9 +110,8 @@ function outcome(end, skipWait) {
 async function submit(client, { func, auth, xdr, skipWait }) {
   if (xdr === undefined ? typeof func !== 'string' || !Array.isArray(auth) : func !== undefined || auth !== undefined)
     throw new Refusal(400, 'INVALID_PARAMS', 'Send func and auth, or xdr.');
-  // A key for each request: a repeat after a lost answer is the same request. Without it, too, one authorization is submitted once.
-  const end = await call(client, 'POST', `/v1/submissions${skipWait ? '' : `?wait=${WAIT}`}`,
-    xdr === undefined ? { func, auth } : { transactionXdr: xdr }, crypto.randomUUID());
+  // A key for each request: a repeat of a call is the same request. Without it, too, one authorization is submitted once.
+  const end = await call(client, 'POST', '/v1/submissions', xdr === undefined ? { func, auth } : { transactionXdr: xdr }, crypto.randomUUID(), !skipWait);
   return outcome(end, skipWait);
 }
 
@@ -166,7 +168,11 @@ async function answer(request) {
     const id = String(params.getTransaction.transactionId);
     if (!/^[0-9a-f]{64}$/.test(id))
       throw new Refusal(400, 'INVALID_PARAMS', 'transactionId is what a submission has returned.');
-    return dataOf(await call(client, 'GET', `/v1/transactions/${id}`));
+    return dataOf(await call(client, 'GET', `/v1/transactions/${id}`).catch(error => {
+      if (![429, 503, undefined].includes(error.status))
+        throw error;
+      return { hash: id, status: 'pending' }; // not known now: the facilitator of x402 takes an error of one look for the payment's end
+    }));
   }
   return submit(client, params);
 }
@@ -179,11 +185,11 @@ async function reply(request) {
     if (error.code === 'NOTHING_TO_SUBMIT') // a call that only reads
       return { status: 200, json: { success: true, error: null,
         data: { transactionId: null, hash: null, status: 'readonly', returnValue: error.returnValue } } };
-    const { simulationError, addresses } = error; // members of fairway's problems
+    const { simulationError, addresses, hash, forgottenSince } = error; // members of fairway's problems
     const [code, status] = error instanceof Refusal ? [error.code, error.status]
       : CODES[error.limit] ?? CODES[error.code] ?? [error.code ?? 'RELAYER_UNAVAILABLE', error.status ?? 502];
     return { status, retryAfter: error.retryAfter, json: { success: false, error: error.detail ?? error.message,
-      data: { code, details: error.details ?? { reason: error.code, simulationError, addresses } } } };
+      data: { code, details: error.details ?? { reason: error.code, simulationError, addresses, hash, forgottenSince } } } };
   }
 }
 
@@ -198,8 +204,8 @@ const { PORT = '3000', LISTEN = '127.0.0.1', CORS_ORIGIN } = process.env;
 const FAIRWAY_URL = process.env.FAIRWAY_URL?.replace(/\/$/, '') ?? usage('FAIRWAY_URL is missing');
 const KEYLESS_PER_MINUTE = Number(process.env.KEYLESS_PER_MINUTE || 0), TRUST_FORWARDED = process.env.TRUST_FORWARDED === '1';
 const seed = setting('FAIRWAY_SEED'), DEFAULT_CLIENT = seed && clientOf(seed);
-const API_KEYS = new Map((setting('API_KEYS') ?? '').split(/[\s,]+/).filter(entry => entry !== '').map(entry => entry.split('='))
-  .map(([key, own]) => [digest(key), own ? clientOf(own) : DEFAULT_CLIENT]));
+const API_KEYS = new Map((setting('API_KEYS') ?? '').split(/[\s,]+/).filter(entry => entry !== '').map(entry => entry.match(/^(.+?)(?:=(S.*))?$/))
+  .map(([, key, own]) => [digest(key), own ? clientOf(own) : DEFAULT_CLIENT]));
 if (API_KEYS.size === 0 && !(KEYLESS_PER_MINUTE > 0))
   usage('nobody may ask: set API_KEYS, or KEYLESS_PER_MINUTE');
 

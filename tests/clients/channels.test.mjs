@@ -1,8 +1,10 @@
 // The proxy, asked by a client that was written from Channels' wire format.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
 import { after, before, test } from 'node:test';
 import { Asset, Keypair, Operation, TransactionBuilder, nativeToScVal, scValToNative, xdr } from '@stellar/stellar-sdk';
-import { assertSettled, payment, until } from '../e2e/harness.mjs';
+import { assertSettled, payment, sleep, until } from '../e2e/harness.mjs';
 import { API_KEY, startClients } from './harness.mjs';
 
 const ACCOUNTS = 5;
@@ -84,6 +86,25 @@ test('who has no key is told so; a key may be another client of fairway; without
   const asked = await fetch(own, { method: 'OPTIONS', headers: { origin: 'https://wallet.example', 'access-control-request-method': 'POST' } });
   assert.deepEqual([asked.status, asked.headers.get('access-control-allow-origin')], [204, '*']);
   assert.deepEqual([(await fetch(`${own}/health`)).status, (await fetch(`${await clients.channels({ url: 'http://127.0.0.1:9' })}/health`)).status], [200, 503]);
+});
+
+test('a look at a payment that fairway does not answer now is no end of it; a repeat has only the time that is left', { timeout: 300_000 }, async t => {
+  const asked = [], answers = [[0, 429], [0, 503], [0, 503], [4000, 503], [0, 200, { hash: 'ab', ledgerHash: 'cd', status: 'confirmed' }]];
+  const busy = http.createServer(async (request, response) => {
+    asked.push(request.url);
+    const [ms, status, json = {}] = answers.shift();
+    await sleep(ms);
+    response.writeHead(status).end(JSON.stringify({ status, ...json }));
+  }).listen(0, '127.0.0.1');
+  t.after(() => busy.close().closeAllConnections());
+  await once(busy, 'listening');
+  const proxy = await clients.channels({ url: `http://127.0.0.1:${busy.address().port}` }, { API_KEYS: 'a2V5LXdpdGg==' });
+  const options = { url: proxy, headers: { 'x-api-key': 'a2V5LXdpdGg==' } };
+  for (let i = 0; i < 2; i++)
+    assert.deepEqual((({ hash, status }) => [hash, status])(succeeds(await ask({ params: { getTransaction: { transactionId: 'ab'.repeat(32) } } }, options))), [null, 'pending']);
+  assert.equal(succeeds(await ask({ params: { func: 'AAAA', auth: [] } }, options)).hash, 'cd');
+  const waits = asked.slice(3).map(path => Number(/wait=(\d+)$/.exec(path)[1]));
+  assert.ok(waits[0] === 25 && waits[1] <= 20, asked.join());
 });
 
 test('each account is idle again', { timeout: 300_000 }, () => assertSettled(assert, world, service, ACCOUNTS));
