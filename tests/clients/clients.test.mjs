@@ -159,4 +159,18 @@ test('payouts are paid once each, however often the job is killed', { timeout: 9
   console.log(`# ${kills} of 8 kills of the job before its end`);
 });
 
+test('a payout whose lease fairway has forgotten is left to a person', { timeout: 900_000 }, async () => {
+  const shop = await world.newAccount(), before = await balanceOf(shop);
+  const program = [process.execPath, `${here}/javascript/payout.mjs`, 'forgotten'], place = path.join(world.folder, 'forgotten');
+  fs.writeFileSync(place, `salary-17 ${shop.publicKey()} 100\n`);
+  assert.equal((await run(program)).code, 0);
+  const state = JSON.parse(fs.readFileSync(`${place}.state`, 'utf8')), { hash } = state.payouts['salary-17'];
+  fs.writeFileSync(`${place}.state`, JSON.stringify({ ...state, payouts: { 'salary-17': { number: 1, hash } } })); // as of the moment after the lease
+  await world.sql(`SET session_replication_role = replica; DELETE FROM fairway.idempotency_keys WHERE lease_hash = '\\x${hash}';
+    DELETE FROM fairway.lease_results WHERE hash = '\\x${hash}'; DELETE FROM fairway.leases WHERE hash = '\\x${hash}'`);
+  const { code, out } = await run(program);
+  assert.match(out, new RegExp(`GET /v1/transactions/${hash}: TRANSACTION_NOT_FOUND`));
+  assert.deepEqual([code, await balanceOf(shop) - before], [1, 100n * XLM]);
+});
+
 test('each account is idle again', { timeout: 900_000 }, () => assertSettled(assert, world, service, ACCOUNTS));

@@ -1,6 +1,7 @@
 // One payment: a lease, the check of what it is, the user's signature, and the submission, which ends when a ledger has decided.
 //   FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... node payment.mjs KEY DESTINATION AMOUNT
-// KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing twice.
+// KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing
+// twice, unless fairway's database has lost leases.
 import fs from 'node:fs';
 import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { transactionToSign } from '../../dev/check.mjs';

@@ -2,7 +2,8 @@
 
     FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... python3 payment.py KEY DESTINATION AMOUNT
 
-KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing twice."""
+KEY is this payment's own, such as an order number: run again with the same key until the end of the next day (UTC), it pays nothing
+twice, unless fairway's database has lost leases."""
 
 import json
 import os
