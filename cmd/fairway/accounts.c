@@ -27,8 +27,11 @@ static void print_account(const struct account_shown *account)
         clock_text(account->lease_max_time_s, until);
         printf(" lease %s until %s", hash, until);
     }
-    if (account->reason[0] != '\0')
-        printf(" reason \"%s\"", account->reason);
+    if (account->reason[0] != '\0') {
+        fputs(" reason \"", stdout);
+        command_put(account->reason, strlen(account->reason));
+        putchar('"');
+    }
     putchar('\n');
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "options.h"
 
 #define ANY_NUMBER ((size_t)-1)
@@ -153,6 +154,18 @@ int command_usage_error(const char *name, const char *format, ...)
     return EX_USAGE;
 }
 
+void command_put(const char *text, size_t len)
+{
+    for (const char *end = text + len; text < end;) {
+        const size_t used = text_character_length(text);
+        if (used == 0 || text_is_control(text))
+            putchar('?');
+        else
+            fwrite(text, 1, used, stdout);
+        text += used == 0 ? 1 : used;
+    }
+}
+
 void command_print(int indent, const char *text)
 {
     for (int column = indent; *text != '\0'; text += *text == ' ') {
@@ -161,8 +174,8 @@ void command_print(int indent, const char *text)
         if (column > indent)
             printf(fits ? " " : "\n%*s", indent, "");
         column = (column > indent && fits ? column + 1 : indent) + word;
-        for (const char *end = text + word; text < end; text++)
-            putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+        command_put(text, (size_t)word);
+        text += word;
     }
     putchar('\n');
 }

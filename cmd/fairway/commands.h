@@ -29,8 +29,9 @@ void command_help(const struct command *command, FILE *to);
 /* Prints what is wrong with the arguments, and the command's usage, to standard error. Returns EX_USAGE. */
 int command_usage_error(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints text, wrapped to a screen of 80 columns; the first line begins in column indent. Control characters,
- * which an operator's reason may have, are not sent to the terminal. */
+/* Prints text that others may have written, in UTF-8: no control character is sent to the terminal. */
+void command_put(const char *text, size_t len);
+/* The same, wrapped to a screen of 80 columns, and the end of the line; it begins in column indent. */
 void command_print(int indent, const char *text);
 
 /* Logs an error that ends a command; returns its exit code (sysexits.h). */

@@ -2,6 +2,7 @@
  * alone, and no privilege beyond CONNECT. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 
 #include "base/deadlines.h"
@@ -31,7 +32,12 @@ static bool print(const struct db_rows *lines, const char *title, const char *no
     if (db_count(lines) == 0)
         fputs(none, stdout);
     for (size_t i = 0; i < db_count_at_most(lines, DB_ANY_COUNT); i++) {
-        printf("%s  %s\n", i == 0 ? title : "", db_text(lines, i, 0));
+        printf("%s  ", i == 0 ? title : "");
+        for (const char *at = db_text(lines, i, 0), *end; *at != '\0'; at = end + (*end != '\0')) {
+            end = at + strcspn(at, "\n");
+            command_put(at, (size_t)(end - at));
+            putchar('\n');
+        }
         too_long |= db_bool(lines, i, 1);
     }
     return too_long;

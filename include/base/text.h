@@ -40,3 +40,6 @@ bool text_ends(const char *text, const char *end);
 
 /* Bytes of the UTF-8 character at text (RFC 3629 section 4), or 0. Nothing past a zero byte is read. */
 size_t text_character_length(const char *text);
+/* Whether UTF-8 text begins with a control character: of ASCII, or U+0080 to U+009F, which terminals obey too
+ * (ISO 6429). */
+bool text_is_control(const char *text);

@@ -99,16 +99,17 @@ static size_t put_character(struct line *line, const char *text, size_t len)
     const size_t end = line->json ? 4 : sizeof named - 1;
     char character[5] = "", escape[8];
     memcpy(character, text, len < 4 ? len : 4); /* nothing is read past the end */
-    const size_t used = line->json ? text_character_length(character) : 1;
-    const unsigned char c = (unsigned char)character[0];
+    const size_t used = text_character_length(character);
+    const unsigned char c =
+        (unsigned char)character[used == 2 && text_is_control(character)]; /* U+0080: \xc2\x80 */
     size_t name = 0;
     while (name < end && (unsigned char)named[name] != c)
         name += 2;
-    if (used == 0)
+    if (used == 0 && line->json)
         put(line, "\\ufffd", 6);
     else if (name < end)
         put(line, (char[]){'\\', named[name + 1]}, 2);
-    else if (c < ' ' || c == 0x7f)
+    else if (used == 0 || text_is_control(character))
         put(line, escape, (size_t)snprintf(escape, sizeof escape, line->json ? "\\u%04x" : "\\x%02x", c));
     else
         put(line, character, used);
@@ -117,7 +118,7 @@ static size_t put_character(struct line *line, const char *text, size_t len)
 
 static bool is_plain(unsigned char c)
 {
-    return c > ' ' && c != '"' && c != '=' && c != '\\' && c != 0x7f;
+    return c > ' ' && c != '"' && c != '=' && c != '\\' && c < 0x7f;
 }
 
 /* A value outside of quotes gets them when it needs them, so that no value looks like another field. */

@@ -72,6 +72,13 @@ test('an account that the RPC fails to read does not change, and the list contin
   assert.deepEqual(await world.sql("SELECT public_key FROM fairway.channel_accounts WHERE state = 'quarantined'"), [[first]]);
 });
 
+test('what a captured process writes into a reason does not reach the terminal', { timeout: 600_000 }, async () => {
+  const [first] = keys;
+  await world.sql(`UPDATE fairway.channel_accounts SET state = 'quarantined', quarantine_reason = E'a\\x1b]52;c;eA==\\x07\\u009b2Jö' WHERE public_key = '${first}'`);
+  const { out } = await start(['accounts']).ended;
+  assert.match(out, new RegExp(`^${first} quarantined .*reason "a\\?]52;c;eA==\\?\\?2Jö"$`, 'm'));
+});
+
 test('an unavailable database or RPC ends the command, which reports that later accounts did not change', { timeout: 600_000 }, async () => {
   proxy.onCall = async ({ method }) => method === 'getLedgerEntries' && 'hang up';
   const { code, out } = await start(['accounts', 'release', ...keys]).ended;

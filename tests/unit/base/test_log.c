@@ -55,6 +55,9 @@ TEST(a_quoted_value_is_escaped)
         {"\x1b[31m\x7f", "\\x1b[31m\\x7f"},
         {"\" level=error msg=\"forged", "\\\" level=error msg=\\\"forged"},
         {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+        {"\xc2\x9b"
+         "2J\xc2\xa0\x9b",
+            "\\x9b2J\xc2\xa0\\x9b"}, /* U+009B begins what ESC [ does */
         {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -128,6 +131,7 @@ TEST_WITH(a_json_value_is_escaped, as_json, as_logfmt)
         {"gr\xc3\xbc\xc3\x9f \xf0\x9f\x9a\x80", "gr\xc3\xbc\xc3\x9f \xf0\x9f\x9a\x80"},
         {"\xff \xc0\x80 \xed\xa0\x80", "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd"},
         {"cut \xe2\x82", "cut \\ufffd\\ufffd"},
+        {"\xc2\x9b", "\\u009b"},
         {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
