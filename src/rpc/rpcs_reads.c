@@ -19,7 +19,8 @@ struct reading {
     const struct rpcs_question *question;
     struct rpcs_answer answers[RPC_ADDRESSES_MAX];
     bool asked[RPC_ADDRESSES_MAX], answered[RPC_ADDRESSES_MAX];
-    enum err e; /* what came of it */
+    int64_t until_ms; /* one that is behind another is asked again */
+    enum err e;       /* what came of it */
     /* Two that say the same; else first is any answer, and second one that differs, or NULL */
     struct rpcs_answer *first, *second;
 };
@@ -196,6 +197,22 @@ static enum err judge_transaction(struct reading *reading)
     return ERR_OK;
 }
 
+/* Two that differ about accounts because one is behind do not contradict each other: that one is asked again.
+ * Else one that is always a little late would stop each read of an account that pays in every ledger. */
+static bool ask_behind(struct reading *reading)
+{
+    struct rpcs_answer *first = reading->first, *second = reading->second;
+    struct rpcs_answer *behind = first->ledger < second->ledger ? first : second;
+    const size_t i = (size_t)(behind - reading->answers);
+    if (reading->question->kind != RPCS_ASK_ACCOUNTS || first->ledger == second->ledger ||
+        clock_left_ms(reading->until_ms) == 0)
+        return false;
+    clock_sleep_ms(reading->rpcs->ledger_ms / 8);
+    rpcs_answer_free(behind);
+    reading->asked[i] = reading->answered[i] = false;
+    return true;
+}
+
 static enum err judge(struct reading *reading, struct detail *detail)
 {
     for (size_t i = 0; i < reading->rpcs->count; i++)
@@ -213,7 +230,9 @@ static enum err judge(struct reading *reading, struct detail *detail)
         return failed(reading, detail);
     if (reading->question->kind == RPCS_ASK_TRANSACTION)
         return judge_transaction(reading);
-    return reading->second != NULL ? differ(reading, detail) : judge_alone(reading, detail);
+    if (reading->second == NULL)
+        return judge_alone(reading, detail);
+    return ask_behind(reading) ? ERR_NOT_YET : differ(reading, detail);
 }
 
 static struct reading *ask_all(struct rpcs *rpcs, struct rpcs_question *question, struct detail *detail)
@@ -222,6 +241,7 @@ static struct reading *ask_all(struct rpcs *rpcs, struct rpcs_question *question
     question->id = ++rpcs->reads;
     reading->rpcs = rpcs;
     reading->question = question;
+    reading->until_ms = clock_ms() + 2 * (int64_t)rpcs->ledger_ms;
     ask_and_take(reading);
     while ((reading->e = judge(reading, detail)) == ERR_NOT_YET) {
         rpcs_wait(rpcs, clock_ms() + LOOK_MS);

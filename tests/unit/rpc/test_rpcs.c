@@ -1,5 +1,6 @@
 /* Rules of rpc/rpcs.h: what two RPCs have to say of what they read, and how long one is waited for. The test
  * may stand still for seconds: limits are far away, and tests make what was asked older. */
+#include <limits.h>
 #include <string.h>
 
 #include "check.h"
@@ -19,7 +20,8 @@ struct fake {
     struct public_key frozen;
     struct rpc_transaction transaction;
     bool hangs;
-    unsigned looks; /* so many more find no answer to a read of accounts */
+    unsigned looks;  /* so many more find no answer to a read of accounts */
+    unsigned behind; /* so many more reads of accounts are as of the ledger before */
 };
 
 static enum err network(void *source, struct rpc_network *out, struct detail *detail)
@@ -40,9 +42,13 @@ static enum err accounts(void *source, const struct public_key keys[], size_t co
         fake->looks -= fake->looks > 0;
         return ERR_NOT_YET;
     }
-    *ledger = fake->latest;
-    for (size_t i = 0; i < count; i++)
+    const bool behind = fake->behind > 0;
+    fake->behind -= behind;
+    *ledger = fake->latest - behind;
+    for (size_t i = 0; i < count; i++) {
         out[i] = fake->account;
+        out[i].balance_stroops += behind;
+    }
     return fake->e;
 }
 
@@ -161,6 +167,7 @@ TEST_WITH(what_two_say_of_accounts_counts_as_of_the_earlier_ledger, set_up, tear
         fakes[2].e = ERR_RPC_UNAVAILABLE;
         assert_int_equal(reads[i](), ERR_OK);
         assert_int_equal(as_of, 9);
+        rpcs->ledger_ms = 100;
         fakes[0].account.sequence = 6;
         fakes[0].frozen.bytes[0] = 1;
         assert_int_equal(reads[i](), ERR_RPC_UNAVAILABLE);
@@ -170,6 +177,17 @@ TEST_WITH(what_two_say_of_accounts_counts_as_of_the_earlier_ledger, set_up, tear
         assert_int_equal(reads[i](), ERR_OK);
         assert_int_equal(as_of, 9);
     }
+}
+
+TEST_WITH(one_that_is_a_ledger_behind_is_asked_again_for_two_ledgers, set_up, tear_down)
+{
+    restart(2);
+    rpcs->ledger_ms = 800;
+    fakes[1].behind = 3;
+    assert_int_equal(read_account(), ERR_OK);
+    assert_int_equal(as_of, 12);
+    fakes[1].behind = UINT_MAX;
+    assert_int_equal(read_account(), ERR_RPC_UNAVAILABLE);
 }
 
 TEST_WITH(any_difference_of_accounts_counts, set_up, tear_down)
