@@ -24,12 +24,13 @@ static void log_confined(int landlock, enum log_level level)
 }
 
 /* The file is read again, and editors replace it by another file of that name: a rule for the file would not
- * be one for its successor. But a home directory holds too much. */
+ * be one for its successor. But a home directory holds too much, and so does the root. */
 static char *directory_of(const char *path)
 {
     AUTO_FREE char *copy = mem_copy_text(path);
     const char *directory = dirname(copy);
-    return mem_copy_text(text_equal(directory, getenv("HOME")) ? path : directory);
+    const bool is_large = text_equal(directory, getenv("HOME")) || text_equal(directory, "/");
+    return mem_copy_text(is_large ? path : directory);
 }
 
 enum err confinement_enter(
@@ -42,12 +43,14 @@ enum err confinement_enter(
             : NULL,
         config_knows(config, "RPC_URL") ? config_text(config, "RPC_HEADERS_FILE") : NULL,
         config_knows(config, "RPC_URL") ? config_text(config, "RPC_CA_FILE") : NULL,
-        getenv("DATABASE_URL_FILE"), getenv("PGPASSFILE"), getenv("PGSERVICEFILE")};
-    char *files[URL_FILES_MAX + ARRAY_LEN(reread)];
+        getenv("DATABASE_URL_FILE")};
+    char *files[URL_FILES_MAX + URL_FILES_MAX + ARRAY_LEN(reread)];
     int landlock;
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     bool abstract = false;
     size_t count = url != NULL ? url_files(url, files, &abstract) : 0;
+    for (size_t i = count; i-- > 0;) /* the files too: libpq's may lie in a home directory */
+        files[count++] = directory_of(files[i]);
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
         if (reread[i] != NULL && reread[i][0] != '\0')
             files[count++] = directory_of(reread[i]);

@@ -239,7 +239,8 @@ test('it reconnects with TLS, by names, after the resolver has changed', { ...TI
   tls.hangUp();
   await setPassword('changed');
   replace(passwords, '*:*:*:*:changed\n');
-  replace(services, fs.readFileSync(services));
+  for (const file of [services, ...['ca.crt', 'client.crt', 'client.key'].map(name => path.join(certificates, name))])
+    replace(file, fs.readFileSync(file));
   await paysAfterARestart(service);
   assert.ok(dns[1].asked() > 0);
   await service.kill();
