@@ -4,6 +4,7 @@
 
 #include <libgen.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,7 +31,9 @@ static char *directory_of(const char *path)
     AUTO_FREE char *copy = mem_copy_text(path);
     const char *directory = dirname(copy);
     const bool is_large = text_equal(directory, getenv("HOME")) || text_equal(directory, "/");
-    return mem_copy_text(is_large ? path : directory);
+    struct stat status; /* sslcrldir is a directory */
+    const bool is_directory = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return mem_copy_text(is_large || is_directory ? path : directory);
 }
 
 enum err confinement_enter(
@@ -49,7 +52,7 @@ enum err confinement_enter(
     const char *url = config_text(config, "DATABASE_URL"), *service_manager = getenv("NOTIFY_SOCKET");
     bool abstract = false;
     size_t count = url != NULL ? url_files(url, files, &abstract) : 0;
-    for (size_t i = count; i-- > 0;) /* the files too: libpq's may lie in a home directory */
+    for (size_t i = count; i-- > 0;) /* beside the files, which may be links to elsewhere */
         files[count++] = directory_of(files[i]);
     for (size_t i = 0; i < ARRAY_LEN(reread); i++)
         if (reread[i] != NULL && reread[i][0] != '\0')
