@@ -55,7 +55,7 @@ void log_never_wait(void)
     struct stat status;
     if (fstat(STDERR_FILENO, &status) != 0 || (!S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode)))
         return;
-    /* Opened anew: whoever else writes into the pipe shares the flags of the descriptor, not of this one. */
+    /* The flag of the inherited descriptor would count for every process that writes into the pipe. */
     const int own = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (own < 0) /* a socket, or another user's pipe */
         fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
@@ -100,8 +100,8 @@ static size_t put_character(struct line *line, const char *text, size_t len)
     char character[5] = "", escape[8];
     memcpy(character, text, len < 4 ? len : 4); /* nothing is read past the end */
     const size_t used = text_character_length(character);
-    const unsigned char c =
-        (unsigned char)character[used == 2 && text_is_control(character)]; /* U+0080: \xc2\x80 */
+    const bool is_control = text_is_control(character);
+    const unsigned char c = (unsigned char)character[is_control ? used - 1 : 0]; /* U+0080: \xc2\x80 */
     size_t name = 0;
     while (name < end && (unsigned char)named[name] != c)
         name += 2;
@@ -109,7 +109,7 @@ static size_t put_character(struct line *line, const char *text, size_t len)
         put(line, "\\ufffd", 6);
     else if (name < end)
         put(line, (char[]){'\\', named[name + 1]}, 2);
-    else if (used == 0 || text_is_control(character))
+    else if (used == 0 || is_control)
         put(line, escape, (size_t)snprintf(escape, sizeof escape, line->json ? "\\u%04x" : "\\x%02x", c));
     else
         put(line, character, used);

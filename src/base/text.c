@@ -183,13 +183,13 @@ bool text_ends(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* A zero byte matches no range, so that nothing is read past the end. */
 bool text_is_control(const char *at)
 {
     const uint8_t *text = (const uint8_t *)at;
     return text[0] < ' ' || text[0] == 0x7f || (text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0);
 }
 
+/* A zero byte matches no range, so that nothing is read past the end. */
 size_t text_character_length(const char *at)
 {
     const uint8_t *text = (const uint8_t *)at;

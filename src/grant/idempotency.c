@@ -145,8 +145,8 @@ static void decide(struct grant *grant, const struct lease *lease, const struct 
     grant->state = GRANT_REFUSED;
     grant->lease.hash = lease->hash;
     grant->error = detail_set(&grant->detail, ERR_IDEMPOTENCY_CONFLICT,
-        "This Idempotency-Key took a lease for a body with other bytes. A retry must send the same bytes; "
-        "another payment needs a new key. If it is the same one, look its hash up before you pay again.");
+        "This Idempotency-Key took the lease that hash names, for a body with other bytes. A retry must send "
+        "the same bytes. Look that lease up before you pay again with a new key.");
 }
 
 bool idempotency_decide(struct idempotency_keys *keys, struct grant *const grants[], size_t i)

@@ -22,10 +22,9 @@
 #define LOOK_MS 10
 #define IDLE_MS 60000
 #define AUTHORITIES_S 60L /* then RPC_CA_FILE is read again by the next connection */
-/* A connection is not used again: after a pause, because each that died silently costs a call its time; after
- * a minute, because the node behind a load balancer may be stuck, and a new connection reaches another one.
- */
-#define PAUSE_S 10L
+/* A connection that was idle for longer is closed: a call on one that has died waits for its whole time. */
+#define IDLE_S 10L
+/* So is an older one: a new connection through a load balancer leaves a node that is stuck. */
 #define LIFETIME_S 60L
 
 /* What a class has at most, with those after it: those before it find room. */
@@ -89,7 +88,7 @@ static void set_options(struct loop_transfer *transfer)
     SET(CURLOPT_USERAGENT, "fairway");
     /* libcurl goes on with a connection of HTTP/2 after a call on it timed out, also when it is dead */
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(CURLOPT_MAXAGE_CONN, PAUSE_S);
+    SET(CURLOPT_MAXAGE_CONN, IDLE_S);
     SET(CURLOPT_MAXLIFETIME_CONN, LIFETIME_S);
     SET(CURLOPT_TIMEOUT_MS, (long)transfer->timeout_ms);
     SET(CURLOPT_CONNECTTIMEOUT_MS,

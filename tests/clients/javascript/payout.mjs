@@ -1,8 +1,8 @@
 // Payouts of a file, each once, however often this program crashes. Each line of the file is: ID DESTINATION AMOUNT
 //   FAIRWAY_URL=... FAIRWAY_SEED_FILE=... USER_SEED_FILE=... node payout.mjs FILE
-// FILE.state has the cursor, and of each payout its lease and what became of it. What can never be included (expired, superseded) it tries again. What
-// has failed, and what is to be looked up elsewhere (consumed), it leaves to a person. When fairway's database has lost a lease, it ends with an error:
-// look the hash up on the network.
+// FILE.state has the cursor, and of each payout its lease and what became of it. What can never be included (expired, superseded) it tries
+// again. What has failed, and what is to be looked up elsewhere (consumed), it leaves to a person. When fairway's database has lost a lease, it
+// ends with an error: look the hash up on the network.
 import fs from 'node:fs';
 import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from '@stellar/stellar-sdk';
 import { transactionToSign } from '../../dev/check.mjs';
@@ -24,7 +24,8 @@ function store() {
 }
 function take(id, { status, hash, resultCode }) {
   const { number } = of(id);
-  state.payouts[id] = ['expired', 'superseded'].includes(status) && number < TRIES ? { number: number + 1 } : { number, end: status, hash, resultCode };
+  const tries = ['expired', 'superseded'].includes(status) && number < TRIES;
+  state.payouts[id] = tries ? { number: number + 1 } : { number, end: status, hash, resultCode };
 }
 
 /** Takes the ends after the cursor, and stores them with the next cursor in one step. Each has its payout and try as its reference. */
